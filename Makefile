@@ -10,7 +10,7 @@ PROCESSES ?= 3
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
 # Where a shell or an image sets it, each process would compile a thousand modules: a command 4 s, a worker 12 s.
 unexport PYTHONDONTWRITEBYTECODE
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime hosting devstack spark_jobs pipelines tests bench
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime importing generation hosting devstack spark_jobs pipelines tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-audit

@@ -25,7 +25,7 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
 from activities.heartbeats import Heartbeats
-from activities.target_catalog import TargetCatalog
+from activities.run.target_catalog import TargetCatalog
 from engine.private_files import private_folder
 from engine.process.guard import hide_process
 from engine.runner import open_engine
@@ -40,9 +40,9 @@ from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.open_catalog import open_catalog, unreachable_properties
 from lakehouse.report_store import ReportStore
 from runtime.background import end_background, register_with_temporal, start_background
-from runtime.installation import with_installation
+from runtime.installation.identity import with_installation
+from runtime.installation.reached_installation import check_task_queue, worker_identity
 from runtime.log_context import RunLogContext
-from runtime.reached_installation import check_task_queue, worker_identity
 from runtime.shutdown import exit_after
 from runtime.store_access import export_store_access
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
@@ -51,21 +51,21 @@ from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
-from workflows.arrival_runs import ArrivalRuns
+from workflows.arrivals.arrival_runs import ArrivalRuns
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.auto_upgrade import AUTO_UPGRADE
-from workflows.backfill import Backfill
-from workflows.check_registrations import CheckRegistrations
-from workflows.discard_backfill import DiscardBackfill
-from workflows.lake_query import LakeQuery
-from workflows.landing_zone import LandingZone
-from workflows.manage_quarantine import ManageQuarantine
-from workflows.merge_priority import MergePriority
-from workflows.merge_queue import MergeQueue
-from workflows.reap_branches import ReapBranches
-from workflows.register_publication import RegisterPublication
+from workflows.backfills.backfill import Backfill
+from workflows.backfills.discard_backfill import DiscardBackfill
+from workflows.lake.lake_query import LakeQuery
+from workflows.publishing.merge_priority import MergePriority
+from workflows.publishing.merge_queue import MergeQueue
+from workflows.quarantine.manage_quarantine import ManageQuarantine
+from workflows.quarantine.reap_branches import ReapBranches
+from workflows.registration.check_registrations import CheckRegistrations
+from workflows.registration.register_publication import RegisterPublication
+from workflows.run.start_pipeline import StartPipeline
 from workflows.sandbox import sandbox
-from workflows.start_pipeline import StartPipeline
-from workflows.start_scheduled import StartScheduled
+from workflows.schedules.start_scheduled import StartScheduled
 from workflows.target_header import TargetHeader
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -24,9 +24,9 @@ import duckdb
 from pyspark.sql import SparkSession
 from temporalio.testing import ActivityEnvironment
 
-from activities.audit_branch import AuditBranchActivity
-from activities.scan_files import ScanFilesActivity
-from activities.scan_tables import TableScanner
+from activities.audit.audit_branch import AuditBranchActivity
+from activities.audit.scan_files import ScanFilesActivity
+from activities.audit.scan_tables import TableScanner
 from bench import suites, tables
 from engine.scan_engines import in_process_engines
 from lakehouse.audited_tables import AuditedTables

@@ -22,7 +22,7 @@ from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import UNREACHABLE_CATALOG
 from engine.spark.connect import ConnectEngine
 from lakehouse.open_catalog import open_catalog, unreachable_properties
-from runtime.installation import with_installation
+from runtime.installation.identity import with_installation
 from runtime.temporal_client import connect, register_search_attributes
 from sluice.settings import read_settings
 from tests.harness.system import SystemHarness

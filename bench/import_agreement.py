@@ -19,10 +19,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from bench.imports import MIRROR, Address, Repositories
-from sluice.importing.dbt_macros import DbtMacros
-from sluice.importing.imported import NotCarriedOver, SourceText
-from sluice.importing.jinja_values import DbtValues, Package
-from sluice.importing.project import ImportOptions, import_files, sort_files
+from importing.dbt_macros import DbtMacros
+from importing.imported import NotCarriedOver, SourceText
+from importing.jinja_values import DbtValues, Package
+from importing.project import ImportOptions, import_files, sort_files
 
 NAMESPACE = "import_agreement"
 _PROJECTS = {

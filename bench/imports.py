@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from cli.import_checks import checks_as_yaml
+from cli.pipeline.import_checks import checks_as_yaml
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files
 from sluice.errors import InvalidPipeline
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
 from sluice.pipeline.file import parse_pipeline
 
 _QUOTED = re.compile(r"\{\{.*?\}\}|'[^']*'|\"[^\"]*\"|`[^`]*`|\(\(.*$")

@@ -32,8 +32,8 @@ from hosting.activities import control_activities
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.report_store import ReportStore
-from runtime.installation import with_installation
-from runtime.pipeline_input import find_input
+from runtime.installation.identity import with_installation
+from runtime.pipeline.pipeline_input import find_input
 from runtime.temporal_client import connect
 from sluice.contracts.run import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput

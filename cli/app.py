@@ -10,26 +10,26 @@ from typing import Annotated
 import typer
 from temporalio.client import WorkflowUpdateFailedError
 
-from cli.approving import WAITING, make_decision, refusal_in, report_name, shown_report
-from cli.cancel import cancel
-from cli.check_pipeline import check_pipeline, plan_pipeline
-from cli.checks import list_checks
+from cli.approval.approving import WAITING, make_decision, refusal_in, report_name, shown_report
+from cli.approval.waiving import NO_WAIVER, WaiverRequest
+from cli.arrivals.load import check_start_by_hand
 from cli.context import WRONG_USE, CommandContext, ReportFormat, no_preparation, print_error, run_command
-from cli.follow import follow_and_report, start_and_follow, with_options
-from cli.keys import approver_key, codec_key
+from cli.installation.keys import approver_key, codec_key
 from cli.lazy_commands import LAZY_COMMANDS, LazyGroup
-from cli.load_arrivals import check_start_by_hand
+from cli.pipeline.check_pipeline import check_pipeline, plan_pipeline
+from cli.pipeline.checks import list_checks
+from cli.pipeline.values import OverYounger, Partition, ScheduledFor
 from cli.program import program
-from cli.report import print_detail, print_status
+from cli.run.cancel import cancel
+from cli.run.follow import follow_and_report, start_and_follow, with_options
+from cli.run.report import print_detail, print_status
+from cli.run.watch import read_progress
 from cli.unknown_command import describe_usage, unknown_command
-from cli.values import OverYounger, Partition, ScheduledFor
-from cli.waiving import NO_WAIVER, WaiverRequest
-from cli.watch import read_progress
-from runtime.find_run import RunLookup, find_run, find_run_to_end, query_status, read_result
-from runtime.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from runtime.placeholder_values import order_of, placeholder_values
-from runtime.registrations import with_registrations_now
-from runtime.start_run import StartOptions
+from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.pipeline.placeholder_values import order_of, placeholder_values
+from runtime.registration.registrations import with_registrations_now
+from runtime.run.find_run import RunLookup, find_run, find_run_to_end, query_status, read_result
+from runtime.run.start_run import StartOptions
 from runtime.store_access import export_store_access
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.pipeline.model import Pipeline

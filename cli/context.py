@@ -16,9 +16,9 @@ from rich.console import Console
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.report import print_report
-from runtime.reached_installation import connect_command
-from runtime.start_run import Starter
+from cli.run.report import print_report
+from runtime.installation.reached_installation import connect_command
+from runtime.run.start_run import Starter
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.presentation.markdown import markdown_report

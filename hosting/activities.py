@@ -2,11 +2,11 @@
 
 from temporalio.client import Client
 
-from activities.examine_spark import ExamineSparkActivity
-from activities.quarantine_rows import QuarantineRowsActivity
-from activities.scan_branch import ScanBranchActivity
-from activities.scan_tables import TableScanner
-from activities.write_table import WriteTableActivity
+from activities.audit.scan_branch import ScanBranchActivity
+from activities.audit.scan_tables import TableScanner
+from activities.installation.examine_spark import ExamineSparkActivity
+from activities.quarantine.quarantine_rows import QuarantineRowsActivity
+from activities.run.write_table import WriteTableActivity
 from engine.runner import Spark
 from engine.spark.engine import Engine
 from engine.spark_scan import SparkScan

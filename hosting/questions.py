@@ -1,17 +1,17 @@
 """The activities that answer what the command line asks about the lake."""
 
-from activities.describe_quarantine import DescribeQuarantineActivity
-from activities.examine_installation import ExamineInstallationActivity
-from activities.list_arrivals import ListArrivalsActivity
-from activities.list_files import ListFilesActivity
-from activities.list_quarantine import ListQuarantineActivity
-from activities.plan_load import PlanLoadActivity
-from activities.plan_publish import PlanPublishActivity
-from activities.plan_release import PlanReleaseActivity
-from activities.plan_requeue import PlanRequeueActivity
-from activities.plan_rollback import PlanRollbackActivity
-from activities.query_audit_results import QueryAuditResultsActivity
-from activities.query_tables import QueryTablesActivity
+from activities.arrivals.list_arrivals import ListArrivalsActivity
+from activities.arrivals.plan_load import PlanLoadActivity
+from activities.installation.examine_installation import ExamineInstallationActivity
+from activities.lake.list_files import ListFilesActivity
+from activities.lake.query_audit_results import QueryAuditResultsActivity
+from activities.lake.query_tables import QueryTablesActivity
+from activities.publishing.plan_publish import PlanPublishActivity
+from activities.publishing.plan_rollback import PlanRollbackActivity
+from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
+from activities.quarantine.list_quarantine import ListQuarantineActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
+from activities.quarantine.plan_requeue import PlanRequeueActivity
 from hosting.shared import Activity, Shared
 
 

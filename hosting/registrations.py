@@ -1,8 +1,8 @@
 """The activities that tell targets what was published."""
 
-from activities.check_registrations import CheckRegistrationsActivity
-from activities.notify_registration import NotifyRegistrationActivity
-from activities.register_publication import RegisterPublicationActivity
+from activities.notifications.notify_registration import NotifyRegistrationActivity
+from activities.registration.check_registrations import CheckRegistrationsActivity
+from activities.registration.register_publication import RegisterPublicationActivity
 from hosting.shared import Activity, Shared
 from lakehouse.targets.mirror import MirrorWriter
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from temporalio.client import Client
 
-from activities.require_approval import ApprovalPolicy
-from activities.running_workflows import RunningWorkflows
-from activities.start_registrations import StartRegistrationsActivity
+from activities.approval.require_approval import ApprovalPolicy
+from activities.registration.start_registrations import StartRegistrationsActivity
+from activities.run.running_workflows import RunningWorkflows
 from engine.queries.runner import QueryRunner
 from engine.scan import SamplingEngine
 from engine.scan_engines import in_process_engines

@@ -1,21 +1,21 @@
 """The activities of what starts runs: schedules, backfills and landing zones."""
 
-from activities.cancel_started_runs import CancelStartedRunsActivity
-from activities.collect_arrivals import CollectArrivalsActivity
-from activities.collect_backfill import CollectBackfillActivity
-from activities.discard_backfill import DiscardBackfillActivity
-from activities.find_ended_workflows import FindEndedWorkflowsActivity
-from activities.find_run_end import FindRunEndActivity
-from activities.finish_arrivals import FinishArrivalsActivity
-from activities.inspect_schedule import InspectScheduleActivity
-from activities.notify_landing_zone import NotifyLandingZoneActivity
-from activities.notify_schedule import NotifyScheduleActivity
-from activities.open_backfill import OpenBackfillActivity
-from activities.pause_schedule import PauseScheduleActivity
-from activities.prepare_run import PrepareRunActivity
-from activities.read_batch import ReadBatchActivity
-from activities.report_arrival_runs import ReportArrivalRunsActivity
-from activities.split_batch import SplitBatchActivity
+from activities.arrivals.collect_arrivals import CollectArrivalsActivity
+from activities.arrivals.finish_arrivals import FinishArrivalsActivity
+from activities.arrivals.read_batch import ReadBatchActivity
+from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from activities.arrivals.split_batch import SplitBatchActivity
+from activities.backfills.collect_backfill import CollectBackfillActivity
+from activities.backfills.discard_backfill import DiscardBackfillActivity
+from activities.backfills.open_backfill import OpenBackfillActivity
+from activities.notifications.notify_landing_zone import NotifyLandingZoneActivity
+from activities.notifications.notify_schedule import NotifyScheduleActivity
+from activities.run.cancel_started_runs import CancelStartedRunsActivity
+from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.run.find_run_end import FindRunEndActivity
+from activities.run.prepare_run import PrepareRunActivity
+from activities.schedules.inspect_schedule import InspectScheduleActivity
+from activities.schedules.pause_schedule import PauseScheduleActivity
 from hosting.shared import Activity, Shared
 from lakehouse.arrivals.finisher import ArrivalFinisher
 

@@ -4,9 +4,9 @@ import asyncio
 
 from temporalio.client import Client
 
-from runtime.notifications.receivers import Receivers
-from runtime.run_files import remove_old_run_files_daily
-from runtime.schedules import register_check_of_registrations, register_reaper
+from runtime.arrivals.notifications.receivers import Receivers
+from runtime.run.run_files import remove_old_run_files_daily
+from runtime.schedules.schedules import register_check_of_registrations, register_reaper
 from runtime.temporal_client import register_search_attributes
 from sluice.settings import Settings
 

@@ -16,7 +16,7 @@ from sluice.base_model import Model
 from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
 from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.settings import Settings
-from workflows.lake_query import LakeQuery
+from workflows.lake.lake_query import LakeQuery
 
 _NO_WORKER = 10.0
 """Seconds after which a workflow that no worker has started to run is given up."""

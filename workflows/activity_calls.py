@@ -251,8 +251,8 @@ class ActivityCalls(ActivityCaller):
     notify_landing_zone = ActivityCall(
         "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
-    # What the command line asks about the lake; see `workflows/lake_query.py`. The workflow has 5 minutes. One try may
-    # use most of them where the work grows with the number of quarantines, or with the history of main.
+    # Queries of the command line, see `workflows/lake/lake_query.py`. The workflow has 5 minutes. One try
+    # may use most of them where the work grows with the number of quarantines, or with the history of main.
     list_quarantine = ActivityCall(
         "list_quarantine", ListQuarantineInput, ListQuarantineResult, Kind.ACTIVITY,
         lambda query: query.run or "all quarantined branches",

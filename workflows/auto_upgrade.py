@@ -10,8 +10,8 @@ from temporalio.common import VersioningBehavior
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.arrival_runs import RunSlotsState
     from sluice.contracts.arrivals import LandingZoneInput
-    from workflows.arrival_runs import ArrivalRuns
-    from workflows.landing_zone import LandingZone
+    from workflows.arrivals.arrival_runs import ArrivalRuns
+    from workflows.arrivals.landing_zone import LandingZone
 
 
 @workflow.defn(name="LandingZone", versioning_behavior=VersioningBehavior.AUTO_UPGRADE)

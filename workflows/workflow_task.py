@@ -8,7 +8,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import root_cause
-    from workflows.run_state import RunState
+    from workflows.run.run_state import RunState
     from workflows.versions import checkpoints_by_activity
 
 _SHORTEST_TIMER = timedelta(milliseconds=1)

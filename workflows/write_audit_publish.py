@@ -12,20 +12,20 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import RunRequest, RunResult, RunStatus
     from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
+    from workflows.approval.approval import find_required_approval, take_decision, wait_for_approval
+    from workflows.approval.waivers import check_waivers_hold, find_waivers
+    from workflows.audit.audit import audit
     from workflows.failures import RunStopped, run_shielded
-    from workflows.run_state import RunState
-    from workflows.steps.approval import find_required_approval, take_decision, wait_for_approval
-    from workflows.steps.audit import audit
-    from workflows.steps.compensation import compensate
-    from workflows.steps.fencing import fence_attempt
-    from workflows.steps.finish import finish
-    from workflows.steps.lineage import LineageEvents
-    from workflows.steps.merge_queue import release_merge_slot
-    from workflows.steps.publish import premerge_check, publish
-    from workflows.steps.rebase import resolve_conflict
-    from workflows.steps.retries import try_again_after
-    from workflows.steps.waivers import check_waivers_hold, find_waivers
-    from workflows.steps.write import write
+    from workflows.lineage.lineage import LineageEvents
+    from workflows.publishing.merge_slot import release_merge_slot
+    from workflows.publishing.publish import premerge_check, publish
+    from workflows.publishing.rebase import resolve_conflict
+    from workflows.run.compensation import compensate
+    from workflows.run.fencing import fence_attempt
+    from workflows.run.finish import finish
+    from workflows.run.retries import try_again_after
+    from workflows.run.run_state import RunState
+    from workflows.run.write import write
     from workflows.versions import require_known_revision
 
 RESULT_MEMO = "sluice.result"

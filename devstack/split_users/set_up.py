@@ -24,7 +24,7 @@ from devstack.split_users.system import (
 )
 from devstack.split_users.worker_settings import env_file, environment_file, given_to, temporal_credentials
 from engine.spark.java import find_java
-from runtime.installation import with_installation
+from runtime.installation.identity import with_installation
 from sluice.secrets import read_secret
 from sluice.settings import Settings, read_settings
 

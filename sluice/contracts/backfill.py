@@ -27,7 +27,7 @@ class CampaignState(Model):
 
     partitions: list[str]
     letters: str = ""
-    """The state of each partition, a letter each, as `sluice/campaigns/campaign.py` has them; empty: all wait."""
+    """The state of each partition, a letter each, as `sluice/backfills/campaign.py` has them; empty: all wait."""
     askers: dict[str, str] = Field(default_factory=dict)
     """By partition, who asked for it, where that is not the starter of the campaign."""
     asked_at: dict[str, str] = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluice.campaigns.campaign import count_states
+from sluice.backfills.campaign import count_states
 from sluice.contracts.arrivals import Batch, ZoneStatus
 from sluice.contracts.backfill import CampaignState, JointPublish
 from sluice.presentation.arrivals import describe_batches, describe_counts

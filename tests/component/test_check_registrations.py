@@ -13,9 +13,9 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from activities.check_registrations import CheckRegistrationsActivity
-from activities.examine_targets import examine_targets
-from activities.start_registrations import StartRegistrationsActivity
+from activities.installation.examine_targets import examine_targets
+from activities.registration.check_registrations import CheckRegistrationsActivity
+from activities.registration.start_registrations import StartRegistrationsActivity
 from lakehouse.targets.mirror import MirrorWriter
 from lakehouse.targets.open_mirror import open_mirror
 from sluice.contracts.registration import CheckedRegistrations, CheckRegistrationsInput, RegisterInput

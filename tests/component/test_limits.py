@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.audit_branch import AuditBranchActivity
-from activities.scan_files import ScanFilesActivity
-from activities.scan_tables import TableScanner
+from activities.audit.audit_branch import AuditBranchActivity
+from activities.audit.scan_files import ScanFilesActivity
+from activities.audit.scan_tables import TableScanner
 from engine.scan_engines import in_process_engines
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from tests.harness.lake_driver import REFUSED, Ending, LakeDriver

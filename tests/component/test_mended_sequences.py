@@ -20,7 +20,7 @@ from tests.component import test_sequences as runs
 from tests.component import test_zone_sequences as zones
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import sequences
-from workflows import zone_looks
+from workflows.arrivals import zone_looks
 
 Machine = type[RuleBasedStateMachine]
 MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
@@ -61,8 +61,8 @@ MENDS = (
         "a backfill that would leave the rows of its last partition alone is refused",
         "partitions",
         {
-            "cli.backfill_start.require_allowed": lambda *_: Rule(),
-            "activities.prepare_run.require_allowed": lambda *_: Rule(),
+            "cli.backfills.start.require_allowed": lambda *_: Rule(),
+            "activities.run.prepare_run.require_allowed": lambda *_: Rule(),
         },
         {"KEYS": ("path",), "MODES": ("overwrite",)},
     ),

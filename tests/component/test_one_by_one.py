@@ -6,8 +6,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from temporalio.exceptions import ApplicationError
 
-from activities.plan_rollback import PlanRollbackActivity
-from activities.restore_tables import RestoreTablesActivity
+from activities.publishing.plan_rollback import PlanRollbackActivity
+from activities.publishing.restore_tables import RestoreTablesActivity
 from lakehouse.iceberg_catalog.capabilities import capabilities_of
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.sql_committer import SqlCommitter

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backfills import start_backfill
-from sluice.campaigns.campaign import partition_states
+from runtime.backfills.backfills import start_backfill
+from sluice.backfills.campaign import partition_states
 from sluice.contracts.backfill import BackfillInput, CampaignState, CampaignStatus, JointPublish
 from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
 from sluice.pipeline.placeholders import time_values
 from tests.harness.memory_system import MemorySystem, memory_system
-from workflows.start_pipeline import StartPipeline
+from workflows.run.start_pipeline import StartPipeline
 
 MONTHS = ["2018-01", "2018-02", "2018-03"]
 BY_MONTH = """\

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from temporalio.testing import ActivityEnvironment
 
-from activities.scan_files import ScanFilesActivity
-from activities.scan_tables import TableScanner
+from activities.audit.scan_files import ScanFilesActivity
+from activities.audit.scan_tables import TableScanner
 from engine.duckdb_session import DuckDBSession, ParquetView
 from engine.scan_engines import in_process_engines
 from lakehouse.audited_tables import AuditedTables

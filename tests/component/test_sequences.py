@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from lakehouse.open_catalog import open_catalog
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from sluice.settings import read_settings
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.lake_model import Content, LakeModel

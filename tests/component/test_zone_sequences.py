@@ -15,7 +15,7 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
-from workflows import zone_looks
+from workflows.arrivals import zone_looks
 
 PATHS = ("a.csv", "b.csv", "c.csv")
 MODES = ("append", "merge")

@@ -21,7 +21,7 @@ from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.rest_catalog import RestCatalogServer
 from tests.harness.system import SystemHarness
 from tests.harness.temporal_thread import TEMPORAL
-from workflows.check_registrations import CheckRegistrations
+from workflows.registration.check_registrations import CheckRegistrations
 
 SECRET = "whsec_" + base64.b64encode(os.urandom(32)).decode()
 

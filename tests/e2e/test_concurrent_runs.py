@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files
 from tests.harness.system import SystemHarness
 
 JOB = '''

@@ -11,15 +11,15 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 
 from lakehouse.open_catalog import open_catalog
-from runtime.installation import with_installation
-from runtime.schedules import schedule_id
+from runtime.installation.identity import with_installation
+from runtime.schedules.schedules import schedule_id
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import wait_for
 from tests.harness.system import SystemHarness
-from workflows.reap_branches import ReapBranches
+from workflows.quarantine.reap_branches import ReapBranches
 
 BAD = [{"id": 1, "v": 5}, {"id": 2, "v": -1}]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio.client import ScheduleHandle
 
-from runtime.installation import with_installation
+from runtime.installation.identity import with_installation
 from sluice.contracts.schedules import schedule_id
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader

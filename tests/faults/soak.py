@@ -29,7 +29,7 @@ from temporalio.service import RPCError
 
 from devstack.stack import Stack
 from lakehouse.open_catalog import open_catalog
-from runtime.find_run import list_runs, read_result
+from runtime.run.find_run import list_runs, read_result
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.errors import SluiceError

@@ -17,11 +17,11 @@ from temporalio.client import (
 from temporalio.worker import Worker
 from temporalio.workflow import ParentClosePolicy
 
-from activities.cancel_started_runs import CancelStartedRunsActivity
-from activities.find_ended_workflows import FindEndedWorkflowsActivity
-from activities.find_run_end import FindRunEndActivity
-from activities.running_workflows import RunningWorkflows
-from runtime.backfills import backfill_id
+from activities.run.cancel_started_runs import CancelStartedRunsActivity
+from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.run.find_run_end import FindRunEndActivity
+from activities.run.running_workflows import RunningWorkflows
+from runtime.backfills.backfills import backfill_id
 from sluice.contracts.backfill import (
     BackfillInput,
     CampaignChange,
@@ -34,7 +34,7 @@ from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, 
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.zone_workflow import is_known
-from workflows.backfill import Backfill
+from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
 
 AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from runtime.backfills import backfill_id
+from runtime.backfills.backfills import backfill_id
 from sluice.settings import read_settings
 from tests.harness.processes import WorkerProcess
 from tests.harness.rides import ROWS, write_month

@@ -5,11 +5,11 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.open_branch import OpenBranchActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.rebase_branch import RebaseBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.verify_write import VerifyWriteActivity
+from activities.approval.require_approval import ApprovalPolicy
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.publishing.rebase_branch import RebaseBranchActivity
+from activities.run.open_branch import OpenBranchActivity
+from activities.run.verify_write import VerifyWriteActivity
 from sluice.contracts.existing_rows import (
     RebaseBranchInput,
     RebaseResult,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from activities.examine_installation import ExamineInstallationActivity
+from activities.installation.examine_installation import ExamineInstallationActivity
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.examination import ExamineInstallationInput, Finding
 from sluice.settings import Settings

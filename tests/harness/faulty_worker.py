@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import worker
-from activities.emit_lineage import EmitLineageActivity
-from activities.notify import NotifyActivity
+from activities.lineage.emit_lineage import EmitLineageActivity
+from activities.notifications.notify import NotifyActivity
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog

@@ -5,8 +5,8 @@ from pathlib import Path
 from pyiceberg.table import Table
 from temporalio.testing import ActivityEnvironment
 
-from activities.rebase_branch import RebaseBranchActivity
-from activities.verify_write import VerifyWriteActivity
+from activities.publishing.rebase_branch import RebaseBranchActivity
+from activities.run.verify_write import VerifyWriteActivity
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files
 
 
 def imported(text: str, *macros: str, project: str = "", **options: Any) -> ImportedChecks:

@@ -14,10 +14,10 @@ from temporalio.service import RPCError
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import list_quarantined_branches
-from runtime.find_run import Handle, query_status, read_request, read_result
-from runtime.pipeline_input import find_input
+from runtime.pipeline.pipeline_input import find_input
+from runtime.run.find_run import Handle, query_status, read_request, read_result
+from runtime.run.start_run import Starter, StartOptions, start_run
 from runtime.short_workflow import execute_short_workflow, query_lake
-from runtime.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.load_order import LoadOrder
@@ -29,7 +29,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import choose_pipeline
 from sluice.publishing.rollback import rollback_pipeline
 from sluice.settings import Settings
-from workflows.manage_quarantine import ManageQuarantine
+from workflows.quarantine.manage_quarantine import ManageQuarantine
 from workflows.write_audit_publish import WriteAuditPublish
 
 REFUSED = "refused"

@@ -6,11 +6,11 @@ from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.open_branch import OpenBranchActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_branch import QuarantineBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.select_input import SelectInputActivity
+from activities.approval.require_approval import ApprovalPolicy
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.quarantine.quarantine_branch import QuarantineBranchActivity
+from activities.run.open_branch import OpenBranchActivity
+from activities.run.select_input import SelectInputActivity
 from lakehouse.source_files import find_files, identify_input
 from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
 from sluice.contracts.publish import Publication, PublishBranchInput

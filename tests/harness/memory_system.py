@@ -15,9 +15,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities.collect_arrivals import CollectArrivalsActivity
-from activities.plan_load import PlanLoadActivity
-from activities.target_catalog import TargetCatalog
+from activities.arrivals.collect_arrivals import CollectArrivalsActivity
+from activities.arrivals.plan_load import PlanLoadActivity
+from activities.run.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
 from lakehouse.arrivals.collector import ArrivalCollector

@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from runtime.notifications.receivers import Receivers
+from runtime.arrivals.notifications.receivers import Receivers
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     CollectArrivalsInput,
@@ -22,7 +22,7 @@ from sluice.contracts.arrivals import (
 from sluice.contracts.starting import PipelineText
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 
 

@@ -12,14 +12,20 @@ from typing import Any
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 
-from cli.backfill_start import StartBackfill
+from cli.backfills.start import StartBackfill
 from engine.job import SparkJob
 from lakehouse.iceberg.table_state import load_table
-from runtime.backfills import backfill_handle, cancel_backfill, change_backfill, find_running_backfill, start_backfill
-from runtime.find_run import Handle, read_request
-from runtime.pipeline_input import find_input, pipeline_of_text
-from runtime.start_run import Starter, StartOptions, start_run
-from sluice.campaigns.campaign import partition_states
+from runtime.backfills.backfills import (
+    backfill_handle,
+    cancel_backfill,
+    change_backfill,
+    find_running_backfill,
+    start_backfill,
+)
+from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
+from runtime.run.find_run import Handle, read_request
+from runtime.run.start_run import Starter, StartOptions, start_run
+from sluice.backfills.campaign import partition_states
 from sluice.contracts.backfill import CampaignChange, CampaignStatus, PartitionState
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.starting import PipelineText

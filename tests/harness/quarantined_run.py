@@ -7,15 +7,15 @@ from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
 
-from activities.attempt_branch import AttemptBranch
+from activities.approval.require_approval import ApprovalPolicy
 from activities.errors import as_application_error
-from activities.plan_release import PlanReleaseActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_branch import QuarantineBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.resume_branch import ResumeBranchActivity
-from activities.running_workflows import RunningWorkflows
-from activities.verify_write import VerifyWriteActivity
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
+from activities.quarantine.quarantine_branch import QuarantineBranchActivity
+from activities.quarantine.resume_branch import ResumeBranchActivity
+from activities.run.attempt_branch import AttemptBranch
+from activities.run.running_workflows import RunningWorkflows
+from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.catalog import BranchCatalog
 from sluice.audit.verdicts import AuditReport
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, Resume, ResumeBranchInput

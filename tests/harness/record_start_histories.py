@@ -6,8 +6,8 @@ Part of `make histories`; by itself: `python -m tests.harness.record_start_histo
 import asyncio
 from pathlib import Path
 
-from runtime.backfills import backfill_id
-from runtime.installation import with_known_installation
+from runtime.backfills.backfills import backfill_id
+from runtime.installation.identity import with_known_installation
 from runtime.temporal_client import connect
 from sluice.contracts.schedules import schedule_id
 from sluice.settings import read_settings

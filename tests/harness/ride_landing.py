@@ -17,7 +17,7 @@ from devstack.object_store import upload
 from devstack.ports import choose_port
 from devstack.stack import Stack
 from devstack.store_events import EVENTS_ADDRESS
-from runtime.installation import with_known_installation
+from runtime.installation.identity import with_known_installation
 from runtime.store_access import CREDENTIALS_FILE
 from sluice.contracts.arrivals import landing_zone_id
 from sluice.settings import read_settings

@@ -1,4 +1,4 @@
-"""Which room may import which."""
+"""Which room may import which, and the shelves of the rooms."""
 
 ALLOWED = {
     "sluice": set[str](),
@@ -7,8 +7,19 @@ ALLOWED = {
     "spark_jobs": {"sluice"},
     "workflows": {"sluice"},
     "activities": {"runtime", "engine", "lakehouse", "sluice"},
-    "runtime": {"workflows", "lakehouse", "sluice"},
+    "generation": {"sluice"},
+    "importing": {"sluice"},
+    "runtime": {"workflows", "lakehouse", "generation", "sluice"},
     "hosting": {"activities", "runtime", "engine", "lakehouse", "sluice"},
-    "cli": {"runtime", "workflows", "sluice"},
+    "cli": {"runtime", "workflows", "generation", "importing", "sluice"},
     "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
 }
+
+SHELVES = {
+    *("run", "audit", "approval", "publishing", "quarantine"),
+    *("arrivals", "schedules", "backfills"),
+    *("pipeline", "registration", "lineage", "lake", "notifications", "installation"),
+}
+"""Names of the folders in rooms that serve several subjects: `ls -d */arrivals` shows a whole feature."""
+ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "workflows")
+"""These rooms have no other folders. The domain `sluice/` has the same shelves, and folders of its own."""

@@ -19,9 +19,9 @@ from typing import Any
 from temporalio.client import WorkflowFailureError
 
 from devstack.stack import ROOT
-from runtime.find_run import find_run, query_status, read_result
-from runtime.pipeline_input import find_input, load_pipeline
-from runtime.start_run import Starter, StartOptions, start_run
+from runtime.pipeline.pipeline_input import find_input, load_pipeline
+from runtime.run.find_run import find_run, query_status, read_result
+from runtime.run.start_run import Starter, StartOptions, start_run
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError

@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, CancelledError
 
-from runtime.find_run import Handle, read_result
+from runtime.run.find_run import Handle, read_result
 from sluice.approval.required import RequiredApproval, required_approval
 from sluice.contracts.audit import AuditResult, QuarantineRowsResult
 from sluice.contracts.existing_rows import (

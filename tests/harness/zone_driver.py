@@ -16,8 +16,7 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.catalog import CommitInfo
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.source_files import identify_input
-from runtime.find_run import Handle, query_status
-from runtime.landing_zones import (
+from runtime.arrivals.landing_zones import (
     DeployedLandingZones,
     command_batch,
     load_batch,
@@ -25,7 +24,8 @@ from runtime.landing_zones import (
     pause_zone,
     read_zone,
 )
-from runtime.pipeline_input import pipeline_of_text
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from runtime.run.find_run import Handle, query_status
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.arrivals import Batch, BatchCommand, PauseZone, ZoneStatus, landing_zone_id
@@ -39,7 +39,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.publishing.certificate import RUN_ID
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.memory_system import ZoneClock
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.write_audit_publish import WriteAuditPublish
 
 SETTLE = 60.0

@@ -26,7 +26,7 @@ from sluice.contracts.arrivals import (
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from tests.harness.waiting import until
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
 
 TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
 

@@ -19,7 +19,7 @@ from tests.harness.rides import ROWS, assert_each_once, write_month
 from tests.harness.store_proxy import StoreFault, StoreProxy
 from tests.harness.system import SystemHarness
 from tests.harness.temporal_thread import TEMPORAL
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
 
 SOURCE, TABLE = "/source/rides/", "city.rides"
 PIPELINE = f"""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from importing.imported import SourceText
+from importing.project import Files, ImportOptions, import_files
 from sluice.approval.required import parse_approval_rules
 from sluice.checks import _ALIASES, REGISTRY
 from sluice.errors import BadEnvironment, InvalidPipeline
-from sluice.importing.imported import SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
 from sluice.pipeline.file import _MODELS, _check_keys, parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.registration.targets import read_targets

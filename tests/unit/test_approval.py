@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from activities.verify_decision import read_approvers
+from activities.approval.verify_decision import read_approvers
 from devstack.stack import ROOT
 from sluice.approval.approvers import Approvers, parse_approvers
 from sluice.approval.decisions import Decision

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.split_batch import SplitBatchActivity
+from activities.arrivals.split_batch import SplitBatchActivity
 from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.zone_files import MarkedFile

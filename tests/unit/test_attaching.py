@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtime.start_run import _difference
+from runtime.run.start_run import _difference
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline

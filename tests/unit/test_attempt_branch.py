@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from activities.attempt_branch import AttemptBranch
+from activities.run.attempt_branch import AttemptBranch
 from sluice.contracts.references import RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from tests.harness.memory_catalog import MemoryCatalog

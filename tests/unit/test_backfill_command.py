@@ -12,9 +12,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.backfill_grid import ShownPartitions, describe_campaign, grid_rows
-from cli.backfill_start import StartBackfill
-from sluice.campaigns.campaign import LETTERS
+from cli.backfills.grid import ShownPartitions, describe_campaign, grid_rows
+from cli.backfills.start import StartBackfill
+from sluice.backfills.campaign import LETTERS
 from sluice.contracts.backfill import CampaignState, CampaignStatus, PartitionNote, PartitionState
 from sluice.errors import InvalidPipeline
 from sluice.settings import Settings

@@ -10,16 +10,16 @@ from pyiceberg.table.snapshots import Snapshot
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.confirm_publication import ConfirmPublicationActivity
-from activities.discard_branch import DiscardBranchActivity
-from activities.find_conflicts import FindConflictsActivity
-from activities.manage_quarantine import ManageQuarantineActivity
-from activities.plan_release import PlanReleaseActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_branch import QuarantineBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.restore_tables import RestoreTablesActivity
-from activities.resume_branch import ResumeBranchActivity
+from activities.approval.require_approval import ApprovalPolicy
+from activities.publishing.confirm_publication import ConfirmPublicationActivity
+from activities.publishing.find_conflicts import FindConflictsActivity
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.publishing.restore_tables import RestoreTablesActivity
+from activities.quarantine.manage_quarantine import ManageQuarantineActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
+from activities.quarantine.quarantine_branch import QuarantineBranchActivity
+from activities.quarantine.resume_branch import ResumeBranchActivity
+from activities.run.discard_branch import DiscardBranchActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.catalog import TableCommit, TableDiff
 from lakehouse.iceberg.rebase import TableRebase, read_rebase

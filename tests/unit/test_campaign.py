@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sluice.campaigns.campaign import Campaign, count_states, partition_states
-from sluice.campaigns.ending import backfill_exit_code, campaign_exit_code, not_published
+from sluice.backfills.campaign import Campaign, count_states, partition_states
+from sluice.backfills.ending import backfill_exit_code, campaign_exit_code, not_published
 from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish
 from sluice.contracts.run import Cause, Outcome
 from sluice.contracts.starting import EndedRun

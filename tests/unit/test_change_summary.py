@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from cli.report import print_report
+from cli.run.report import print_report
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.contracts.write import ChangeSummary, RowCounts, TableChange
 from sluice.pipeline.publish_options import PublishOptions

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli import quarantine
-from cli.report import print_report
+from cli.quarantine import commands as quarantine
+from cli.run.report import print_report
+from cli.run.watch import ShownStatus
 from cli.unknown_command import QUARANTINE_COMMANDS, unknown_command
-from cli.watch import ShownStatus
 from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
 from sluice.audit.verdicts import CheckResult

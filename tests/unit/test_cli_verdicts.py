@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from cli.report import print_report
-from cli.watch import ShownStatus
+from cli.run.report import print_report
+from cli.run.watch import ShownStatus
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 

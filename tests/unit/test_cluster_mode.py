@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from activities.job_folder import JobName
+from activities.run.job_folder import JobName
 from engine.job import JobResult, SparkJob
 from engine.process.progress import OutputReader
 from engine.runner import open_engine

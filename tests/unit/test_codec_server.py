@@ -7,7 +7,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from temporalio.api.common.v1 import Payload
 
-from cli.codec_server import codec_app
+from cli.installation.codec_server import codec_app
 from runtime.codec import AesCodec
 
 UI, TOKEN = "http://127.0.0.1:8233", "0123456789abcdef"

@@ -15,15 +15,18 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from typer.testing import CliRunner, Result
 
-from activities.describe_quarantine import DescribeQuarantineActivity
-from activities.list_quarantine import ListQuarantineActivity
-from activities.manage_quarantine import ManageQuarantineActivity
-from activities.plan_release import PlanReleaseActivity
+from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
+from activities.quarantine.list_quarantine import ListQuarantineActivity
+from activities.quarantine.manage_quarantine import ManageQuarantineActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
-from cli import cancel, confirming, context, quarantine, requeue
+from cli import confirming, context
+from cli.quarantine import commands as quarantine
+from cli.quarantine import requeue
+from cli.run import cancel
 from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
-from runtime import quarantined_rows
+from runtime.quarantine import quarantined_rows
 from sluice import errors
 from sluice.contracts.lake_queries import QueryRows
 from sluice.contracts.quarantine import VerifiedWrite

@@ -11,8 +11,8 @@ from rich.console import Console
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from cli import approving
-from cli.approving import check_named_report, make_decision, refusal_in, report_name, shown_report
+from cli.approval import approving
+from cli.approval.approving import check_named_report, make_decision, refusal_in, report_name, shown_report
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import new_approver_key, verification_error

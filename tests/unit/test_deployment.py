@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.deploy import make_set, read_folder
-from runtime.installation import with_known_installation
+from runtime.installation.identity import with_known_installation
+from runtime.schedules.deploy import make_set, read_folder
 from sluice.contracts.schedules import MissedStarts, ScheduleNotice
 from sluice.contracts.starting import EndedRun
 from sluice.deployment.files import read_files

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from activities.job_folder import create_job_folder
+from activities.run.job_folder import create_job_folder
 from engine.job import JobResult, SparkJob
 from engine.process import guard
 from engine.process.progress import OutputReader

@@ -10,17 +10,17 @@ from typing import Any, TypeVar, cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-import activities.quarantine_rows
-import activities.scan_tables
-import activities.write_table
+import activities.audit.scan_tables
+import activities.quarantine.quarantine_rows
+import activities.run.write_table
 import engine.spark.built_in_job
 import engine.spark.engine
 import engine.spark_scan
-from activities.quarantine_rows import QuarantineRowsActivity
-from activities.scan_branch import ScanBranchActivity
-from activities.scan_files import ScanFilesActivity
-from activities.scan_tables import TableScanner
-from activities.write_table import WriteTableActivity
+from activities.audit.scan_branch import ScanBranchActivity
+from activities.audit.scan_files import ScanFilesActivity
+from activities.audit.scan_tables import TableScanner
+from activities.quarantine.quarantine_rows import QuarantineRowsActivity
+from activities.run.write_table import WriteTableActivity
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import no_heartbeat
 from engine.process.progress import OutputReader
@@ -150,7 +150,7 @@ def test_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert write.source
     files = find_files(write.source)
     names = ("check_unchanged", "create_job_folder", "base_path", "read_answer")
-    called = slowly(monkeypatch, activities.write_table, *names)
+    called = slowly(monkeypatch, activities.run.write_table, *names)
     manifest = ManifestRef(location="m", digest="d")
     given = WriteTableInput(
         run_ref=_REF, branch="b", write=write, tables={"t.x": Table()}, input_digest="d", manifest=manifest
@@ -162,7 +162,7 @@ def test_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_scan_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called = slowly(monkeypatch, activities.scan_tables, "create_job_folder", "trim_samples")
+    called = slowly(monkeypatch, activities.audit.scan_tables, "create_job_folder", "trim_samples")
     activity = ScanFilesActivity(scanner(tmp_path), [])
     on_a_watched_loop(activity.scan_files, ScanInput(audit=audit_input(), undecided={}))
     assert called == ["create_job_folder", "trim_samples"]
@@ -180,7 +180,7 @@ def test_a_scan_by_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_quarantine_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called = slowly(monkeypatch, activities.quarantine_rows, "create_job_folder")
+    called = slowly(monkeypatch, activities.quarantine.quarantine_rows, "create_job_folder")
     activity = QuarantineRowsActivity(cast(AuditedTables, NoTables()), cast(Spark, FakeSpark(tmp_path)))
     on_a_watched_loop(activity.quarantine_rows, QuarantineRowsInput(audit=audit_input(), failing={}))
     assert called == ["create_job_folder"]

@@ -9,8 +9,8 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from activities.examine_installation import ExamineInstallationActivity
-from activities.examine_spark import ExamineSparkActivity
+from activities.installation.examine_installation import ExamineInstallationActivity
+from activities.installation.examine_spark import ExamineSparkActivity
 from cli.app import app
 from cli.lazy_commands import LAZY_COMMANDS
 from lakehouse.iceberg_catalog.connect import open_iceberg

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from watchfiles import Change
 
-from runtime.notifications import folders
-from runtime.notifications.folders import Folders, FolderWatcher, folders_of, identify, zones_above
+from runtime.arrivals.notifications import folders
+from runtime.arrivals.notifications.folders import Folders, FolderWatcher, folders_of, identify, zones_above
 from sluice.arrivals.notified_zones import NotifiedZone, NotifiedZones
 
 

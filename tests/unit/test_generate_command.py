@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from lakehouse.source_files import read_column_names, write_rows
 from lakehouse.source_files.identify import find_files
-from runtime.source_sample import sample_source
+from runtime.pipeline.source_sample import sample_source
 from sluice.pipeline.source import Source
 
 PIPELINE = """

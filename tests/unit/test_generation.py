@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from runtime.row_engine import DuckDBRows
-from sluice.errors import InvalidPipeline
-from sluice.generation.columns import DEFAULT_SHAPE, TableShape, columns_of_schema
-from sluice.generation.judging import Judge, Row
-from sluice.generation.labels import check_labels
-from sluice.generation.requests import (
+from generation.columns import DEFAULT_SHAPE, TableShape, columns_of_schema
+from generation.judging import Judge, Row
+from generation.labels import check_labels
+from generation.requests import (
     Generated,
     Request,
     checks_of,
@@ -19,7 +17,9 @@ from sluice.generation.requests import (
     shape_of,
     typed_references,
 )
-from sluice.generation.simple_queries import as_condition
+from generation.simple_queries import as_condition
+from runtime.pipeline.row_engine import DuckDBRows
+from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 

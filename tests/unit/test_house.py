@@ -19,7 +19,7 @@ from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.reference import DOCUMENTS
 from sluice.settings import Settings
-from tests.harness.rooms import ALLOWED
+from tests.harness.rooms import ALLOWED, ROOMS_WITH_SHELVES, SHELVES
 
 ROOMS = {*ALLOWED, "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,6 +42,14 @@ def test_imports_point_one_way(room: str) -> None:
         assert others <= ALLOWED[room], f"{file.relative_to(ROOT)} imports {others - ALLOWED[room]}"
 
 
+def test_rooms_have_the_same_shelves() -> None:
+    for room in [ROOT / name for name in ROOMS_WITH_SHELVES]:
+        shelves = {path.name for path in room.iterdir() if (path / "__init__.py").is_file()}
+        assert shelves <= SHELVES, f"{room.name} has the folders {shelves - SHELVES}"
+    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    assert all(f"`{shelf}`" in architecture for shelf in SHELVES)
+
+
 def test_what_starts_a_run_reads_of_the_lake_only_its_input() -> None:
     for file in (ROOT / "runtime").rglob("*.py"):
         modules = re.findall(r"^(?:from|import) (lakehouse\S*)", file.read_text(), re.M)
@@ -51,7 +59,8 @@ def test_what_starts_a_run_reads_of_the_lake_only_its_input() -> None:
 def test_every_query_about_the_lake_has_an_activity_of_its_name_and_signature() -> None:
     for query, result in RESULTS.items():
         kind = query.model_fields["kind"].default
-        module = importlib.import_module(f"activities.{kind}")
+        (file,) = (ROOT / "activities").rglob(f"{kind}.py")
+        module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
         activity_class = getattr(module, "".join(part.title() for part in kind.split("_")) + "Activity")
         hints = get_type_hints(getattr(activity_class, kind))
         assert hints == {"input": query, "return": result}

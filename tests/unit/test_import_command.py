@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli import import_process
 from cli.app import app
+from cli.pipeline import import_process
 from sluice.pipeline.file import parse_pipeline
 
 SCHEMA = """

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files
 
 
 def imported(test: str) -> ImportedChecks:

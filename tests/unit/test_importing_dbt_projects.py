@@ -2,8 +2,8 @@
 
 import pytest
 
-from sluice.importing.imported import SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from importing.imported import SourceText
+from importing.project import Files, ImportOptions, import_files
 from tests.harness.imported_dbt import imported, reasons
 
 VARIABLES = """

@@ -1,8 +1,8 @@
 """Importing from dbt: sources and their age, constraints and contracts, and versions of models."""
 
-from sluice.importing.drafts import sql_check
-from sluice.importing.imported import SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
+from importing.drafts import sql_check
+from importing.imported import SourceText
+from importing.project import Files, ImportOptions, import_files
 from tests.harness.imported_dbt import imported, reasons
 
 SOURCES = """

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files, sort_files
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files, sort_files
 
 
 def imported(text: str) -> ImportedChecks:

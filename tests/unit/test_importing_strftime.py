@@ -6,9 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files
-from sluice.importing.strftime import strptime_pattern
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files
+from importing.strftime import strptime_pattern
 
 _TEXTS = (
     "2020-01-05", "2020-1-5", "2020-01- 5", "2020-02-29", "2021-02-29", "2020-13-01", "2020-00-10", "0000-01-01",

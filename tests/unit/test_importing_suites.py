@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from importing.imported import ImportedChecks, SourceText
+from importing.project import Files, ImportOptions, import_files, sort_files
 from sluice.errors import InvalidPipeline
-from sluice.importing.imported import ImportedChecks, SourceText
-from sluice.importing.project import Files, ImportOptions, import_files, sort_files
 
 
 def imported(*expectations: dict[str, Any], **options: Any) -> ImportedChecks:

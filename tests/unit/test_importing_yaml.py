@@ -2,9 +2,9 @@
 
 import pytest
 
+from importing.imported import SourceText
+from importing.yaml_lines import read_yaml
 from sluice.errors import InvalidPipeline
-from sluice.importing.imported import SourceText
-from sluice.importing.yaml_lines import read_yaml
 from tests.harness.imported_dbt import imported, reasons
 
 

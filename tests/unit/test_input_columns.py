@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from cli.app import app
 from lakehouse.source_files import find_files, preview_types, read_column_names
-from runtime.pipeline_input import find_input, inspect_input, load_pipeline
+from runtime.pipeline.pipeline_input import find_input, inspect_input, load_pipeline
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.source import Source
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.installation import FILE, with_installation
+from runtime.installation.identity import FILE, with_installation
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings, read_settings
 

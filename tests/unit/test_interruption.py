@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import typer
 
-from cli import context, follow
+from cli import context
 from cli.context import CommandContext, no_preparation, run_command
-from cli.follow import start_and_follow
-from runtime.start_run import StartOptions
+from cli.run import follow
+from cli.run.follow import start_and_follow
+from runtime.run.start_run import StartOptions
 from sluice.pipeline.file import parse_pipeline
 
 PIPELINE = parse_pipeline("name: p\nwrite: {job: j.py}\ntables: {n.a: {}}\n", "p.yml")

@@ -7,10 +7,10 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.collect_backfill import CollectBackfillActivity
-from activities.discard_backfill import DiscardBackfillActivity
-from activities.open_backfill import OpenBackfillActivity
-from activities.target_catalog import TargetCatalog
+from activities.backfills.collect_backfill import CollectBackfillActivity
+from activities.backfills.discard_backfill import DiscardBackfillActivity
+from activities.backfills.open_backfill import OpenBackfillActivity
+from activities.run.target_catalog import TargetCatalog
 from lakehouse.catalog import TableCommit, TableVersion
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, DiscardBackfillInput, OpenBackfillInput
 from sluice.contracts.starting import PipelineText

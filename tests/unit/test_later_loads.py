@@ -9,9 +9,9 @@ import pytest
 from pyiceberg.table import Table as IcebergTable
 from temporalio.exceptions import ApplicationError
 
-from activities.plan_publish import PlanPublishActivity
-from activities.plan_requeue import PlanRequeueActivity
-from activities.verify_write import VerifyWriteActivity
+from activities.publishing.plan_publish import PlanPublishActivity
+from activities.quarantine.plan_requeue import PlanRequeueActivity
+from activities.run.verify_write import VerifyWriteActivity
 from engine.job import SparkJob
 from engine.spark.configuration import session
 from lakehouse.catalog import TableVersion

@@ -16,8 +16,8 @@ from unittest.mock import MagicMock
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.emit_lineage import EmitLineageActivity
-from activities.lineage_client import is_configured
+from activities.lineage.emit_lineage import EmitLineageActivity
+from activities.lineage.lineage_client import is_configured
 from devstack.stack import ROOT
 from sluice import VERSION
 from sluice.approval.waivers import WaivedCheck

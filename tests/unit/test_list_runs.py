@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
-from cli import list_runs
 from cli.context import CommandContext
+from cli.run import list_runs
 from devstack.stack import ROOT
-from runtime.find_run import RunFilter
+from runtime.run.find_run import RunFilter
 from sluice.errors import BadEnvironment
 from tests.harness.command_line import run_command
 

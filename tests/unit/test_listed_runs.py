@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
-from cli import list_runs
-from runtime import listed_runs
-from runtime.backfills import backfill_id
-from runtime.find_run import ALL_RUNS
-from runtime.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
+from cli.run import list_runs
+from runtime.backfills.backfills import backfill_id
+from runtime.run import listed_runs
+from runtime.run.find_run import ALL_RUNS
+from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 

@@ -15,8 +15,8 @@ from pyiceberg.table.snapshots import Operation, Summary
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.open_branch import OpenBranchActivity
-from activities.verify_write import VerifyWriteActivity
+from activities.run.open_branch import OpenBranchActivity
+from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.audited_tables import audited_table
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.iceberg.table_state import TableState

@@ -16,7 +16,7 @@ from devstack.stack import ROOT
 _FOLLOW = """
 import time
 from rich.console import Console
-from cli.watch import ShownStatus
+from cli.run.watch import ShownStatus
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, StageEvent

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.pipeline_input import find_input, load_pipeline, pipeline_of_text
+from runtime.pipeline.pipeline_input import find_input, load_pipeline, pipeline_of_text
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile

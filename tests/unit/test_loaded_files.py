@@ -8,13 +8,13 @@ from threading import Thread
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.list_files import ListFilesActivity
-from activities.open_branch import OpenBranchActivity
-from activities.plan_release import PlanReleaseActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.rebase_branch import RebaseBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.resume_branch import ResumeBranchActivity
+from activities.approval.require_approval import ApprovalPolicy
+from activities.lake.list_files import ListFilesActivity
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.publishing.rebase_branch import RebaseBranchActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
+from activities.quarantine.resume_branch import ResumeBranchActivity
+from activities.run.open_branch import OpenBranchActivity
 from lakehouse.catalog import TableCommit
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import find_files

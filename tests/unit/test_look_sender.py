@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from runtime.notifications import look_sender
-from runtime.notifications.look_sender import LookSender
+from runtime.arrivals.notifications import look_sender
+from runtime.arrivals.notifications.look_sender import LookSender
 from tests.harness.waiting import in_time, until
 
 

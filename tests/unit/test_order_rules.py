@@ -10,11 +10,11 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 from typer.testing import CliRunner
 
-from activities.prepare_run import PrepareRunActivity
+from activities.run.prepare_run import PrepareRunActivity
 from cli.app import app
-from cli.backfill_start import StartBackfill
+from cli.backfills.start import StartBackfill
 from lakehouse.arrivals.batch_store import BatchStore
-from runtime import start_run
+from runtime.run import start_run
 from sluice.arrivals.held_batches import HeldBatches
 from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.campaigns.partitions import MAX_PARTITIONS, parse_partitions
+from sluice.backfills.partitions import MAX_PARTITIONS, parse_partitions
 from sluice.errors import InvalidPipeline
 
 

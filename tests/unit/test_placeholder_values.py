@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.placeholder_values import placeholder_values
+from runtime.pipeline.placeholder_values import placeholder_values
 from sluice.errors import InvalidPipeline
 
 FILE = 'name: p\nwrite: {source: {path: "{{ scheduled_for.date }}/{{ partition }}.csv"}}\ntables: {t.x: {}}\n'

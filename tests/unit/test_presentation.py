@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from cli.results import _cell
+from cli.lake.results import _cell
 from devstack.stack import ROOT
 from lakehouse.audit_results_table import _schema
 from sluice.approval.decisions import ApprovalRecord, Decision

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from activities.job_folder import create_job_folder
+from activities.run.job_folder import create_job_folder
 from engine.duckdb_session import DuckDBSession
 from engine.private_files import open_private, private_folder, write_private
 from engine.process.heartbeat import no_heartbeat
 from engine.process.supervise import run_supervised
 from engine.spark.built_in_job import read_answer
 from engine.spark.configuration import write_properties
-from runtime.run_files import remove_old_run_files
+from runtime.run.run_files import remove_old_run_files
 from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import JobAnswer
 from sluice.errors import JobFailed

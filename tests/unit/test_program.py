@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from cli import program
-from cli.approving import make_decision
+from cli.approval.approving import make_decision
 from devstack.ports import last_ports
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline

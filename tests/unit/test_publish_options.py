@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devstack.stack import ROOT
-from runtime.start_run import _difference
+from runtime.run.start_run import _difference
 from sluice.audit.verdicts import AuditReport
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.references import RunRef

@@ -8,9 +8,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities import describe_quarantine
-from activities.describe_quarantine import DescribeQuarantineActivity
-from activities.list_quarantine import ListQuarantineActivity
+from activities.quarantine import describe_quarantine
+from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
+from activities.quarantine.list_quarantine import ListQuarantineActivity
 from lakehouse.quarantine import QuarantinedTable, create_quarantine
 from lakehouse.report_store import ReportStore
 from sluice.audit.verdicts import CheckResult, verdicts_digest

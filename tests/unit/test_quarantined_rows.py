@@ -7,8 +7,8 @@ import pytest
 from temporalio.client import Client
 
 from engine.queries.sql import tables_in
-from runtime import quarantined_rows
-from runtime.quarantined_rows import (
+from runtime.quarantine import quarantined_rows
+from runtime.quarantine.quarantined_rows import (
     QuarantinedRows,
     duckdb_table,
     duckdb_text,

@@ -10,7 +10,7 @@ from pyiceberg.types import ListType, LongType
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.query_tables import QueryTablesActivity
+from activities.lake.query_tables import QueryTablesActivity
 from engine.queries.sql import tables_in
 from lakehouse import queried_tables
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput

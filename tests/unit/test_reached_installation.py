@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime import reached_installation
-from runtime.installation import FILE
-from runtime.reached_installation import check_task_queue, connect_command, worker_identity
+from runtime.installation import reached_installation
+from runtime.installation.identity import FILE
+from runtime.installation.reached_installation import check_task_queue, connect_command, worker_identity
 from sluice.environment_files import STACK_FILE
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings, read_environment

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities import reap_branches
-from activities.describe_quarantine import DescribeQuarantineActivity
-from activities.list_quarantine import ListQuarantineActivity
-from activities.reap_branches import ReapBranchesActivity
+from activities.quarantine import reap_branches
+from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
+from activities.quarantine.list_quarantine import ListQuarantineActivity
+from activities.quarantine.reap_branches import ReapBranchesActivity
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.quarantine import read_quarantined_branch
 from lakehouse.report_store import ReportStore

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from activities.record_run import RecordRunActivity
+from activities.run.record_run import RecordRunActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.report_store import ReportStore
 from sluice.approval.waivers import WaivedCheck

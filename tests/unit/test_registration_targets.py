@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.pipeline_input import load_pipeline
+from runtime.pipeline.pipeline_input import load_pipeline
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.registration.target_kinds import CommandTarget, SecretSource

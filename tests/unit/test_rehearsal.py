@@ -5,14 +5,14 @@ from datetime import datetime, timezone
 
 import pytest
 
-from runtime.rehearsals import check_rehearsable, rehearsal_copy
-from runtime.row_engine import DuckDBRows
+from generation.judging import Judge
+from generation.rehearsal import RehearsalPlan, plan_rehearsal
+from generation.rehearsed import not_planted, refused_good_rows, rehearsal_exit_code, rehearsed_batch
+from generation.requests import Request, checks_of, shape_of
+from runtime.pipeline.rehearsals import check_rehearsable, rehearsal_copy
+from runtime.pipeline.row_engine import DuckDBRows
 from sluice.audit.verdicts import CheckResult, Verdict
 from sluice.errors import InvalidPipeline
-from sluice.generation.judging import Judge
-from sluice.generation.rehearsal import RehearsalPlan, plan_rehearsal
-from sluice.generation.rehearsed import not_planted, refused_good_rows, rehearsal_exit_code, rehearsed_batch
-from sluice.generation.requests import Request, checks_of, shape_of
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write_modes import WRITE_MODES

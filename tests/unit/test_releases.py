@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.discard_quarantine import DiscardQuarantineActivity
-from activities.manage_quarantine import ManageQuarantineActivity
-from activities.restore_tables import RestoreTablesActivity
+from activities.publishing.restore_tables import RestoreTablesActivity
+from activities.quarantine.discard_quarantine import DiscardQuarantineActivity
+from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from lakehouse.catalog import TableCommit
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_branch
 from sluice.contracts.existing_rows import Restore, RestoreTablesInput, Resume

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.publish_branch import PublishBranchActivity
-from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
+from activities.approval.require_approval import ApprovalPolicy, RequireApprovalActivity
+from activities.publishing.publish_branch import PublishBranchActivity
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms, RequiredApproval, parse_approval_rules
 from sluice.approval.signatures import new_approver_key, sign

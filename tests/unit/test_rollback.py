@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.plan_rollback import PlanRollbackActivity
-from activities.restore_tables import RestoreTablesActivity
+from activities.publishing.plan_rollback import PlanRollbackActivity
+from activities.publishing.restore_tables import RestoreTablesActivity
 from lakehouse.catalog import TableCommit
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult

@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from activities.verify_write import VerifyWriteActivity
+from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.iceberg import row_comparison
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState

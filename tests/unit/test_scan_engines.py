@@ -12,9 +12,9 @@ import duckdb
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.scan_branch import ScanBranchActivity
-from activities.scan_files import ScanFilesActivity
-from activities.scan_tables import TableScanner
+from activities.audit.scan_branch import ScanBranchActivity
+from activities.audit.scan_files import ScanFilesActivity
+from activities.audit.scan_tables import TableScanner
 from engine.duckdb_scan import DuckDBScan, scan_groups_by
 from engine.duckdb_session import DuckDBSession
 from engine.job import JobResult, SparkJob

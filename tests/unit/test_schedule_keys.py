@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client
 
-from runtime import start_run
-from runtime.start_run import Starter, make_request
+from runtime.run import start_run
+from runtime.run.start_run import Starter, make_request
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.cron import Range, parse_cron

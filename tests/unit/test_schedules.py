@@ -16,7 +16,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.schedules import register_reaper, schedule_id
+from runtime.schedules.schedules import register_reaper, schedule_id
 from sluice.settings import Settings
 
 SETTINGS = Settings(sluice_installation="here", sluice_reap_every=60)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.report import print_report, print_status
+from cli.run.report import print_report, print_status
 from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision
 from sluice.approval.signatures import signed_text
 from sluice.approval.waivers import (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.find_waivers import FindWaiversActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.require_approval import ApprovalPolicy, RequireApprovalActivity
-from activities.verify_decision import VerifyDecisionActivity
+from activities.approval.find_waivers import FindWaiversActivity
+from activities.approval.require_approval import ApprovalPolicy, RequireApprovalActivity
+from activities.approval.verify_decision import VerifyDecisionActivity
+from activities.publishing.publish_branch import PublishBranchActivity
 from lakehouse.catalog import TableCommit
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms, RequiredApproval
@@ -190,8 +190,8 @@ def test_a_waiver_ends(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> Non
     def later(hours: float) -> None:
         real = datetime.now(timezone.utc) + timedelta(hours=hours)
         clock = type("Clock", (datetime,), {"now": classmethod(lambda *_: real)})
-        monkeypatch.setattr("activities.find_waivers.datetime", clock)
-        monkeypatch.setattr("activities.require_approval.datetime", clock)
+        monkeypatch.setattr("activities.approval.find_waivers.datetime", clock)
+        monkeypatch.setattr("activities.approval.require_approval.datetime", clock)
 
     later(2.1)
     assert second.in_force() == []

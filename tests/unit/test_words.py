@@ -113,7 +113,7 @@ PROSE = {
 # The first line of a docstring is held in all rooms but the tests.
 ROOMS_BY_PROSE = [
     *("sluice", "lakehouse", "engine", "spark_jobs", "workflows", "activities", "runtime", "cli", "devstack"),
-    *("hosting", "pipelines", "bench", "run_workflow.py", "worker.py"),
+    *("generation", "importing", "hosting", "pipelines", "bench", "run_workflow.py", "worker.py"),
 ]
 ROOMS_WITH_TESTS = [*ROOMS_BY_PROSE, "tests"]
 DOCUMENTS_HELD = [

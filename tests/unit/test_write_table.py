@@ -10,9 +10,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities import source_progress
-from activities.source_progress import run_with_progress
-from activities.write_table import WriteTableActivity
+from activities.run import source_progress
+from activities.run.source_progress import run_with_progress
+from activities.run.write_table import WriteTableActivity
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat
 from engine.runner import Spark

@@ -7,7 +7,7 @@ import pytest
 
 from devstack.stack import ROOT
 from lakehouse.source_files import may_share
-from runtime.zone_conflicts import check_deploy, check_location, hint_at_zones, with_absolute_source
+from runtime.arrivals.zone_conflicts import check_deploy, check_location, hint_at_zones, with_absolute_source
 from sluice.deployment.files import PipelineFile, read_files
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidPipeline

@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.approval.required import RequiredApproval
 from sluice.contracts.publish import Publication, PublishBranchInput, RequireApprovalInput, VerifyDecisionInput

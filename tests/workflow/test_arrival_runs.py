@@ -15,16 +15,16 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
-from activities.find_ended_workflows import FindEndedWorkflowsActivity
-from activities.report_arrival_runs import ReportArrivalRunsActivity
-from activities.running_workflows import RunningWorkflows
+from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
+from activities.run.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import ZoneRuns, arrival_runs_id
 from sluice.contracts.arrivals import Batch, PauseZone
 from tests.harness.waiting import until
 from tests.harness.zone_workflow import RunOfATest, Zone, batch
-from workflows.arrival_runs import ArrivalRuns
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.arrival_runs import ArrivalRuns
+from workflows.arrivals.landing_zone import LandingZone
 
 
 def _has(batch: str, running: set[str]) -> bool:
@@ -69,8 +69,8 @@ class Installation:
 
 @pytest.fixture
 async def installation(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Installation]:
-    monkeypatch.setattr("workflows.arrival_runs._CHECK", timedelta(seconds=1))
-    monkeypatch.setattr("workflows.zone_runs._REPEAT", 0.0)
+    monkeypatch.setattr("workflows.arrivals.arrival_runs._CHECK", timedelta(seconds=1))
+    monkeypatch.setattr("workflows.arrivals.zone_runs._REPEAT", 0.0)
     installation = Installation(client)
     looks = installation.looks
     reporting = ReportArrivalRunsActivity(client, installation.name, installation.name, 2)

@@ -14,9 +14,9 @@ from temporalio.client import (
 )
 from temporalio.worker import Replayer
 
-from runtime.backfills import read_backfill
-from runtime.started_runs import cancel_start
-from sluice.campaigns.campaign import count_states, partition_states
+from runtime.backfills.backfills import read_backfill
+from runtime.run.started_runs import cancel_start
+from sluice.backfills.campaign import count_states, partition_states
 from sluice.contracts.backfill import (
     AddPartitions,
     JointPublish,
@@ -40,7 +40,7 @@ from tests.harness.backfill_workflow import (
     until_it_runs,
 )
 from tests.harness.waiting import in_time, until
-from workflows.backfill import Backfill
+from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
 
 

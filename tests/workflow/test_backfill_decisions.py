@@ -14,11 +14,11 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from cli import backfill_decisions
-from cli.backfill_decisions import DecisionRequest, check_reason, decide_backfill, find_waiting_runs
+from cli.backfills import decisions as backfill_decisions
+from cli.backfills.decisions import DecisionRequest, check_reason, decide_backfill, find_waiting_runs
+from cli.backfills.list_backfills import print_backfills
 from cli.context import CommandContext, Interruption
-from cli.list_backfills import print_backfills
-from runtime.backfills import backfill_handle, start_backfill
+from runtime.backfills.backfills import backfill_handle, start_backfill
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import WaivableCheck
 from sluice.contracts.backfill import BackfillInput, CampaignState
@@ -28,7 +28,7 @@ from sluice.contracts.write import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.settings import read_settings
 from tests.harness.waiting import until
-from workflows.backfill import Backfill
+from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
 
 HASHES = {"p0": "a" * 64, "p1": "b" * 64, "p2": "c" * 64, "p3": "d" * 64}

@@ -9,7 +9,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 from temporalio.exceptions import ApplicationError
 
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult

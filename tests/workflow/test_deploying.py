@@ -10,18 +10,18 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
 from temporalio.worker import Worker
 
-from runtime import landing_zones
-from runtime.deploy import Deploy, make_set, plan_deploy, read_folder
-from runtime.deployed_schedules import deployed_schedules
-from runtime.list_schedules import list_schedules
-from runtime.pausing import pause_pipeline, resume_pipeline
+from runtime.arrivals import landing_zones
+from runtime.schedules.deploy import Deploy, make_set, plan_deploy, read_folder
+from runtime.schedules.deployed_schedules import deployed_schedules
+from runtime.schedules.list_schedules import list_schedules
+from runtime.schedules.pausing import pause_pipeline, resume_pipeline
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
 from sluice.contracts.schedules import schedule_id
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.waiting import until
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 
 

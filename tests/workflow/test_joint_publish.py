@@ -11,8 +11,8 @@ from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
-from sluice.campaigns.campaign import count_states
-from sluice.campaigns.ending import campaign_exit_code, joint_exit_code
+from sluice.backfills.campaign import count_states
+from sluice.backfills.ending import campaign_exit_code, joint_exit_code
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillBranch,
@@ -35,8 +35,8 @@ from tests.harness.backfill_workflow import (
     pipeline,
 )
 from tests.harness.waiting import until
-from workflows.backfill import Backfill
-from workflows.joint_publish import ALL
+from workflows.backfills.backfill import Backfill
+from workflows.backfills.joint_publish import ALL
 from workflows.sandbox import sandbox
 
 BRANCH, QUARANTINE = "sluice/backfill/here/p", "quarantine/p/2026-01-31/r"

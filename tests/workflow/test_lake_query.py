@@ -16,25 +16,25 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
-from activities.describe_quarantine import DescribeQuarantineActivity
-from activities.list_quarantine import ListQuarantineActivity
-from activities.plan_publish import PlanPublishActivity
-from activities.plan_release import PlanReleaseActivity
-from activities.plan_rollback import PlanRollbackActivity
-from activities.query_audit_results import QueryAuditResultsActivity
+from activities.lake.query_audit_results import QueryAuditResultsActivity
+from activities.publishing.plan_publish import PlanPublishActivity
+from activities.publishing.plan_rollback import PlanRollbackActivity
+from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
+from activities.quarantine.list_quarantine import ListQuarantineActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
 from cli.context import CommandContext, Interruption, make_console
-from cli.follow import start_and_follow
+from cli.run.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
 from engine.queries.runner import QueryRunner
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.quarantine import create_quarantine
 from lakehouse.report_store import ReportStore
 from runtime import short_workflow
-from runtime.find_run import read_request
-from runtime.publish_plan import plan_publish
-from runtime.reached_installation import serving_installations
+from runtime.installation.reached_installation import serving_installations
+from runtime.publishing.publish_plan import plan_publish
+from runtime.run.find_run import read_request
+from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
-from runtime.start_run import StartOptions
 from sluice.contracts.lake_queries import (
     RESULTS,
     DescribeQuarantineInput,
@@ -55,7 +55,7 @@ from tests.harness.command_line import run_command
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.waiting import LIMIT
 from worker import make_worker
-from workflows.lake_query import LakeQuery
+from workflows.lake.lake_query import LakeQuery
 
 
 @dataclass

@@ -15,10 +15,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
-from activities.report_arrival_runs import ReportArrivalRunsActivity
-from runtime.deploy import make_set, plan_deploy, read_folder
-from runtime.landing_zones import list_zones, pause_zone
-from runtime.pausing import pause_pipeline, resume_pipeline
+from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from runtime.arrivals.landing_zones import list_zones, pause_zone
+from runtime.schedules.deploy import make_set, plan_deploy, read_folder
+from runtime.schedules.pausing import pause_pipeline, resume_pipeline
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import arrival_runs_id
 from sluice.contracts.arrivals import (
@@ -38,8 +38,8 @@ from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.zone_workflow import TEXT, RunOfATest, Zone, arrived, batch
-from workflows.arrival_runs import ArrivalRuns
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.arrival_runs import ArrivalRuns
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 
 
@@ -579,7 +579,7 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
 async def test_without_a_worker_a_command_says_so(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtime.landing_zones._LIMIT", 1.0)
+    monkeypatch.setattr("runtime.arrivals.landing_zones._LIMIT", 1.0)
     settings = Settings(sluice_installation=f"zone-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
     stated = LandingZoneInput(pipeline=TEXT, name="p", installation="here", look=600, at_once=1, on_failure="continue")
     id = landing_zone_id(settings.sluice_installation, "p")

@@ -13,7 +13,7 @@ from sluice.contracts.run import REVISION, Policy, RunResult
 from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
 from tests.harness.workflow import HEAD, WorkflowHarness, fails_for_good, fails_with_a_bug
 from workflows.activity_calls import ActivityCalls
-from workflows.steps import lineage
+from workflows.lineage import lineage
 
 NEW = TableVersionRef(metadata_location="file:///lake/t/x/metadata/1.metadata.json", snapshot_id=1)
 

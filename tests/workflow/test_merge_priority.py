@@ -17,10 +17,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities import merge_priority as priority_activities
-from activities.merge_priority import MergePriority
-from activities.publish_branch import PublishBranchActivity
-from activities.require_approval import ApprovalPolicy
+from activities.approval.require_approval import ApprovalPolicy
+from activities.publishing import merge_priority as priority_activities
+from activities.publishing.merge_priority import MergePriority
+from activities.publishing.publish_branch import PublishBranchActivity
 from sluice.contracts.merge_queue import priority_id
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.run import Policy
@@ -29,7 +29,7 @@ from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.waiting import LIMIT, in_time, until
-from workflows import merge_priority
+from workflows.publishing import merge_priority
 
 _AT_ONCE = LIMIT / 2
 """Seconds within which a publish that does not wait ends: here, those that wait do so for longer."""

@@ -10,10 +10,10 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from activities.merge_queue import MergeQueueActivity
+from activities.publishing.merge_queue import MergeQueueActivity
 from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket, queue_id
 from tests.harness.waiting import in_time
-from workflows.merge_queue import MergeQueue
+from workflows.publishing.merge_queue import MergeQueue
 
 _TOO_LONG = 8
 HOLDERS: list[str] = []
@@ -62,8 +62,8 @@ class QueueHarness:
 
 @pytest.fixture
 async def queue(own_time_skipping: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[QueueHarness]:
-    monkeypatch.setattr("workflows.merge_queue._SLOT_TIMEOUT", timedelta(seconds=3))
-    monkeypatch.setattr("workflows.merge_queue._IDLE_TIMEOUT", timedelta(seconds=1))
+    monkeypatch.setattr("workflows.publishing.merge_queue._SLOT_TIMEOUT", timedelta(seconds=3))
+    monkeypatch.setattr("workflows.publishing.merge_queue._IDLE_TIMEOUT", timedelta(seconds=1))
     client = own_time_skipping.client
     harness = QueueHarness(client)
     HOLDERS.clear()

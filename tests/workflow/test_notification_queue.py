@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from temporalio.client import Client
 
-from runtime.notifications import look_sender, queue, receivers
+from runtime.arrivals.notifications import look_sender, queue, receivers
 from tests.harness.notified_zone import NotifiedZones, notified_zones
 from tests.harness.queue_server import REGION, QueueServer
 from tests.harness.waiting import until

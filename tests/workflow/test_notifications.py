@@ -14,8 +14,8 @@ from aiohttp import web
 from temporalio.client import Client
 
 from devstack.ports import choose_port
-from runtime.notifications import known_zones, webhook
-from runtime.notifications.webhook import events_address
+from runtime.arrivals.notifications import known_zones, webhook
+from runtime.arrivals.notifications.webhook import events_address
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.errors import BadEnvironment

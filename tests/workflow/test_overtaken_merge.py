@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from activities.confirm_publication import ConfirmPublicationActivity
-from activities.discard_branch import DiscardBranchActivity
-from activities.open_branch import OpenBranchActivity
-from activities.publish_branch import PublishBranchActivity
-from activities.quarantine_branch import QuarantineBranchActivity
-from activities.rebase_branch import RebaseBranchActivity
-from activities.require_approval import ApprovalPolicy
-from activities.verify_write import VerifyWriteActivity
-from runtime.find_run import Handle
+from activities.approval.require_approval import ApprovalPolicy
+from activities.publishing.confirm_publication import ConfirmPublicationActivity
+from activities.publishing.publish_branch import PublishBranchActivity
+from activities.publishing.rebase_branch import RebaseBranchActivity
+from activities.quarantine.quarantine_branch import QuarantineBranchActivity
+from activities.run.discard_branch import DiscardBranchActivity
+from activities.run.open_branch import OpenBranchActivity
+from activities.run.verify_write import VerifyWriteActivity
+from runtime.run.find_run import Handle
 from sluice.audit.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication

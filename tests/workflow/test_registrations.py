@@ -15,9 +15,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from activities.notify_registration import NotifyRegistrationActivity
-from activities.register_publication import RegisterPublicationActivity
-from activities.start_registrations import StartRegistrationsActivity
+from activities.notifications.notify_registration import NotifyRegistrationActivity
+from activities.registration.register_publication import RegisterPublicationActivity
+from activities.registration.start_registrations import StartRegistrationsActivity
 from lakehouse.targets.mirror import MirrorWriter
 from sluice.contracts.registration import (
     FailedRegistration,
@@ -34,7 +34,7 @@ from sluice.settings import Settings
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.slack import run_slack
 from tests.harness.workflow import WorkflowHarness
-from workflows.register_publication import RegisterPublication
+from workflows.registration.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
 
 DAY = 24 * 3600.0

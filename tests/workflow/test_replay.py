@@ -15,13 +15,13 @@ from temporalio.workflow import NondeterminismError
 from sluice.contracts.publish import DiscardBranchInput
 from tests.harness.histories import REPLAYED_QUEUE, TARGET
 from workflows.activity_calls import ActivityCalls
-from workflows.arrival_runs import ArrivalRuns
-from workflows.backfill import Backfill
-from workflows.landing_zone import LandingZone
-from workflows.start_pipeline import StartPipeline
-from workflows.start_scheduled import StartScheduled
+from workflows.arrivals.arrival_runs import ArrivalRuns
+from workflows.arrivals.landing_zone import LandingZone
+from workflows.arrivals.zone_looks import ZoneLooks
+from workflows.backfills.backfill import Backfill
+from workflows.run.start_pipeline import StartPipeline
+from workflows.schedules.start_scheduled import StartScheduled
 from workflows.write_audit_publish import WriteAuditPublish
-from workflows.zone_looks import ZoneLooks
 
 ENDINGS = [
     *("published", "approved", "failed_audit", "rejected", "expired"),

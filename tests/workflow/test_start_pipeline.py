@@ -14,9 +14,9 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from activities.cancel_started_runs import CancelStartedRunsActivity
-from activities.find_run_end import FindRunEndActivity
-from activities.prepare_run import PrepareRunActivity
+from activities.run.cancel_started_runs import CancelStartedRunsActivity
+from activities.run.find_run_end import FindRunEndActivity
+from activities.run.prepare_run import PrepareRunActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import find_files
 from sluice.approval.required import RequiredApproval
@@ -29,8 +29,8 @@ from sluice.pipeline.source import Source
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.workflow import FakeActivities, fails_for_good, opened
+from workflows.run.start_pipeline import StartPipeline
 from workflows.sandbox import sandbox
-from workflows.start_pipeline import StartPipeline
 from workflows.write_audit_publish import WriteAuditPublish
 
 FILE = """\

@@ -12,13 +12,13 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleHandle, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import Worker
 
-from activities.cancel_started_runs import CancelStartedRunsActivity
-from activities.find_run_end import FindRunEndActivity
-from activities.inspect_schedule import InspectScheduleActivity
-from activities.pause_schedule import PauseScheduleActivity
-from activities.prepare_run import PrepareRunActivity
+from activities.run.cancel_started_runs import CancelStartedRunsActivity
+from activities.run.find_run_end import FindRunEndActivity
+from activities.run.prepare_run import PrepareRunActivity
+from activities.schedules.inspect_schedule import InspectScheduleActivity
+from activities.schedules.pause_schedule import PauseScheduleActivity
 from lakehouse.arrivals.batch_store import BatchStore
-from runtime.deployed_schedules import make_schedule
+from runtime.schedules.deployed_schedules import make_schedule
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.schedules import (
     ENDED_MEMO,
@@ -35,9 +35,9 @@ from sluice.presentation.schedules import notice_line
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.workflow import MANIFEST, FakeActivities, fails_for_good
+from workflows.run.start_pipeline import StartPipeline
 from workflows.sandbox import sandbox
-from workflows.start_pipeline import StartPipeline
-from workflows.start_scheduled import StartScheduled
+from workflows.schedules.start_scheduled import StartScheduled
 from workflows.write_audit_publish import WriteAuditPublish
 
 FILE = """\

@@ -14,12 +14,12 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from activities.plan_load import PlanLoadActivity
+from activities.arrivals.plan_load import PlanLoadActivity
+from cli.arrivals.load import check_start_by_hand, load_named
 from cli.context import CommandContext, Interruption, make_console
-from cli.load_arrivals import check_start_by_hand, load_named
-from runtime.deploy import make_set, plan_deploy, read_folder
-from runtime.landing_zones import read_zone
-from runtime.zone_conflicts import find_zone_problems, refuse_backfill
+from runtime.arrivals.landing_zones import read_zone
+from runtime.arrivals.zone_conflicts import find_zone_problems, refuse_backfill
+from runtime.schedules.deploy import make_set, plan_deploy, read_folder
 from sluice.contracts.arrival_runs import ZoneRuns
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
 from sluice.contracts.starting import PipelineText
@@ -27,8 +27,8 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.memory_zone import Zone
-from workflows.lake_query import LakeQuery
-from workflows.landing_zone import LandingZone
+from workflows.arrivals.landing_zone import LandingZone
+from workflows.lake.lake_query import LakeQuery
 from workflows.sandbox import sandbox
 
 

@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from cli.watch import read_progress
+from cli.run.watch import read_progress
 from engine.spark.engine import SubmitEngine
 from lakehouse.open_catalog import open_catalog
 from sluice.contracts.run import Policy, RunInput, RunRequest, RunResult

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 
-from runtime.find_run import Handle
+from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
 from sluice.approval.waivers import WaivedCheck, Waiver, check_fingerprint
 from sluice.audit.verdicts import CheckResult, Verdict

@@ -13,7 +13,7 @@ import pytest
 from temporalio.client import Client
 
 from devstack.stack import ROOT
-from runtime.notifications import folders
+from runtime.arrivals.notifications import folders
 from tests.harness.notified_zone import NotifiedZones, notified_zones
 
 pytestmark = pytest.mark.slow
@@ -135,7 +135,7 @@ async def settled(zones: NotifiedZones, name: str) -> int:
 
 WATCHED = """
 import logging, sys, threading
-from runtime.notifications import folders
+from runtime.arrivals.notifications import folders
 logging.basicConfig(level=logging.INFO, stream=sys.stdout)
 stop = threading.Event()
 threading.Timer(2.5, stop.set).start()

@@ -1,0 +1,156 @@
+"""Find out which approval a run needs before its merge, by what its branch really changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+
+from temporalio import activity
+
+from activities.approval.verify_decision import read_approvers
+from activities.catalog_identity import check_catalog
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog, TableDiff
+from lakehouse.iceberg.table_identity import table_uuid
+from sluice.approval.approvers import Approvers
+from sluice.approval.decisions import Decision
+from sluice.approval.required import ApprovalRule, ApprovalTerms, RequiredApproval, required_approval
+from sluice.approval.signatures import approval_error, verified_starter
+from sluice.approval.waivers import GRACE, MAX_DAYS, WaivedCheck, waivable
+from sluice.approval.waiving import granted_waivers, silent_waivers, unwaived_error
+from sluice.contracts.publish import FindWaiversInput, PublishBranchInput, RequireApprovalInput
+from sluice.errors import BadEnvironment, Unapproved
+from sluice.publishing.certificate import approved_properties, unapproved_properties
+from sluice.publishing.recorded_waivers import (
+    GRANTED_FOR,
+    describe_granted_for,
+    granting_commits,
+    waivers_of_commit,
+)
+
+_LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
+"""So long before a look-up a waiver that still holds can have been granted: its last day counts, and clocks differ."""
+
+
+@dataclass(frozen=True)
+class ApprovalPolicy:
+    """Who may approve, and for which tables this worker demands it. Needs the catalog, which says what changed."""
+
+    catalog: BranchCatalog
+    approvers_file: str = ""
+    """The file that lists those who may decide; only an empty name means that no signature is needed."""
+    rules: Sequence[ApprovalRule] = ()
+    installation: str = ""
+    """The installation of these runs. A waiver that another one granted on the same main is none here."""
+    io: Mapping[str, str] = field(default_factory=dict)
+    """The properties by which Iceberg reads the lake."""
+    publishes_to_main: bool = True
+    """Whether a merge reaches main. What a backfill collects is approved when all of it is published."""
+
+    def required(
+        self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None, at_least: int = 0
+    ) -> RequiredApproval:
+        """Return the approval that a merge of a branch at a hash needs, by so many people at least."""
+        if not self.publishes_to_main and not at_least:
+            return RequiredApproval()
+        return required_approval(
+            terms,
+            self.rules,
+            self._changed_tables(branch, head),
+            signed=approvers is not None,
+            verified_starter=verified_starter(terms, approvers) if approvers else "",
+            at_least=at_least,
+        )
+
+    def waivers_in_force(self, input: FindWaiversInput, at: datetime) -> list[WaivedCheck]:
+        """Return every waiver of these failed checks that published runs of the pipeline granted, and that holds."""
+        approvers, _ = self._approvers()
+        required = self.required(input.branch.name, input.head, input.terms, approvers, at_least=1)
+        required = required.model_copy(update={"starter": ""})  # the merge that granted it left that run's starter out
+        granting = granting_commits(input.run_ref.pipeline, self.installation)
+        commits = list(self.catalog.list_published(granting, at - _LONGEST_WAIVER))
+        granted_for = self.granted_for(input.branch.name, input.head) if commits else ""
+        return [
+            each
+            for commit in commits
+            if commit.properties.get(GRANTED_FOR) == granted_for
+            for each in waivers_of_commit(commit.properties, input.checks, required, approvers, at)
+        ]
+
+    def granted_for(self, branch: str, head: str) -> str:
+        """Return for which tables a merge of a branch at a hash grants waivers, and a later run finds them."""
+        return describe_granted_for(
+            {diff.name: table_uuid(diff.after, self.io) for diff in self._changes(branch, head) if diff.after}
+        )
+
+    def refuse_unapproved(self, input: PublishBranchInput) -> None:
+        """Verify once more, before a merge, that those who must have approved exactly it, and that its commit says so.
+
+        Raises:
+            Unapproved: they have not, or it does not.
+        """
+        decisions: Sequence[Decision] = input.approvals
+        approvers, unreadable = self._approvers()
+        run_id = input.run_ref.run_id
+        granted_here = [each for each in input.waived if each.run_id == run_id]
+        at_least = 1 if granted_here else 0
+        required = self.required(input.branch.name, input.head, input.terms, approvers, at_least)
+        if why := approval_error(decisions, run_id, input.head, input.audit_digest, required, approvers):
+            raise Unapproved(why + unreadable)
+        if why := silent_waivers(decisions, input.waived):
+            raise Unapproved(why)
+        if input.waived:
+            self._refuse_unwaived(input, granted_here)
+        true = approved_properties(input.run_ref, input.head, input.audit_digest, decisions, input.waived)
+        if wrong := unapproved_properties(input.properties, true):
+            raise Unapproved(f"the commit of the merge does not say what was approved: {', '.join(wrong)}")
+
+    def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
+        """Verify the waivers of a merge whose approvals are verified: its own, and those that earlier runs granted."""
+        now = datetime.now(timezone.utc)
+        run_ref = input.run_ref
+        earlier = [each for each in input.waived if each not in granted_here]
+        look_up = FindWaiversInput(
+            run_ref=run_ref, branch=input.branch, head=input.head, terms=input.terms, checks=waivable(earlier)
+        )
+        in_force = self.waivers_in_force(look_up, now - GRACE) if earlier else []
+        granted = granted_waivers(input.approvals, waivable(granted_here), run_ref.run_id, run_ref.workflow_id)
+        if why := unwaived_error(input.waived, granted, in_force, now):
+            raise Unapproved(why)
+
+    def _approvers(self) -> tuple[Approvers | None, str]:
+        """Return who may approve, and why nobody may where the file cannot be read."""
+        try:
+            return read_approvers(self.approvers_file), ""
+        except BadEnvironment as error:
+            return Approvers(), f" ({error})"
+
+    def _changed_tables(self, branch: str, head: str) -> list[str]:
+        """Return what the branch changes since it left main: not what a request says that it changes."""
+        if not self.rules:
+            return []
+        return [diff.name for diff in self._changes(branch, head)]
+
+    def _changes(self, branch: str, head: str) -> list[TableDiff]:
+        return self.catalog.diff(self.catalog.fork_point(branch), branch, head)
+
+
+@dataclass(frozen=True)
+class RequireApprovalActivity:
+    """The activity `require_approval`. Needs the approval policy of this worker."""
+
+    policy: ApprovalPolicy
+
+    @activity.defn(name="require_approval")
+    def require_approval(self, input: RequireApprovalInput) -> RequiredApproval:
+        """Return the approval that the run needs. Where the approvers cannot be read, nobody can approve for now."""
+        with as_application_error():
+            check_catalog(self.policy.catalog, input.branch.catalog_id)
+            try:
+                approvers = read_approvers(self.policy.approvers_file)
+                why = "nobody can approve: the file of approvers lists nobody" if approvers == Approvers() else ""
+            except BadEnvironment as error:
+                approvers, why = Approvers(), f"nobody can approve: {error}"
+            required = self.policy.required(input.branch.name, input.head, input.terms, approvers, input.at_least)
+            if not required.required:
+                return required
+            return required.model_copy(update={"why": "; ".join(filter(None, [required.why, why]))})

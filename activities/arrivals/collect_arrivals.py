@@ -1,0 +1,45 @@
+"""Look at a landing zone: find out which files arrived, and make batches of those that can be loaded now."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.run.source_progress import run_with_progress
+from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.source_files import OnProgress
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
+from sluice.errors import CredentialsExpired, InvalidInput, InvalidPipeline, ManifestUnreadable, ServiceUnavailable
+from sluice.redaction import redacted
+
+_TRIES = 5
+"""After so many tries people see that a store, or main, does not answer; then the next look tries again."""
+
+
+@dataclass(frozen=True)
+class CollectArrivalsActivity:
+    """The activity `collect_arrivals`. It lists and reads the landing zone: the machine must reach its files."""
+
+    collector: ArrivalCollector
+
+    @activity.defn(name="collect_arrivals")
+    async def collect_arrivals(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """Return the batches that can be loaded now, or why the zone cannot be looked at."""
+
+        def work(on_progress: OnProgress) -> CollectArrivalsResult:
+            return self.collector.collect(pipeline_of_text(input.pipeline), input, on_progress)
+
+        with as_application_error():
+            try:
+                return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
+            except (InvalidPipeline, InvalidInput, ManifestUnreadable, CredentialsExpired) as error:
+                return CollectArrivalsResult(problem=_describe(error))
+            except ServiceUnavailable as error:
+                if activity.info().attempt < _TRIES:
+                    raise
+                return CollectArrivalsResult(problem=_describe(error), is_passing=True)
+
+
+def _describe(error: Exception) -> str:
+    return redacted(str(error))[:1000]

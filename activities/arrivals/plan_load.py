@@ -1,0 +1,29 @@
+"""Plan the load of files of a landing zone that a person names."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.run.source_progress import run_with_progress
+from lakehouse.arrivals.collector import ArrivalCollector
+from lakehouse.source_files import OnProgress
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
+
+
+@dataclass(frozen=True)
+class PlanLoadActivity:
+    """The activity `plan_load`. It lists the landing zone: the machine must reach its files."""
+
+    collector: ArrivalCollector
+
+    @activity.defn(name="plan_load")
+    async def plan_load(self, input: PlanLoadInput) -> LoadPlan:
+        """Return what becomes of each file, and a batch of those that can be loaded; the zone holds it on request."""
+
+        def work(on_progress: OnProgress) -> LoadPlan:
+            return self.collector.plan_load(pipeline_of_text(input.pipeline), input, on_progress)
+
+        with as_application_error():
+            return await run_with_progress(work, activity.heartbeat, "listing the landing zone")

@@ -1,0 +1,24 @@
+"""Scan a branch by one Spark job, pinned to the audited hash, for the checks that no other engine may answer."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.audit.scan_tables import TableScanner
+from activities.errors import as_application_error
+from engine.scan import ScanEngine
+from sluice.contracts.audit import AuditResult, ScanInput
+
+
+@dataclass(frozen=True)
+class ScanBranchActivity:
+    """The activity `scan_branch`. Needs what scans tables, and Spark's scan engine."""
+
+    scanner: TableScanner
+    engine: ScanEngine
+
+    @activity.defn(name="scan_branch")
+    async def scan_branch(self, input: ScanInput) -> AuditResult:
+        """Answer all undecided checks. One that Spark cannot answer is an error, which blocks the merge."""
+        with as_application_error():
+            return await self.scanner.scan(input, [self.engine], "spark", is_last=True)

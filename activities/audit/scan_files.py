@@ -1,0 +1,25 @@
+"""Scan data files in the worker's own process, for the checks that metadata leaves undecided."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.audit.scan_tables import TableScanner
+from activities.errors import as_application_error
+from engine.scan import ScanEngine
+from sluice.contracts.audit import AuditResult, ScanInput
+
+
+@dataclass(frozen=True)
+class ScanFilesActivity:
+    """The activity `scan_files`. Needs what scans tables, and the engines of this process in their order."""
+
+    scanner: TableScanner
+    engines: Sequence[ScanEngine]
+
+    @activity.defn(name="scan_files")
+    async def scan_files(self, input: ScanInput) -> AuditResult:
+        """Answer the checks that these engines can answer; hand back the others as undecided, for Spark."""
+        with as_application_error():
+            return await self.scanner.scan(input, self.engines, "files")

@@ -1,0 +1,174 @@
+"""Put the partitions that a backfill collected under the name of a quarantine, so that one run publishes them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from temporalio import activity
+
+from activities.catalog_identity import check_catalog
+from activities.errors import as_application_error
+from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.input_manifests import InputManifests
+from lakehouse.quarantine import create_quarantine
+from lakehouse.released_rows import read_marked_tables
+from runtime.backfills.backfill_plan import check_same_for_all
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from sluice.audit.bad_rows import quarantine_table
+from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
+from sluice.contracts.input import ManifestRef
+from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.references import RunRef
+from sluice.errors import InvalidInput, UnexpectedWrite
+from sluice.identifiers import quarantine_branch
+from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
+from sluice.input.publications import read_input_record
+from sluice.pipeline.model import Pipeline
+from sluice.publishing.certificate import (
+    ATTEMPT,
+    INSTALLATION,
+    PIPELINE,
+    RUN_ID,
+    input_properties,
+    quarantine_properties,
+)
+from sluice.publishing.written_tables import WrittenTable, check_history
+from sluice.sizes import format_count
+
+_CAUSE = "collected"
+
+
+@dataclass(frozen=True)
+class CollectBackfillActivity:
+    """The activity `collect_backfill`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, the store of input manifests, and the
+    installation of these runs.
+    """
+
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+    manifests: InputManifests
+    installation: str
+
+    @activity.defn(name="collect_backfill")
+    def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
+        """Copy the branch of a backfill under the name of a quarantine, and delete it; return that name.
+
+        The name is empty where the branch holds nothing: main has all partitions. Then the branch stays.
+
+        Raises:
+            InvalidPipeline: a placeholder stands where the partitions differ: the whole cannot be audited by it.
+            InvalidInput: the branch is gone.
+            UnexpectedWrite: the branch holds something else than what runs of the pipeline published to it.
+        """
+        with as_application_error():
+            check_catalog(self.catalog, input.catalog_id)
+            check_same_for_all(input.pipeline, input.values)
+            pipeline = pipeline_of_text(input.pipeline, input.values)
+            name = quarantine_branch(pipeline.name, input.day, input.run_id)
+            head = self.catalog.find_head(input.branch)
+            if head is None:
+                return self._read_collected(input, name)
+            base = self.catalog.fork_point(input.branch)
+            if not self.catalog.diff(base, input.branch, head):
+                return BackfillBranch(name="", catalog_id=input.catalog_id)
+            create_quarantine(self.catalog, name, head, input.branch, self._describe(input, pipeline, base, head))
+            self.catalog.delete_branch_at(input.branch, head)
+            return BackfillBranch(name=name, catalog_id=input.catalog_id)
+
+    def _read_collected(self, input: CollectBackfillInput, name: str) -> BackfillBranch:
+        """Return the quarantine that an earlier try made, whose answer was lost.
+
+        Raises:
+            InvalidInput: there is none, so that somebody deleted the branch.
+        """
+        if self.catalog.find_head(name) is None:
+            raise InvalidInput(f"the branch {input.branch} of the backfill is gone: start the backfill again")
+        return BackfillBranch(name=name, catalog_id=input.catalog_id)
+
+    def _describe(self, input: CollectBackfillInput, pipeline: Pipeline, base: str, head: str) -> dict[str, str]:
+        """Return the properties of the quarantine: what it holds, and of which runs and files."""
+        commits = list(takewhile(lambda commit: commit.hash != base, self.catalog.history(input.branch)))
+        runs = _runs(input.branch, pipeline.name, commits)
+        tables = self._read_tables(input.branch, base, head, runs)
+        run_ref = RunRef(
+            run_id=input.run_id,
+            workflow_id=input.workflow_id,
+            pipeline=pipeline.name,
+            label=pipeline.label,
+            attempt=1,
+        )
+        verified = VerifiedWrite(
+            head=head,
+            attempt=1,
+            tables={table.name: _net_rows(table) for table in tables},
+            appends=pipeline.write.rebases,
+            rows_quarantined=bool({*map(quarantine_table, pipeline.tables)} & {table.name for table in tables}),
+            runs=runs,
+        )
+        manifest = self._write_manifest(run_ref, pipeline, base, commits)
+        properties = quarantine_properties(
+            run_ref,
+            base,
+            _CAUSE,
+            f"{format_count(len(runs), 'run')} of a backfill, to be published together",
+            input.expires,
+            head=head,
+            input=input_properties(manifest.digest, list(pipeline.tables), manifest),
+            verified=verified,
+        )
+        return {**properties, INSTALLATION: self.installation}
+
+    def _read_tables(self, branch: str, base: str, head: str, runs: Mapping[str, int]) -> list[WrittenTable]:
+        """Read what the branch changes, and make sure that these runs made all of it."""
+        makers = [(run_id, range(1, attempt + 1)) for run_id, attempt in runs.items()]
+        tables = read_marked_tables(self.catalog.diff(base, branch, head), self.io, makers)
+        for table in tables:
+            if table.change is None:
+                raise UnexpectedWrite(f"a run of the backfill dropped {table.name} on {branch}")
+            if table.foreign_snapshots:
+                raise UnexpectedWrite(f"{table.name} holds a snapshot on {branch} that no run of the backfill made")
+            check_history(table)
+        return tables
+
+    def _write_manifest(
+        self, run_ref: RunRef, pipeline: Pipeline, base: str, commits: Sequence[CommitInfo]
+    ) -> ManifestRef:
+        """Write one input manifest with the files of all runs; main remembers them by it."""
+        records = [read_input_record(commit.properties) for commit in reversed(commits)]
+        files: list[ManifestFile] = []
+        for manifest in (record.manifest for record in records if record and record.manifest):
+            files += self.manifests.read(manifest).loaded
+        header = ManifestHeader(
+            run_id=run_ref.run_id,
+            workflow_id=run_ref.workflow_id,
+            pipeline=pipeline.name,
+            attempt=1,
+            base=base,
+            tables=list(pipeline.tables),
+            policy=pipeline.write.loaded_files,
+            again=False,
+            input_digest="",
+            order_matters=pipeline.write.traits.order_matters,
+        )
+        return self.manifests.write(InputManifest(header=header, files=files))
+
+
+def _runs(branch: str, pipeline: str, commits: Sequence[CommitInfo]) -> dict[str, int]:
+    """Return the runs that published to a branch, each with its last attempt.
+
+    Raises:
+        UnexpectedWrite: somebody else committed to it.
+    """
+    runs = {}
+    for commit in commits:
+        properties = commit.properties
+        if properties.get(PIPELINE) != pipeline or not (run_id := properties.get(RUN_ID)) or not commit.merged:
+            raise UnexpectedWrite(f"commit {commit.hash[:12]} on {branch} is not of a run of the pipeline {pipeline}")
+        runs[run_id] = int(properties.get(ATTEMPT, "1"))
+    return runs
+
+
+def _net_rows(table: WrittenTable) -> int:
+    return table.change.added_rows - table.change.deleted_rows if table.change else 0

@@ -1,0 +1,195 @@
+"""Look at what a worker needs beside Spark: catalog, lake, tokens, approvers, encryption, Slack, OpenLineage."""
+
+import os
+import stat
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from pyiceberg.io import load_file_io
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+from temporalio import activity
+
+from activities.approval.verify_decision import read_approvers
+from activities.installation.examinations import NeedsRemedy, examine
+from activities.installation.examine_targets import examine_targets
+from activities.lineage.lineage_client import examine_receiver
+from lakehouse.catalog import BranchCatalog
+from lakehouse.open_catalog import catalog_address, token_files
+from sluice.approval.required import parse_approval_rules
+from sluice.contracts.examination import Examination, ExamineInstallationInput, Finding
+from sluice.errors import SluiceError
+from sluice.publishing.capabilities import describe_capabilities
+from sluice.registration.targets import NO_TARGETS, Targets
+from sluice.settings import Settings
+
+_BRANCH = "sluice/examination-"
+"""What begins the name of the branch that is created and deleted."""
+
+
+@dataclass(frozen=True)
+class ExamineInstallationActivity:
+    """The activity `examine_installation`. Needs the settings, the catalog, and how Iceberg reads the lake."""
+
+    settings: Settings
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+    targets: Targets = NO_TARGETS
+    folder: Path = field(default_factory=Path.cwd)
+    """The folder of this worker, whose `.env` it reads."""
+
+    @activity.defn(name="examine_installation")
+    def examine_installation(self, input: ExamineInstallationInput) -> Examination:
+        """Look at each part that this worker needs, whatever is wrong with the others."""
+        return examine(
+            {
+                "settings": self._settings_file,
+                "catalog": self._catalog,
+                "branches": self._branches,
+                "transactions": self._transactions,
+                "tokens": self._tokens,
+                "lake": self._lake,
+                "approvals": self._approvals,
+                "encryption": self._encryption,
+                "Slack": self._slack,
+                "OpenLineage": lambda: examine_receiver(self.settings),
+                "targets": lambda: examine_targets(self.targets, self.settings.lake),
+            }
+        )
+
+    def _settings_file(self) -> list[Finding]:
+        """Compare the age of `.env` with that of this process, which read it when it started."""
+        started = psutil.Process().create_time()
+        try:
+            changed = (self.folder / ".env").stat().st_mtime
+        except OSError:
+            return []
+        if changed <= started:
+            return []
+        detail = f"{self.folder / '.env'} changed after this worker started, which uses the earlier settings"
+        remedy = "start this worker again, for a local stack by `make down` and `make up`"
+        return [Finding(part="worker", state="warning", detail=detail, remedy=remedy)]
+
+    def _catalog(self) -> Finding:
+        try:
+            head = self.catalog.head(self.catalog.main)
+        except SluiceError:
+            raise
+        except Exception as error:  # whatever is at the address answers in a language of its own
+            address = catalog_address(self.settings)
+            raise NeedsRemedy(
+                f"what is at {address} does not answer as the catalog: {type(error).__name__}: {error}",
+                "set the address of the catalog that CATALOGUE names (docs/catalogs.md)",
+            ) from error
+        capabilities = describe_capabilities(self.catalog.capabilities)
+        detail = f"{catalog_address(self.settings)}, {self.catalog.main} at {head[:12]}: {capabilities}"
+        return Finding(part="catalog", state="ok", detail=detail)
+
+    def _branches(self) -> Finding:
+        """Create a branch and delete it, as every run does, and those that an interrupted examination left."""
+        for left in self.catalog.list_branches(_BRANCH):
+            self.catalog.delete_branch(left.name)
+        name = _BRANCH + uuid.uuid4().hex[:12]
+        self.catalog.create_branch(name, self.catalog.head(self.catalog.main))
+        self.catalog.delete_branch(name)
+        return Finding(part="branches", state="ok", detail="a branch was created and deleted")
+
+    def _transactions(self) -> list[Finding]:
+        """Try a commit to two scratch tables, where the catalog needs that."""
+        try:
+            detail = self.catalog.probe()
+        except OSError as error:
+            remedy = "set WAREHOUSE to a place that this worker may write: the part `lake` looks at it"
+            raise NeedsRemedy(f"no scratch table can be written: {error}", remedy) from error
+        return [Finding(part="transactions", state="ok", detail=detail)] if detail else []
+
+    def _tokens(self) -> list[Finding]:
+        files = token_files(self.settings)
+        if not files:
+            detail = "a Spark job has a catalog of its own: its session has no credentials of this one"
+            return [Finding(part="tokens", state="ok", detail=detail)]
+        remedy = f"have the catalog demand tokens, and set {' and '.join(files)}: that of jobs may not change main"
+        if not any(files.values()):
+            what = "the catalog is used without tokens: a Spark job may change main"
+            return [Finding(part="tokens", state="warning", detail=what, remedy=remedy)]
+        if len({*files.values()}) < len(files):
+            what = "the worker and its Spark jobs have one token: a job may change main"
+            return [Finding(part="tokens", state="warning", detail=what, remedy=remedy)]
+        return [_token(name, Path(file).expanduser()) for name, file in files.items()]
+
+    def _lake(self) -> Finding:
+        """Write a file, read it and delete it."""
+        lake = self.settings.lake.rstrip("/")
+        path = f"{lake}/.sluice-examination-{uuid.uuid4().hex}"
+        io = load_file_io(dict(self.io), lake)
+        try:
+            with io.new_output(path).create() as file:
+                file.write(b"sluice")
+            with io.new_input(path).open() as written:
+                is_whole = written.read() == b"sluice"
+        except Exception as error:
+            remedy = "set WAREHOUSE to a place that this worker may write, with credentials as the AWS SDKs read them"
+            raise NeedsRemedy(f"{lake} cannot be written and read: {error}", remedy) from error
+        finally:
+            with suppress(Exception):
+                io.delete(path)
+        if not is_whole:
+            raise NeedsRemedy(f"{lake} returns other content than was written", "look at the object store")
+        return Finding(part="lake", state="ok", detail=f"{lake}: a file was written, read and deleted")
+
+    def _approvals(self) -> Finding:
+        approvers = read_approvers(self.settings.sluice_approvers_file)
+        rules = parse_approval_rules(self.settings.sluice_require_approval)
+        if approvers is None and rules:
+            what = "SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name"
+            return Finding(part="approvals", state="warning", detail=what, remedy="list approvers and their keys")
+        if approvers is None:
+            return Finding(part="approvals", state="off", detail="decisions need no signature: no approvers are listed")
+        if not approvers.keys:
+            raise NeedsRemedy("the file of approvers is empty, so no run can be approved", "add a line to it")
+        return Finding(part="approvals", state="ok", detail=f"approvers: {', '.join(sorted(approvers.keys))}")
+
+    def _encryption(self) -> Finding:
+        if not self.settings.sluice_codec_key_file:
+            return Finding(part="encryption", state="off", detail="what Temporal stores is not encrypted")
+        return Finding(part="encryption", state="ok", detail="what Temporal stores is encrypted by this worker's keys")
+
+    def _slack(self) -> Finding:
+        settings = self.settings
+        if not settings.slack_token and not settings.slack_channel:
+            return Finding(part="Slack", state="off", detail="SLACK_TOKEN and SLACK_CHANNEL are not set")
+        if not (settings.slack_token and settings.slack_channel):
+            missing = "SLACK_CHANNEL" if settings.slack_token else "SLACK_TOKEN"
+            raise NeedsRemedy(f"no message is sent: {missing} is not set", f"set {missing}, or neither of the two")
+        client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
+        try:
+            answer = client.auth_test()
+        except SlackApiError as error:
+            why = str(error.response.get("error", "unknown"))
+            raise NeedsRemedy(f"Slack refuses: {why}", "set SLACK_TOKEN to a bot token with chat:write") from None
+        except (SlackClientError, OSError) as error:
+            reason = getattr(error, "reason", None) or type(error).__name__
+            raise NeedsRemedy(f"{settings.slack_api_url} does not answer: {reason}", "look at the network") from None
+        return Finding(part="Slack", state="ok", detail=f"{answer.get('user')} writes to {settings.slack_channel}")
+
+
+def _token(name: str, file: Path) -> Finding:
+    """Look at the file of a token: it can be read, and others cannot read it.
+
+    Raises:
+        NeedsRemedy: it cannot be read, or it is empty.
+    """
+    try:
+        is_empty, mode = not file.read_text().strip(), file.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise NeedsRemedy(f"{name}={file}: {getattr(error, 'strerror', None) or error}", "set it to a file") from error
+    if is_empty:
+        raise NeedsRemedy(f"{name}={file} is empty", "write the token into it")
+    if mode & (stat.S_IRGRP | stat.S_IROTH) and os.name == "posix":
+        detail = f"{file} can be read by other users"
+        return Finding(part="tokens", state="warning", detail=detail, remedy=f"chmod 600 {file}")
+    return Finding(part="tokens", state="ok", detail=f"{name} is there")

@@ -1,0 +1,57 @@
+"""Look at what a worker needs to run Spark: Java, jars, space on its disk, memory."""
+
+import shutil
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.installation.examinations import NeedsRemedy, examine
+from activities.run.job_folder import MIN_FREE_BYTES
+from engine.private_files import private_folder
+from engine.spark.jars import class_path, require_s3
+from engine.spark.java import find_java, java_version
+from sluice.contracts.examination import Examination, ExamineSparkInput, Finding
+from sluice.settings import Settings
+from sluice.sizes import format_count, format_size
+
+_LITTLE_SPACE = 5 * 2**30
+"""With less free space than this, a large job may fail."""
+
+
+@dataclass(frozen=True)
+class ExamineSparkActivity:
+    """The activity `examine_spark`. Needs the settings."""
+
+    settings: Settings
+
+    @activity.defn(name="examine_spark")
+    def examine_spark(self, input: ExamineSparkInput) -> Examination:
+        """Look at each part that this worker needs, whatever is wrong with the others."""
+        return examine({"Java": self._java, "jars": self._jars, "disk": self._disk, "Spark": self._spark})
+
+    def _java(self) -> Finding:
+        home = find_java()
+        return Finding(part="Java", state="ok", detail=f"Java {java_version(home)} at {home}")
+
+    def _jars(self) -> Finding:
+        require_s3(self.settings, self.settings.lake)
+        jars = class_path(self.settings)
+        if not jars and not self.settings.spark_packages:
+            raise NeedsRemedy(f"there are no jars for Spark under {self.settings.sluice_home}", "run `make setup`")
+        return Finding(part="jars", state="ok", detail=f"{format_count(len(jars), 'jar')} beside those of Spark")
+
+    def _disk(self) -> Finding:
+        folder = private_folder(self.settings.runs)
+        free = shutil.disk_usage(folder).free
+        detail = f"{format_size(free)} free at {folder}"
+        if free < MIN_FREE_BYTES:
+            raise NeedsRemedy(f"{detail}: no job is started", "make room, or set SLUICE_HOME to a larger disk")
+        if free < _LITTLE_SPACE:
+            return Finding(part="disk", state="warning", detail=detail, remedy="make room for scratch space and logs")
+        return Finding(part="disk", state="ok", detail=detail)
+
+    def _spark(self) -> Finding:
+        settings = self.settings
+        slots = format_count(settings.slots, "job")
+        detail = f"{settings.spark_engine} on {settings.spark_master}, {slots} at a time"
+        return Finding(part="Spark", state="ok", detail=detail)

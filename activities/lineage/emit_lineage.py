@@ -1,0 +1,128 @@
+"""Send the OpenLineage events of a run."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import requests
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.catalog_identity import check_catalog
+from activities.lineage.lineage_client import is_configured, open_client
+from lakehouse.catalog import BranchCatalog, TableVersion
+from lakehouse.iceberg.table_state import load_table
+from lakehouse.open_catalog import catalog_address
+from sluice.contracts.lineage import EmitLineageInput
+from sluice.contracts.references import RunRef
+from sluice.errors import BadEnvironment
+from sluice.lineage.datasets import TableDataset
+from sluice.pipeline.write import SOURCE_VIEW
+from sluice.redaction import redacted
+from sluice.settings import Settings
+from sluice.sql.expression import tables_of
+
+_log = logging.getLogger("sluice.activity")
+_MAX_TABLES = 100
+"""So many tables of each kind an event describes: the metadata of each is read."""
+_FLUSH_SECONDS = 5.0
+"""How long a transport that sends in the background has for one event."""
+_LATER = (408, 425, 429)
+"""The answers of a receiver that may take the same event later, beside those of 500 and more."""
+
+
+@dataclass(frozen=True)
+class EmitLineageActivity:
+    """The activities `can_emit_lineage` and `emit_lineage`. Needs the settings and the catalog.
+
+    `io` is how Iceberg reads the lake. Nothing that fails here changes anything for the run.
+    """
+
+    settings: Settings
+    catalog: BranchCatalog
+    io: Mapping[str, str]
+
+    @activity.defn(name="can_emit_lineage")
+    def can_emit_lineage(self, run_ref: RunRef) -> bool:
+        """Return whether a receiver of events is set up."""
+        return is_configured(self.settings)
+
+    @activity.defn(name="emit_lineage")
+    def emit_lineage(self, input: EmitLineageInput) -> None:
+        """Send one event. A repeat sends the same event again.
+
+        Raises:
+            ApplicationError: the receiver refuses it, does not answer, or is not set up as it should be.
+        """
+        if not is_configured(self.settings):
+            return
+        try:
+            self._send(input)
+        except BadEnvironment as error:
+            raise _failure("BadEnvironment", str(error), is_final=True) from None
+        except requests.HTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            is_final = 400 <= status < 500 and status not in _LATER
+            raise _failure("LineageRefused", f"the receiver answers {status}", is_final) from None
+        except Exception as error:  # of whatever kind a transport raises; it may hold an address with a key
+            what = f"{type(error).__name__}: {error}" if not isinstance(error, OSError) else type(error).__name__
+            raise _failure("LineageNotSent", what, is_final=False) from None
+
+    def _send(self, input: EmitLineageInput) -> None:
+        client = open_client(self.settings)
+        from sluice.lineage.event import run_event  # noqa: PLC0415  # it imports the client
+
+        event = run_event(
+            input,
+            self.settings.openlineage_namespace,
+            redacted(catalog_address(self.settings)),
+            read=list(self._read_tables(input)),
+            published=dict(self._published_tables(input)),
+        )
+        try:
+            client.emit(event)
+        finally:
+            client.close(_FLUSH_SECONDS)
+
+    def _read_tables(self, input: EmitLineageInput) -> Iterable[TableDataset]:
+        """Yield the tables of the lake that the run read beside those that it writes, as far as they can be named.
+
+        A name in SQL may carry Spark's name of the catalog. What is no table there, as a view, is left out.
+        """
+        if not input.base:
+            return
+        try:
+            check_catalog(self.catalog, input.catalog_id)
+            for name in self._table_names(input):
+                version = self.catalog.table_version(self.catalog.main, name, input.base)
+                if version is not None:
+                    yield self._dataset(name, version)
+        except Exception as error:  # an event without them is better than none
+            _log.warning("the event of the run leaves out tables that it read: %s", redacted(str(error)))
+
+    def _table_names(self, input: EmitLineageInput) -> list[str]:
+        prefix = f"{self.settings.sluice_catalog}."
+        names = [*input.read_tables, *(name for text in input.sql for name in tables_of(text) if name != SOURCE_VIEW)]
+        plain = {name.removeprefix(prefix) for name in names} - {*input.tables}
+        return sorted(name for name in plain if "." in name)[:_MAX_TABLES]
+
+    def _published_tables(self, input: EmitLineageInput) -> Iterable[tuple[str, TableDataset]]:
+        for table in input.published[:_MAX_TABLES]:
+            version = TableVersion(table.version.metadata_location, table.version.snapshot_id)
+            try:
+                yield table.name, self._dataset(table.name, version)
+            except Exception as error:  # its metadata cannot be read now, and its location follows from its path
+                _log.warning("the event of the run has no columns of %s: %s", table.name, redacted(str(error)))
+                location = version.metadata_location.rsplit("/", 2)[0]
+                yield table.name, TableDataset(table.name, location, version.snapshot_id)
+
+    def _dataset(self, name: str, version: TableVersion) -> TableDataset:
+        table = load_table(version, self.io)
+        columns = [(field.name, str(field.field_type), field.doc or "") for field in table.schema().fields]
+        return TableDataset(name, table.location(), version.snapshot_id, columns)
+
+
+def _failure(kind: str, message: str, is_final: bool) -> ApplicationError:
+    message = redacted(message)
+    _log.warning("an OpenLineage event was not sent: %s", message)
+    return ApplicationError(message, type=kind, non_retryable=is_final)

@@ -1,0 +1,101 @@
+"""Rebase what an attempt wrote onto main as it is now, without Spark and without copying a row."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.catalog_identity import check_catalog
+from activities.errors import as_application_error
+from activities.publishing.input_overlap import input_overlap
+from activities.run.attempt_branch import AttemptBranch
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.rebase import TableRebase, compacted_tables, read_rebase
+from lakehouse.iceberg.repeated_files import repeated_files
+from lakehouse.iceberg.written_table import read_written_table
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.table_versions import changed_tables, table_diffs
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
+from sluice.contracts.references import BranchRef
+from sluice.contracts.write import WriteResult
+from sluice.errors import UnexpectedWrite
+from sluice.publishing.certificate import marks
+from sluice.publishing.rebase import check_not_replaced, moved_tables_problem, rebase_problem, unchanged_tables
+from sluice.publishing.written_tables import check_no_repeated_files, check_rebased
+
+_OPENED_TO_WRITE = "an earlier try of this step refused the rebase, and the branch was opened to write again"
+
+
+@dataclass(frozen=True)
+class RebaseBranchActivity:
+    """The activity `rebase_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
+    holds of their inputs.
+    """
+
+    catalog: BranchCatalog
+    io: dict[str, str]
+    installation: str
+    loaded_files: LoadedFiles | None = None
+
+    @activity.defn(name="rebase_branch")
+    def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
+        """Create the branch of a new attempt that holds, by one commit, what an earlier one wrote.
+
+        The earlier attempt's branch is deleted by then: the versions of its tables can be read without it.
+        """
+        with as_application_error():
+            check_catalog(self.catalog, input.branch.catalog_id)
+            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+            diffs = table_diffs(input.write_result.versions)
+            tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
+            check_not_replaced(tables, input.branch.name)
+            moved = sorted({*input.conflicts, *input.write_result.tables})
+            compacted = compacted_tables(self.catalog, self.io, moved, input.branch.base, attempt.base)
+            if self._is_opened_to_write(input, attempt):
+                return RebaseResult(why_not=_OPENED_TO_WRITE, compacted=compacted)
+            if not attempt.is_created and (problem := self._rebase(input, attempt, tables, compacted)):
+                return RebaseResult(why_not=problem, compacted=compacted)
+            branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
+            return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
+
+    def _is_opened_to_write(self, input: RebaseBranchInput, attempt: AttemptBranch) -> bool:
+        """Return whether an earlier try refused the rebase, and the run then opened the branch to write again.
+
+        A worker that dies before Temporal knows of either leaves such a branch: it has a commit, and no table.
+        """
+        if not attempt.is_created or not input.write_result.tables:
+            return False
+        name = input.run_ref.branch
+        return not self.catalog.diff(attempt.base, name, self.catalog.head(name))
+
+    def _rebase(
+        self, input: RebaseBranchInput, attempt: AttemptBranch, tables: list[TableRebase], compacted: list[str]
+    ) -> str:
+        """Commit the rebased tables to the new branch, or return why they cannot be rebased."""
+        if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
+            return overlap  # the next attempt leaves these files out
+        if {table.name for table in tables} != {*input.write_result.tables}:
+            raise UnexpectedWrite(f"the versions of the tables that {input.branch.name} changed were not recorded")
+        problem = moved_tables_problem(input, compacted) or rebase_problem(
+            tables,
+            appends=input.write.rebases,
+            rows_quarantined=input.rows_quarantined,
+            catalog_properties=self.catalog.capabilities.own_table_properties,
+            unchanged=unchanged_tables(input.write, compacted),
+        )
+        if not problem:
+            commits = [table.commit(marks(input.run_ref)) for table in tables]
+            attempt.create(input.run_ref, f"Rebase {input.branch.name}", commits, properties=input.input_properties)
+        return problem
+
+    def _read_back(self, input: RebaseBranchInput, branch: BranchRef) -> WriteResult:
+        """Make sure that the new branch holds exactly what the earlier attempt wrote, and pin the hash that does."""
+        head = self.catalog.head(branch.name)
+        attempts = range(1, input.run_ref.attempt + 1)
+        diffs = self.catalog.diff(branch.base, branch.name, head)
+        tables = [read_written_table(diff, diff.before, self.io, input.run_ref.run_id, attempts) for diff in diffs]
+        since = input.first_base or input.branch.base
+        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, since))
+        changes = check_rebased(branch.name, input.branch.name, input.write_result, tables)
+        return WriteResult(head=head, tables=changes, versions=changed_tables(diffs))

@@ -1,0 +1,1 @@
+"""Quarantined branches and rows."""

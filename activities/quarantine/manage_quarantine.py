@@ -1,0 +1,67 @@
+"""Discard a quarantined branch, or keep it until another day, as a person asks."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.run.running_workflows import RunningWorkflows
+from lakehouse.catalog import BranchCatalog
+from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
+from sluice.contracts.quarantine import ManageQuarantineInput
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.publishing.certificate import EXPIRES
+
+
+@dataclass(frozen=True)
+class ManageQuarantineActivity:
+    """The activity `manage_quarantine`.
+
+    Needs the catalog, which workflows run, and the installation that quarantines must belong to.
+    """
+
+    catalog: BranchCatalog
+    running: RunningWorkflows
+    installation: str
+
+    @activity.defn(name="manage_quarantine")
+    def manage_quarantine(self, input: ManageQuarantineInput) -> str:
+        """Carry out the action; return the branch that is left, or "" if it is deleted."""
+        with as_application_error():
+            if input.action == "discard" and self.catalog.find_head(input.branch) is None:
+                return ""
+            branch = read_quarantined_branch(self.catalog, input.branch)
+            if branch.installation != self.installation:
+                raise InvalidPipeline(
+                    f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
+                    f"{self.installation!r}: nothing was changed"
+                )
+            if input.action == "keep" and branch.properties.get(EXPIRES) == input.until:
+                return input.branch
+            if input.head and input.head != branch.head:
+                raise InvalidPipeline(f"{input.branch} changed since it was shown: nothing was done, look again")
+            if input.action == "discard":
+                self._discard(branch)
+                return ""
+            self._keep_until(branch, input)
+            return input.branch
+
+    def _discard(self, branch: QuarantinedBranch) -> None:
+        """Delete a quarantine that no release works on, if it did not change meanwhile.
+
+        Raises:
+            InvalidPipeline: a release works on it.
+            ServiceUnavailable: it was changed meanwhile.
+        """
+        if release := self.running.release_of(branch):
+            raise InvalidPipeline(
+                f"{branch.branch} is not discarded while {release} releases it: wait for its end, or cancel it first"
+            )
+        self.catalog.delete_branch_at(branch.branch, branch.head)
+        if self.catalog.find_head(branch.branch) is not None:
+            raise ServiceUnavailable(f"{branch.branch} was changed meanwhile")
+
+    def _keep_until(self, branch: QuarantinedBranch, input: ManageQuarantineInput) -> None:
+        properties = {**branch.properties, EXPIRES: input.until}
+        message = f"Keep until {input.until[:10]}, by {input.by}"
+        self.catalog.commit_tables(branch.branch, branch.head, message, properties=properties)

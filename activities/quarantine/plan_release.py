@@ -1,0 +1,65 @@
+"""Plan the release of a quarantined branch."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.publishing.input_overlap import input_overlap
+from lakehouse.catalog import BranchCatalog
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import find_publication_of_run
+from lakehouse.quarantine import QuarantinedBranch, find_only_quarantined_branch
+from sluice.contracts.existing_rows import Resume
+from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
+from sluice.errors import InvalidInput
+from sluice.input.publication_check import check_of_quarantine
+from sluice.input.publications import read_input_record
+from sluice.publishing.certificate import INPUT
+from sluice.publishing.load_properties import PARTITION
+from sluice.publishing.release import check_not_published, check_releasable, plan_release
+
+
+@dataclass(frozen=True)
+class PlanReleaseActivity:
+    """The activity `plan_release`.
+
+    Needs the catalog, the installation that quarantines must belong to, and what main holds of the inputs of runs.
+    """
+
+    catalog: BranchCatalog
+    installation: str
+    loaded_files: LoadedFiles | None = None
+
+    @activity.defn(name="plan_release")
+    def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
+        """Return what a run of the quarantined rows starts from; refuse what `resume_branch` would refuse."""
+        with as_application_error():
+            branch = find_only_quarantined_branch(self.catalog, input.run)
+            verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
+            resume = plan_release(branch.summary, branch.base, verified, input.statements)
+            commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
+            check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
+            resume = self._ask_for_its_input(branch, resume, again=input.again)
+            digest = branch.properties.get(INPUT, "")
+            return ReleasePlan(
+                summary=branch.summary,
+                resume=resume,
+                partition=branch.properties.get(PARTITION, ""),
+                input_digest=digest,
+                tables=list(verified.tables),
+            )
+
+    def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
+        """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.
+
+        Raises:
+            InvalidInput: main holds files of it already.
+        """
+        record = read_input_record(branch.properties)
+        manifest = record.manifest if record else None
+        header = self.loaded_files.manifests.read(manifest).header if manifest and self.loaded_files else None
+        check = None if again else check_of_quarantine(branch.properties, header)
+        if overlap := input_overlap(self.loaded_files, check, ""):
+            raise InvalidInput(f"{overlap}. To publish {branch.branch} anyway, add --again")
+        return resume.model_copy(update={"manifest": manifest, "published": check})

@@ -1,0 +1,130 @@
+"""Bring the rows of a quarantined branch onto the branch of an attempt, and verify that it holds exactly them."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.catalog_identity import check_catalog
+from activities.errors import as_application_error
+from activities.publishing.input_overlap import input_overlap
+from activities.run.attempt_branch import AttemptBranch
+from lakehouse.catalog import BranchCatalog, TableDiff
+from lakehouse.iceberg.rebase import read_rebase
+from lakehouse.iceberg.repeated_files import repeated_files
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import find_publication_of_run
+from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
+from lakehouse.released_rows import read_marked_tables
+from lakehouse.table_versions import changed_tables
+from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
+from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.write import WriteResult
+from sluice.errors import InvalidInput
+from sluice.publishing.capabilities import require_capabilities
+from sluice.publishing.certificate import RESUMES, marks
+from sluice.publishing.rebase import check_not_replaced, rebase_problem
+from sluice.publishing.release import (
+    check_not_published,
+    check_quarantined_write,
+    check_releasable,
+    check_resume,
+    check_resumed_write,
+    may_append,
+    not_added_to_main,
+)
+from sluice.publishing.row_counts import written_row_counts
+from sluice.publishing.written_tables import (
+    check_no_repeated_files,
+    check_resumed_tables,
+    check_something_changed,
+)
+
+
+@dataclass(frozen=True)
+class ResumeBranchActivity:
+    """The activity `resume_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    """
+
+    catalog: BranchCatalog
+    io: dict[str, str]
+    installation: str
+    loaded_files: LoadedFiles | None = None
+
+    @activity.defn(name="resume_branch")
+    def resume_branch(self, input: ResumeBranchInput) -> ExistingRowsResult:
+        """Rebase what a quarantined branch holds onto main as it is now, on the branch of a new attempt.
+
+        What the request says of the quarantine is compared with the quarantine. That is only read, never changed.
+        """
+        with as_application_error():
+            identity = self.catalog.identity()
+            check_catalog(self.catalog, input.catalog_id)
+            quarantined = read_quarantined_branch(self.catalog, input.resume.branch)
+            verified = self._check_quarantine(input, quarantined)
+            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
+            self._check_not_published(input)
+            self._rebase(input, verified, attempt)
+            branch = attempt.ref(identity, tables=verified.tables)
+            head = self.catalog.head(branch.name)
+            diffs = self.catalog.diff(branch.base, branch.name, head)
+            return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))
+
+    def _check_quarantine(self, input: ResumeBranchInput, quarantined: QuarantinedBranch) -> VerifiedWrite:
+        """Make sure that the branch holds the whole write of its run, as that run verified it, and nothing else."""
+        summary, head = quarantined.summary, quarantined.quarantined_hash
+        verified = check_releasable(summary, head, quarantined.verified, self.installation)
+        check_resume(input.resume, summary, quarantined.base, head)
+        diffs = self.catalog.diff(quarantined.base, quarantined.branch, head)
+        changed = [diff.name for diff in diffs]
+        check_resumed_tables(input, changed)
+        require_capabilities(self.catalog.capabilities, changed, allow_partial=input.allow_partial)
+        tables = read_marked_tables(diffs, self.io, verified.makers(quarantined.run_id))
+        check_quarantined_write(quarantined.branch, verified, tables)
+        return verified
+
+    def _check_not_published(self, input: ResumeBranchInput) -> None:
+        """Make sure that main holds neither the rows, by the run itself or another release, nor files of its input.
+
+        It is asked once the base of the attempt is known. What is published after that changes the same tables, so
+        that the merge of this release is a conflict, and the next attempt asks again.
+        """
+        resume = input.resume
+        commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
+        check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
+        if overlap := input_overlap(self.loaded_files, resume.published, input.run_ref.run_id):
+            raise InvalidInput(f"{overlap}. To publish {resume.branch} anyway, add --again")
+
+    def _rebase(self, input: ResumeBranchInput, verified: VerifiedWrite, attempt: AttemptBranch) -> None:
+        resume = input.resume
+        diffs = self.catalog.diff(resume.base, resume.branch, resume.head)
+        check_something_changed(diffs)
+        tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
+        check_not_replaced(tables, resume.branch)
+        problem = rebase_problem(
+            tables,
+            appends=may_append(input, verified),
+            rows_quarantined=verified.rows_quarantined,
+            catalog_properties=self.catalog.capabilities.own_table_properties,
+        )
+        if problem:
+            raise InvalidInput(not_added_to_main(resume, problem, input.write, input.tables))
+        if not attempt.is_created:
+            commits = [table.commit(marks(input.run_ref)) for table in tables]
+            properties = {**input.input_properties, RESUMES: resume.branch}
+            attempt.create(input.run_ref, f"Resume {resume.branch}", commits, properties=properties)
+
+    def _read_back(
+        self, input: ResumeBranchInput, verified: VerifiedWrite, head: str, diffs: list[TableDiff]
+    ) -> WriteResult:
+        """Make sure that the new branch holds what the quarantine holds; return what it changes on main."""
+        resume, run_ref = input.resume, input.run_ref
+        makers = [*verified.makers(resume.run_id), (run_ref.run_id, [run_ref.attempt])]
+        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, resume.base, all_files=True))
+        changes = check_resumed_write(run_ref.branch, resume, verified, read_marked_tables(diffs, self.io, makers))
+        tables = {
+            name: change.model_copy(update={"rows": written_row_counts(change, input.write.traits)})
+            for name, change in changes.items()
+        }
+        return WriteResult(head=head, tables=tables, versions=changed_tables(diffs))

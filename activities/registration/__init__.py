@@ -1,0 +1,1 @@
+"""Registration of publications with other catalogs."""

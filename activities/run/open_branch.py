@@ -1,0 +1,99 @@
+"""Create the branch that one attempt writes on."""
+
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from activities.catalog_identity import check_catalog
+from activities.errors import as_application_error
+from activities.run.attempt_branch import AttemptBranch
+from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.table_state import TableState, load_table
+from lakehouse.later_loads import LaterLoads
+from lakehouse.loaded_files import LoadedFiles
+from sluice.contracts.references import BranchRef
+from sluice.contracts.write import OpenBranchInput
+from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.loading.order import layout_problem
+from sluice.pipeline.table_properties import opening_problem
+from sluice.publishing.capabilities import require_capabilities
+from sluice.publishing.certificate import input_properties
+from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
+from sluice.registration.targets import NO_TARGETS, Targets
+
+
+@dataclass(frozen=True)
+class OpenBranchActivity:
+    """The activity `open_branch`.
+
+    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
+    holds of their inputs.
+    """
+
+    catalog: BranchCatalog
+    io: dict[str, str]
+    installation: str
+    loaded_files: LoadedFiles
+    targets: Targets = NO_TARGETS
+    """Where publications can be registered."""
+    lake: str = ""
+    """Where new tables are written."""
+
+    @activity.defn(name="open_branch")
+    def open_branch(self, input: OpenBranchInput) -> BranchRef:
+        """Create the attempt's branch at the head of main, with the namespaces that its tables need."""
+        with as_application_error():
+            require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
+            identity = self.catalog.identity()
+            check_catalog(self.catalog, input.catalog_id)
+            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+            if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
+                raise InvalidPipeline("\n".join(unregistrable))
+            self._refuse_repeat(input)
+            if input.write:
+                loads = LaterLoads(self.catalog, self.io)
+                loads.check_youngest(input.run_ref.pipeline, input.write, list(input.tables), input.order)
+            states = self._read_tables(input, attempt.base)
+            types = {name: state.types if state else None for name, state in states.items()}
+            problems = opening_problems(input, types, self.catalog.capabilities)
+            if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
+                raise InvalidPipeline("\n".join(problems))
+            message = f"Begin attempt {input.run_ref.attempt}"
+            properties = input_properties(input.input_digest)
+            attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
+            return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
+
+    def _refuse_repeat(self, input: OpenBranchInput) -> None:
+        if input.again:
+            return
+        pipeline, write = input.run_ref.pipeline, input.write
+        replaces = write.traits.replaces if write and write.built_in else ""
+        earlier = self.loaded_files.find_input(pipeline, input.input_digest, [*input.tables], replaces)
+        if earlier is not None:
+            raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
+
+    def _read_tables(self, input: OpenBranchInput, base: str) -> dict[str, TableState | None]:
+        names = tables_to_read(input, self.catalog.capabilities)
+        versions = {name: self.catalog.table_version(self.catalog.main, name, base) for name in names}
+        return {
+            name: TableState.load(version, None, self.io) if version else None for name, version in versions.items()
+        }
+
+    def _unsafe_tables(self, input: OpenBranchInput, base: str) -> list[str]:
+        """Return what to change about the tables on main whose properties let a write delete files."""
+        names = [name for name in input.tables if name not in input.tables_made_safe]
+        versions = {name: self.catalog.table_version(self.catalog.main, name, base) for name in names}
+        tables = {name: load_table(version, self.io) for name, version in versions.items() if version}
+        return list(filter(None, (opening_problem(name, table.properties) for name, table in tables.items())))
+
+    def _sorted_tables(self, input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
+        tables = {name: states.get(name) for name in input.tables} if input.schema_is_fixed else {}
+        return [name for name, state in tables.items() if state and state.distribution == "range"]
+
+
+def _unreplaceable(input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
+    """Return why partitions of the run's tables cannot be replaced, where it would replace some."""
+    if not input.write or not input.write.built_in or not input.write.traits.replaces_partitions:
+        return []
+    held = {name: state for name in input.tables if (state := states.get(name))}
+    return [problem for name, state in held.items() if (problem := layout_problem(name, *state.layout))]

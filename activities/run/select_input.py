@@ -1,0 +1,134 @@
+"""Select the files that an attempt loads: those of its source that main does not hold yet, each once."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.run.source_progress import run_with_progress
+from lakehouse.catalog import BranchCatalog
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.source_files import OnProgress, find_files, identify_input
+from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
+from sluice.contracts.run import InputFile
+from sluice.errors import InputChanged, InputIncomplete
+from sluice.input.held_files import WantedFile
+from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
+from sluice.input.selection import (
+    LoadedByPath,
+    asks_what_was_loaded,
+    describe_other_content,
+    describe_selection,
+    name_left_out,
+    refuse_partly_loaded,
+    select_files,
+)
+from sluice.publishing.certificate import branch_properties, input_properties
+
+
+@dataclass(frozen=True)
+class SelectInputActivity:
+    """The activity `select_input`.
+
+    Needs the catalog, which files main holds, and the installation of these runs. It reads the source, so that the
+    machine must reach its files.
+    """
+
+    catalog: BranchCatalog
+    loaded_files: LoadedFiles
+    installation: str
+
+    @activity.defn(name="select_input")
+    async def select_input(self, input: SelectInputInput) -> SelectedInput:
+        """List and identify the files, decide which are loaded, and write that down as the attempt's manifest."""
+        with as_application_error():
+            work = partial(self._select, input)
+            return await run_with_progress(work, activity.heartbeat, "identifying the source files")
+
+    def _select(self, input: SelectInputInput, on_progress: OnProgress) -> SelectedInput:
+        self.catalog.check_identity(input.branch.catalog_id)
+        files = self._list(input, on_progress)
+        loaded = self._find_loaded(input, files)
+        selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope)
+        if input.one_content_per_path:
+            self._refuse_overwritten(input, [file for file in selected if file.left_out is None])
+        manifest = self.loaded_files.manifests.write(_manifest(input, selected))
+        self._describe_branch(input, manifest)
+        chosen = [file for file in selected if file.left_out is None]
+        return SelectedInput(
+            manifest=manifest,
+            files=len(chosen),
+            bytes=total_bytes(chosen),
+            loaded_before=sum(file.left_out == "loaded before" for file in selected),
+            duplicates=sum(file.left_out == "same content" for file in selected),
+            left_out=name_left_out(selected, loaded),
+            summary=describe_selection(selected, loaded),
+        )
+
+    def _find_loaded(self, input: SelectInputInput, files: list[InputFile]) -> LoadedByPath:
+        """Return the files that main holds; none where the run loads its files whatever main holds.
+
+        Raises:
+            InvalidInput: main holds a file whole, and the run would load a partition of it, or the reverse.
+        """
+        if not asks_what_was_loaded(input.policy, again=input.again):
+            return {}
+        wanted = [WantedFile(file.path, file.identity, input.scope) for file in files]
+        held = self.loaded_files.find(input.tables, wanted, order_matters=input.order_matters)
+        refuse_partly_loaded(held)
+        return {each.wanted.path: each.load for each in held}
+
+    def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
+        """Return the files of the run: those of its first attempt, or those that are there now.
+
+        Raises:
+            InvalidInput: they are not those that the run was started for.
+        """
+        if input.listed:
+            listed = self.loaded_files.manifests.read(input.listed).files
+            return [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
+        try:
+            files = find_files(input.source, on_progress)
+        except InputIncomplete as error:  # it was whole when the run was started
+            raise InputChanged(f"{error} (it changed since the run was started)") from error
+        if identify_input(files, input.scope).digest != input.input_digest:
+            paths = ", ".join(input.source.paths)
+            raise InputChanged(f"the files at {paths} changed since the run was started: start it again")
+        return files
+
+    def _refuse_overwritten(self, input: SelectInputInput, files: list[ManifestFile]) -> None:
+        """Make sure that main holds no other content of the paths of these files.
+
+        Raises:
+            InputChanged: it does: the landing zone decides again which of them are loaded.
+        """
+        if overwritten := self.loaded_files.find_other_content(input.tables, files):
+            raise InputChanged(describe_other_content(overwritten))
+
+    def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
+        """Name the manifest on the branch: the reaper reads it there when the run is gone."""
+        properties = {
+            **input_properties(input.input_digest, input.tables, manifest),
+            **branch_properties(input.run_ref, self.installation),
+        }
+        head = self.catalog.head(input.branch.name)
+        self.catalog.commit_tables(input.branch.name, head, "Select the input", properties=properties)
+
+
+def _manifest(input: SelectInputInput, files: list[ManifestFile]) -> InputManifest:
+    run_ref = input.run_ref
+    header = ManifestHeader(
+        run_id=run_ref.run_id,
+        workflow_id=run_ref.workflow_id,
+        pipeline=run_ref.pipeline,
+        attempt=run_ref.attempt,
+        base=input.branch.base,
+        tables=input.tables,
+        policy=input.policy,
+        again=input.again,
+        one_content_per_path=input.one_content_per_path,
+        input_digest=input.input_digest,
+        order_matters=input.order_matters,
+    )
+    return InputManifest(header=header, files=files)

@@ -1,0 +1,226 @@
+"""Run the write of an attempt: one Spark job, the built-in one or the user's, on the branch of the attempt."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from temporalio import activity
+
+from activities.errors import as_application_error
+from activities.run.job_folder import create_job_folder
+from activities.run.source_progress import run_with_progress
+from engine.job import SparkJob
+from engine.private_files import write_private
+from engine.process.heartbeat import run_in_thread
+from engine.runner import Spark
+from engine.spark.built_in_job import describe_absence, read_answer
+from engine.spark.jars import require_s3
+from engine.spark.job_errors import job_failure
+from lakehouse.catalog import BranchCatalog
+from lakehouse.input_manifests import InputManifests
+from lakehouse.source_files import (
+    Inspection,
+    OnProgress,
+    base_path,
+    check_unchanged,
+    find_files,
+    find_line,
+    identify_input,
+    inspect_files,
+    stated_encoding,
+)
+from sluice import errors
+from sluice.contracts.run import InputFile
+from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
+from sluice.contracts.write import JobReport, WriteTableInput
+from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.input.unreadable import describe_unreadable
+from sluice.sealed_answer import new_answer_key
+
+_INGEST = Path(__file__).resolve().parents[2] / "spark_jobs" / "ingest.py"
+
+
+@dataclass(frozen=True)
+class WriteTableActivity:
+    """The activity `write_table`. Needs the catalog, this worker's Spark, and the input manifests."""
+
+    catalog: BranchCatalog
+    spark: Spark
+    manifests: InputManifests
+
+    @activity.defn(name="write_table")
+    async def write_table(self, input: WriteTableInput) -> JobReport:
+        """Run the job to its end. What it wrote is not reported here but read from the branch by `verify_write`."""
+        with as_application_error():
+            sources = input.write.source.paths if input.write.source else []
+            require_s3(self.spark.settings, self.spark.settings.lake, *sources)
+            loaded = await _read_before(input, self.manifests)
+            key = new_answer_key() if input.write.built_in else ""
+            prepare = partial(self._prepare, input, loaded, key)
+            job, answer_file = await run_in_thread(prepare, activity.heartbeat, "starting the job")
+            result = await self.spark.run(job, activity.heartbeat)
+            record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
+            await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
+            # A user's program has no key: what it leaves there is not read.
+            read = partial(read_answer, answer_file, key)
+            answer = await run_in_thread(read, activity.heartbeat, "reading the answer") if key else None
+            failed = result.code != 0 or (answer is not None and answer.error)
+            if failed and (absence := describe_absence(self.catalog, answer, result)):
+                raise ServiceUnavailable(absence)
+            if answer and answer.error:
+                await _check_after(input, loaded)  # if a file changed meanwhile, that is the reason
+                if answer.unreadable:
+                    explain = partial(_explain_unreadable, input, answer.unreadable)
+                    raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
+                raise getattr(errors, answer.error_kind)(answer.error)
+            if result.code != 0:
+                refused = self.catalog.explain_refused_write(result.tail)
+                raise job_failure(result, refused, program=job.program, show_values=input.show_values)
+            await _check_after(input, loaded)
+            reported = (
+                answer.model_dump(include={"rows_read", "rows_written", "rows_merged", "types"}) if answer else {}
+            )
+            return JobReport(**reported, log=str(result.log))
+
+    def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
+        """Return the job, and the file that it leaves its answer in."""
+        settings, run_ref = self.spark.settings, input.run_ref
+        folder = create_job_folder(settings, run_ref, "write")
+        answer_file = folder / "answer.json"
+        answer_file.unlink(missing_ok=True)
+        job = SparkJob(
+            program=Path(input.write.job),
+            folder=folder,
+            branch=input.branch,
+            catalog=self.catalog.spark_properties(settings.sluice_catalog, input.branch, None, folder),
+            run_id=run_ref.run_id,
+            attempt=run_ref.attempt,
+            args=input.write.args,
+            conf=input.write.conf,
+            environment=input.write.environment,
+            pipeline=run_ref.pipeline,
+            partition=run_ref.partition,
+            runs_apart=input.runs_apart,
+            lineage_root=input.lineage_parent,
+        )
+        job = self._built_in_job(job, input, loaded, answer_file, key) if key else _user_job(job, input)
+        return job, answer_file
+
+    def _built_in_job(
+        self, job: SparkJob, input: WriteTableInput, loaded: "_Loaded", answer_file: Path, key: str
+    ) -> SparkJob:
+        """Write the specification of the built-in job; return the job."""
+        source, traits = input.write.source, input.write.traits
+        size = sum(file.size for file in loaded.files)
+        spec = IngestSpec(
+            spark_catalog=self.spark.settings.sluice_catalog,
+            write=input.write,
+            files=[file.path for file in loaded.files],
+            bytes=size,
+            rows=loaded.inspection.rows,
+            spans_lines=loaded.inspection.spans_lines,
+            one_value=loaded.inspection.one_value,
+            rounded=loaded.inspection.rounded,
+            column_groups=loaded.inspection.column_groups,
+            nanoseconds=loaded.inspection.nanoseconds,
+            is_sorted=bool(input.sorted_tables),
+            base_path=base_path(source) if source else None,
+            tables=input.tables,
+            answer=str(answer_file),
+            answer_key=key,
+            show_values=input.show_values,
+        )
+        spec_file = job.folder / "spec.json"
+        write_private(spec_file, spec.model_dump_json(by_alias=True))
+        return replace(
+            job,
+            program=_INGEST,
+            args=[str(spec_file)],
+            input_bytes=size if traits.reads_source_alone else None,
+            needs_jvm=traits.needs_jvm,
+        )
+
+
+def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
+    """Return the job for a program of the user's, in the folder that the run was started in, if it is there.
+
+    Raises:
+        InvalidPipeline: the program is not on this machine.
+    """
+    if not job.program.is_file():
+        raise InvalidPipeline(f"the job {job.program} is not there on the worker's machine")
+    folder = Path(input.folder)
+    return replace(job, built_in=False, working_directory=folder if folder.is_dir() else None)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """The files that an attempt loads, and what was seen of them before Spark read them."""
+
+    files: list[InputFile] = field(default_factory=list)
+    inspection: Inspection = field(default_factory=Inspection)
+
+
+async def _read_before(input: WriteTableInput, manifests: InputManifests) -> _Loaded:
+    """Return the files that were selected, identified again and inspected right before Spark reads them.
+
+    Raises:
+        InvalidInput: they are not as they were, or Spark would not read them whole.
+    """
+    if input.write.source is None:
+        return _Loaded()
+    work = partial(_selected_files, input, manifests)
+    return await run_with_progress(work, activity.heartbeat, "reading the files to load")
+
+
+def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
+    """Return which row of the source Spark could not read, and why."""
+    source = input.write.source
+    options = {name.lower(): value for name, value in source.options.items()} if source else {}
+    line = find_line(rows.path, stated_encoding(options), rows.record)
+    return describe_unreadable(rows, line, show_values=input.show_values)
+
+
+async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:
+    """Identify the files again, now that Spark has read them.
+
+    Raises:
+        InvalidInput: what Spark read may be something else than what was identified.
+    """
+    if input.write.source:
+        doing = "checking that the files are as they were"
+        await run_with_progress(partial(_check_unchanged, input, loaded), activity.heartbeat, doing)
+
+
+def _selected_files(input: WriteTableInput, manifests: InputManifests, on_progress: OnProgress) -> _Loaded:
+    """Return the files that the attempt loads, as they are now.
+
+    Raises:
+        InvalidInput: they are not as they were when they were selected, or would not be read whole.
+        ManifestUnreadable: it is not known which they are.
+    """
+    if input.manifest is None or input.write.source is None:
+        raise InvalidInput("the run has a source, and no files were selected from it")
+    selected = manifests.read(input.manifest).loaded
+    files = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in selected]
+    if input.write.built_in:
+        return _Loaded(files, inspect_files(files, input.write.source, on_progress))
+    loaded = _Loaded(files)
+    _check_unchanged(input, loaded, on_progress)
+    return loaded
+
+
+def _check_unchanged(input: WriteTableInput, loaded: _Loaded, on_progress: OnProgress) -> None:
+    """Make sure that files are as they were when they were selected.
+
+    Raises:
+        InvalidInput: they are not; or a program, which lists the files itself, would read others, too.
+    """
+    source = input.write.source
+    assert source
+    check_unchanged(loaded.files, source, on_progress, loaded.inspection.states)
+    if (
+        not input.write.built_in
+        and identify_input(find_files(source, on_progress), input.scope).digest != input.input_digest
+    ):
+        raise InputChanged(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")

@@ -1,0 +1,1 @@
+"""Landing zones and the files that arrive."""

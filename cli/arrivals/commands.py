@@ -1,0 +1,193 @@
+"""The command for landing zones: which files arrived, what became of each, and what can be done about batches."""
+
+import sys
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.markup import escape
+
+from cli.arrivals.actions import ArrivalAction, run_action
+from cli.arrivals.load import named_files
+from cli.confirming import Yes
+from cli.context import UNREACHABLE, CommandContext, run_command
+from cli.layout import print_entries
+from cli.pipeline.values import OverYounger
+from runtime.arrivals.landing_zones import list_zones, read_zone
+from runtime.installation.identity import with_known_installation
+from runtime.short_workflow import query_lake
+from sluice.arrivals.held_batches import decided_states
+from sluice.arrivals.limits import room_for_batches
+from sluice.contracts.arrivals import (
+    Batch,
+    FileStatus,
+    ListArrivalsInput,
+    ListArrivalsResult,
+    ZoneStatus,
+)
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.presentation.arrivals import (
+    describe_batch,
+    describe_batches,
+    describe_counts,
+    describe_file,
+    format_arrival,
+)
+from sluice.settings import Settings
+from sluice.sizes import format_count
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("arrivals")
+def arrivals_command(
+    pipeline: Annotated[
+        str | None, typer.Argument(metavar="[PIPELINE]", help="A pipeline that is deployed with an `arrival`.")
+    ] = None,
+    file: Annotated[str, typer.Option("--file", help="Only files whose path has this part.")] = "",
+    status: Annotated[
+        str | None, typer.Option("--status", help="Only files: waiting, in a batch, loaded, ignored, refused, moved.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many files, the latest first.", min=1, max=5000)] = 100,
+    retry: Annotated[
+        str | None, typer.Option("--retry", metavar="BATCH", help="Load a batch that was kept out.")
+    ] = None,
+    set_aside: Annotated[
+        str | None, typer.Option("--set-aside", metavar="BATCH", help="Never load a batch that was kept out.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", metavar="BATCH", help="Load the halves of a batch by themselves.")
+    ] = None,
+    over_younger: OverYounger = False,
+    load: Annotated[
+        str | None,
+        typer.Option("--load", metavar="FILE...", help="Load files by name: rolled back, overwritten, or waiting."),
+    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="More files of --load.")] = None,
+    look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
+    yes: Yes = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones."""
+
+    async def command(context: CommandContext, action: ArrivalAction) -> int:
+        settings = with_known_installation(context.settings)
+        if pipeline is None:
+            return await _print_zones(context, settings)
+        if action.is_none:
+            return await _print_files(context, settings, pipeline, file, _status(status), limit)
+        return await run_action(context, settings, pipeline, action, yes=yes)
+
+    def prepare() -> ArrivalAction:
+        _status(status)
+        action = ArrivalAction(retry, set_aside, split, named_files(load, more or ()), look, over_younger)
+        action.check()
+        if pipeline is None and (file or status or not action.is_none):
+            raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
+        return action
+
+    run_command(command, as_json, prepare)
+
+
+def _status(text: str | None) -> FileStatus | None:
+    if text is None:
+        return None
+    for status in get_args(FileStatus):
+        if text == status:
+            return cast(FileStatus, status)
+    raise InvalidPipeline(f"{text!r} is no status of a file: there are {', '.join(get_args(FileStatus))}")
+
+
+async def _print_zones(context: CommandContext, settings: Settings) -> int:
+    zones: list[ZoneStatus] = []
+    silent: list[str] = []
+    for name in await list_zones(context.client, settings):
+        try:
+            zones.append(await read_zone(context.client, settings, name))
+        except ServiceUnavailable as error:
+            silent.append(f"{name}: {error}")
+    for problem in silent:
+        print(problem, file=sys.stderr)
+    code = UNREACHABLE if silent else 0
+    if context.as_json:
+        shown = [zone.model_dump(mode="json", exclude={"pipeline"}) for zone in zones]
+        context.print_result({"zones": shown, **({"silent": silent} if silent else {})}, "")
+        return code
+    if not zones:
+        if not silent:
+            context.console.print("No pipeline has a landing zone: `deploy DIR` makes those that its files state.")
+        return code
+    rows = [
+        (
+            zone.name,
+            (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
+            describe_counts(zone.counts),
+            describe_batches(zone.batches),
+            format_arrival(zone.latest_arrival),
+        )
+        for zone in zones
+    ]
+    print_entries(context.console, ("pipeline", "state", "files", "batches", "latest arrival"), rows, beside=1)
+    return code
+
+
+async def _print_files(
+    context: CommandContext, settings: Settings, pipeline: str, file: str, status: FileStatus | None, limit: int
+) -> int:
+    zone = await read_zone(context.client, settings, pipeline)
+    if not context.as_json:
+        _print_zone(context, zone)
+    held = [batch.ref for batch in zone.batches]
+    has_room = room_for_batches(zone.batches) > 0
+    query = ListArrivalsInput(
+        pipeline=zone.pipeline,
+        held=held,
+        states=decided_states(zone.batches),
+        has_room=has_room,
+        file=file,
+        status=status,
+        limit=limit,
+    )
+    listed = await query_lake(context.client, settings, query, ListArrivalsResult)
+    if context.as_json:
+        fields = zone.model_dump(mode="json", exclude={"pipeline"})
+        context.print_result({**fields, **listed.model_dump(mode="json")}, "")
+        return 0
+    rows = [
+        (each.path.replace("\n", "\\n"), *describe_file(each, zone, listed.runs), format_arrival(each.arrived_at))
+        for each in listed.files
+    ]
+    if rows:
+        print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)
+    elif file:
+        text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
+        context.console.print(escape(text), highlight=False)
+    total = sum(listed.counts.values())
+    counts = describe_counts(listed.counts)
+    context.console.print(
+        f"{format_count(total, 'file')}: {counts}" if total else "No files are there.", highlight=False
+    )
+    if not status and not file and total > len(listed.files):
+        context.console.print("Not all are shown: narrow it by --file or --status, or raise --limit", highlight=False)
+    return 0
+
+
+def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
+    if zone.paused:
+        text = f"paused: {escape(zone.paused)}; `resume {zone.name}` goes on"
+        context.console.print(text, highlight=False, soft_wrap=True)
+    if zone.resumed:
+        context.console.print(f"resumed: {escape(zone.resumed)}", highlight=False, soft_wrap=True)
+    if zone.problem:
+        print(f"problem: {zone.problem}", file=sys.stderr)
+    if zone.unfinished:
+        print(f"after: {zone.unfinished}", file=sys.stderr)
+    for batch in _kept_out(zone.batches):
+        text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
+        context.console.print(escape(text), highlight=False, soft_wrap=True)
+    if _kept_out(zone.batches):
+        asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in ("retry", "split", "set-aside"))
+        context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
+
+
+def _kept_out(batches: list[Batch]) -> list[Batch]:
+    return [batch for batch in batches if batch.state == "kept out"]

@@ -1,0 +1,125 @@
+"""Load named files through the landing zone of a pipeline, or files of one that is not deployed."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from cli.context import CommandContext, current_user
+from cli.layout import visible
+from runtime.arrivals.landing_zones import list_zones, load_batch, read_zone
+from runtime.arrivals.unsettled_files import absolute_name, list_for_start, with_files
+from runtime.arrivals.zone_conflicts import find_zone_problems
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from runtime.short_workflow import query_lake
+from sluice.arrivals.held_batches import decided_states
+from sluice.contracts.zone_loads import MOST_NAMED, LoadBatch, LoadPlan, PlanLoadInput
+from sluice.errors import InvalidPipeline
+from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.model import Pipeline
+from sluice.settings import Settings
+from sluice.sizes import format_count, format_size
+
+
+async def load_named(
+    context: CommandContext, settings: Settings, pipeline: str, files: Sequence[str], *, yes: bool, over_younger: bool
+) -> int:
+    """Show what becomes of named files of a landing zone, ask, and have the zone load those that can be loaded."""
+    zone = await read_zone(context.client, settings, pipeline)
+    query = PlanLoadInput(
+        pipeline=zone.pipeline,
+        held=[batch.ref for batch in zone.batches],
+        states=decided_states(zone.batches),
+        paths=[absolute_name(file) for file in files],
+    )
+    plan = await query_lake(context.client, settings, query, LoadPlan)
+    for file in plan.files:
+        verb = "load" if file.is_loadable else "leave"
+        size = f" ({format_size(file.size)})" if file.size else ""
+        context.console.print(visible(f"{verb} {file.path}{size}: {file.reason}"), highlight=False, soft_wrap=True)
+    if plan.batch is None:
+        raise InvalidPipeline(f"none of these files can be loaded: `arrivals {pipeline}` shows what became of each")
+    if not over_younger and pipeline_of_text(zone.pipeline).write.traits.order_matters:
+        _refuse_older(plan)
+    confirm(f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, as_json=context.as_json)
+    batch = await load_batch(context.client, settings, pipeline, LoadBatch(ref=plan.batch, by=current_user().name))
+    fields = {"batch": batch.model_dump(mode="json"), "files": [file.model_dump() for file in plan.files]}
+    paused = f", when the landing zone is resumed: {zone.paused}" if zone.paused else ""
+    context.print_result(
+        fields, f"Batch {batch.ref.id} of {pipeline} is loaded{paused}. `arrivals {pipeline}` shows it."
+    )
+    return 0
+
+
+def _refuse_older(plan: LoadPlan) -> None:
+    """Make sure that no file is loaded whose rows may be older than those that main has.
+
+    Raises:
+        InvalidPipeline: a file was rolled back, and later ones may have been loaded since.
+    """
+    if older := next((file.path for file in plan.files if file.was_rolled_back), None):
+        raise InvalidPipeline(
+            f"{older} was rolled back, and its rows would take the place of those that younger files brought since: "
+            f"leave it out, or let the older rows win by {OVER_YOUNGER}"
+        )
+
+
+async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, yes: bool) -> Pipeline:
+    """Make sure that a start by hand loads nothing past a landing zone; return the pipeline that is started.
+
+    Where the pipeline has an arrival that is not deployed, its files are shown and asked about, and the pipeline that
+    is returned loads exactly these.
+
+    Raises:
+        InvalidPipeline: its landing zone is deployed, nobody confirms, or a zone of another pipeline has its files.
+    """
+    settings = context.settings
+    if pipeline.arrival is None:
+        if problems := await find_zone_problems(context.client, settings, pipeline):
+            print("\n".join(problems), file=sys.stderr)
+            confirm("Start the run anyway?", yes=yes, as_json=context.as_json)
+        return pipeline
+    if pipeline.name in await list_zones(context.client, settings):
+        raise InvalidPipeline(
+            f"the landing zone of {pipeline.name!r} is deployed, and loads its files: `arrivals {pipeline.name} --load "
+            f"FILE...` loads files through it, also after a roll-back; `arrivals {pipeline.name}` shows each file"
+        )
+    chosen, left_out = list_for_start(pipeline)
+    for path, reason in left_out:
+        context.console.print(visible(f"leave {path}: {reason}"), highlight=False, soft_wrap=True)
+    for path in chosen:
+        context.console.print(visible(f"load {path}"), highlight=False, soft_wrap=True)
+    if not chosen:
+        raise InvalidPipeline(f"there is no file to load in {pipeline.arrival.from_}: `deploy` has later ones loaded")
+    question = f"The landing zone is not deployed. Load {format_count(len(chosen), 'file')}?"
+    confirm(question, yes=yes, as_json=context.as_json)
+    return with_files(pipeline, chosen)
+
+
+def confirm(question: str, *, yes: bool, as_json: bool) -> None:
+    """Make sure that a person wants what was shown.
+
+    Raises:
+        InvalidPipeline: nobody can be asked, or the answer is no.
+    """
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise InvalidPipeline("nothing was started: there is nobody to ask here. Add --yes to load what is shown")
+    if not typer.confirm(question, err=True):
+        raise InvalidPipeline("nothing was started")
+
+
+def named_files(first: str | None, more: Sequence[str]) -> list[str]:
+    """Return the files of `--load`.
+
+    Raises:
+        InvalidPipeline: files are named without it, or too many.
+    """
+    if first is None:
+        if more:
+            raise InvalidPipeline(f"{more[0]!r} is too much: files are named by --load FILE...")
+        return []
+    if len(more) >= MOST_NAMED:
+        raise InvalidPipeline(f"--load takes {MOST_NAMED} files at a time, and {len(more) + 1:,} are named")
+    return [first, *more]

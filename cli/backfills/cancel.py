@@ -1,0 +1,47 @@
+"""Cancelling a backfill: it is shown, and asked about."""
+
+from rich.text import Text
+
+from cli.backfills.grid import describe_joint_publish, totals
+from cli.confirming import confirm
+from cli.context import CommandContext
+from cli.layout import print_line
+from runtime.backfills.backfills import (
+    backfill_id,
+    cancel_backfill,
+    discard_backfill,
+    find_running_backfill,
+    read_backfill,
+)
+from sluice.errors import SluiceError
+
+
+async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: bool) -> int:
+    """Show the backfill of a pipeline, ask, and end it, or what an ended one left; return the exit code."""
+    fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
+    running = await find_running_backfill(context.client, context.settings, pipeline)
+    await _print_taken(context, pipeline)
+    confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)
+    if running:
+        await cancel_backfill(running)
+        context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
+        return 0
+    left = await discard_backfill(context.client, context.settings, pipeline)
+    text = f"The backfill of {pipeline} had ended. Cancelled or deleted what it left: {', '.join(left)}"
+    context.print_result({**fields, "left": left}, text)
+    return 0
+
+
+async def _print_taken(context: CommandContext, pipeline: str) -> None:
+    """Print what a cancel ends; what is not known is no reason not to cancel."""
+    try:
+        now = await read_backfill(context.client, context.settings, pipeline)
+    except SluiceError as error:
+        print_line(context.console, Text("backfill "), f"{pipeline}: how it stands is not known ({error})")
+        return
+    print_line(context.console, Text("backfill "), f"{now.name} of {now.pipeline}, started by {now.starter}")
+    print_line(context.console, Text("partitions "), totals(now))
+    if now.together:
+        print_line(context.console, Text("merge "), describe_joint_publish(now.together))
+    for partition, child in now.children.items():
+        print_line(context.console, Text("runs "), f"{partition}: {child}")

@@ -1,0 +1,288 @@
+"""The commands of backfills: one run of a pipeline for each of many partitions, a few at a time."""
+
+import getpass
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.text import Text
+from typer import Context
+from typer.core import TyperGroup
+
+from cli.backfills.cancel import cancel_backfill_of
+from cli.backfills.decisions import DecisionRequest, check_reason, decide_backfill
+from cli.backfills.grid import (
+    describe_campaign,
+    describe_joint_publish,
+    follow_backfill,
+    read_stages,
+    totals,
+)
+from cli.backfills.start import StartBackfill
+from cli.confirming import Yes
+from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
+from cli.layout import print_line
+from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
+from cli.program import program
+from runtime.arrivals.zone_conflicts import refuse_backfill
+from runtime.backfills.backfills import (
+    change_backfill,
+    read_backfill,
+    start_backfill,
+)
+from sluice.backfills.campaign import FAILURES, count_states, partition_states
+from sluice.backfills.ending import backfill_exit_code
+from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
+
+_DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
+_DEFAULT = "start"
+
+
+class StartByDefault(TyperGroup):
+    """A group whose first word may be the argument of `start`."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # as in lazy_commands.py
+        """Insert `start` where the first word is no command."""
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args.insert(0, _DEFAULT)
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=StartByDefault,
+    add_completion=False,
+    no_args_is_help=True,
+    help="Run a pipeline for each of many partitions. `backfill FILE` is short for `backfill start FILE`.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Reason = Annotated[str, typer.Option("--reason", help="Why.")]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option("--hash", metavar="HASH:DIGEST", help="A report that you saw; may be repeated. Nothing is asked."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print which runs wait, and decide nothing.")]
+Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline.")]
+
+
+@app.command(_DEFAULT)
+def start(
+    file: Annotated[Path, typer.Argument(help="A pipeline file with {{ partition }} in it.")],
+    partitions: Annotated[
+        str, typer.Option("--partitions", help="2018-01..2020-12, 2018..2020, days in the same way, or a,b,c.")
+    ] = "",
+    only: Annotated[
+        Literal["failed", "missing"] | None,
+        typer.Option("--only", help="failed: those that the last backfill did not publish; missing: what main lacks."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            "--concurrency",
+            help="How many run at a time.",
+            show_default="4, or 1 where the order matters",
+            min=1,
+            max=MAX_WINDOW,
+        ),
+    ] = None,
+    stop_after: Annotated[
+        int, typer.Option("--stop-after", help="Pause after so many failures; 0 for never.", min=0)
+    ] = 3,
+    publish: Annotated[
+        Literal["each", "together"],
+        typer.Option("--publish", help="each: a merge for each partition; together: one merge for all of them."),
+    ] = "each",
+    again: Annotated[bool, typer.Option("--again", help="Publish files that were published before.")] = False,
+    over_younger: OverYounger = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what each would load, and start nothing.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not follow it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a backfill and follow it, or add partitions to the one under way. Ctrl-C detaches; it goes on."""
+    asked = StartBackfill(file, partitions, only, concurrency, stop_after, publish, again, over_younger)
+    if dry_run and only != "failed":  # this needs no server
+        check_locally(lambda: asked.print_plan(asked.prepare(), as_json), as_json)
+        return
+
+    async def command(context: CommandContext, given: BackfillInput) -> int:
+        given = await asked.select(context, given)
+        if not given.campaign.partitions:
+            context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
+            return 0
+        if dry_run:
+            return asked.print_plan(given, as_json)
+        await refuse_backfill(context.client, context.settings, given.pipeline, given.campaign.partitions)
+        context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
+        if over_younger:
+            context.console.print(OLDER_ROWS_WIN, highlight=False)
+        handle, attached = await start_backfill(context.client, context.settings, given)
+        context.interruption.message = _DETACHED.format(given.name)
+        context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
+        if detach:
+            fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
+            context.print_result({**fields, "partitions": given.campaign.partitions}, "")
+            return 0
+        return await _follow(context, given.name)
+
+    run_command(command, as_json, asked.prepare)
+
+
+@app.command()
+def watch(pipeline: Named, as_json: AsJson = False) -> None:
+    """Follow a backfill to its end, and report it."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        await read_backfill(context.client, context.settings, pipeline)
+        context.interruption.message = _DETACHED.format(pipeline)
+        return await _follow(context, pipeline)
+
+    run_command(command, as_json, no_preparation)
+
+
+@app.command()
+def status(pipeline: Named, as_json: AsJson = False) -> None:
+    """Show how the latest backfill of a pipeline stands. The exit code says only whether that could be read."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        now = await read_backfill(context.client, context.settings, pipeline)
+        await _print_status(context, now)
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+@app.command()
+def pause(
+    pipeline: Named,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who look at it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Start no more partitions; those that run go on."""
+    _change(pipeline, CampaignChange(action="pause", by=getpass.getuser(), reason=reason[:500]), as_json)
+
+
+@app.command()
+def resume(pipeline: Named, as_json: AsJson = False) -> None:
+    """Start partitions again; failures are counted from here."""
+    _change(pipeline, CampaignChange(action="resume", by=getpass.getuser()), as_json)
+
+
+@app.command()
+def retry(pipeline: Named, as_json: AsJson = False) -> None:
+    """Begin partitions again that failed, were kept out or were cancelled, while the backfill is under way."""
+    _change(pipeline, CampaignChange(action="retry", by=getpass.getuser()), as_json)
+
+
+@app.command()
+def window(
+    pipeline: Named,
+    size: Annotated[int, typer.Argument(help="How many partitions run at a time.", min=1, max=MAX_WINDOW)],
+    as_json: AsJson = False,
+) -> None:
+    """Change how many partitions run at a time; none that runs is ended."""
+    _change(pipeline, CampaignChange(action="window", by=getpass.getuser(), window=size), as_json)
+
+
+@app.command()
+def approve(
+    pipeline: Named,
+    by: By = None,
+    reason: Reason = "",
+    named: Reports = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Approve the runs that wait for it: they are shown and asked about once, each by its audited hash."""
+    request = DecisionRequest(approve=True, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
+    _decide(pipeline, request, as_json=as_json)
+
+
+@app.command()
+def reject(
+    pipeline: Named,
+    reason: Annotated[str, typer.Option("--reason", help="Why.")],
+    by: By = None,
+    named: Reports = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Reject the runs that wait for an approval: they are shown and asked about once, each by its audited hash."""
+    request = DecisionRequest(approve=False, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
+    _decide(pipeline, request, as_json=as_json)
+
+
+@app.command()
+def cancel(pipeline: Named, yes: Yes = False, as_json: AsJson = False) -> None:
+    """End a backfill: nothing more is started, its runs are cancelled, and what was collected is deleted."""
+    run_command(lambda context, _: cancel_backfill_of(context, pipeline, yes=yes), as_json, no_preparation)
+
+
+def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:
+    async def command(context: CommandContext, _: None) -> int:
+        return await decide_backfill(context, pipeline, request)
+
+    run_command(command, as_json, lambda: check_reason(request))
+
+
+def _change(pipeline: str, change: CampaignChange, as_json: bool) -> None:
+    async def command(context: CommandContext, _: None) -> int:
+        await _print_status(context, await change_backfill(context.client, context.settings, pipeline, change))
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+async def _print_status(context: CommandContext, now: CampaignStatus) -> None:
+    if context.as_json:
+        print(json.dumps(_fields(now)))
+        return
+    stages = await read_stages(context.client, now)
+    for line in describe_campaign(now, stages, context.console.width):
+        context.console.print(line, soft_wrap=True)
+
+
+async def _follow(context: CommandContext, pipeline: str) -> int:
+    """Follow a backfill, report how it ended or why it is paused, and return the exit code."""
+    now, workflow = await follow_backfill(context, pipeline)
+    code = backfill_exit_code(now, workflow)
+    waiting = count_states(now.campaign)["waiting"]
+    if waiting or (now.together and not now.together.ended):
+        code = code or DETACHED
+    if context.as_json:
+        print(json.dumps({**_fields(now), "exit_code": code}))
+        return code
+    if workflow == "terminated":
+        what = "its workflow was terminated, and its runs go on: start it again, or cancel it"
+        print_line(context.console, Text("ended  "), what)
+    context.console.print(totals(now), soft_wrap=True)
+    if now.together:
+        print_line(context.console, Text("merge  "), describe_joint_publish(now.together))
+    if workflow == "running" and (waiting or (now.together and now.campaign.paused)):
+        print_line(context.console, Text("paused "), now.campaign.paused)
+        if waiting and not now.campaign.in_order:
+            print_line(context.console, Text(" " * 7), f"{program()} backfill resume {pipeline}   # go on")
+        print_line(context.console, Text(" " * 7), f"{program()} backfill retry {pipeline}    # all of them")
+        if now.together:
+            ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
+            print_line(context.console, Text(" " * 7), ending)
+    elif any(state in FAILURES for state in partition_states(now.campaign).values()):
+        again = f"{program()} backfill {now.pipeline} --only failed"
+        print_line(context.console, Text("again: "), again)
+    return code
+
+
+def _fields(now: CampaignStatus) -> dict[str, Any]:
+    notes = {name: note.model_dump(mode="json") for name, note in now.campaign.notes.items()}
+    states = partition_states(now.campaign)
+    return {
+        "pipeline": now.name,
+        "starter": now.starter,
+        "paused": now.campaign.paused,
+        "window": now.campaign.window,
+        "counts": dict(count_states(now.campaign)),
+        "rows_added": now.campaign.rows_added,
+        "together": now.together.model_dump(mode="json") if now.together else None,
+        "partitions": {name: {"state": state, **notes.get(name, {})} for name, state in states.items()},
+    }

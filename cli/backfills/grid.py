@@ -1,0 +1,178 @@
+"""Following a backfill: a grid of its partitions on a terminal, elsewhere a line for each that has ended."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from cli.context import CommandContext
+from cli.layout import one_line, print_line
+from runtime.backfills.backfills import backfill_handle, read_backfill
+from runtime.run.find_run import query_status
+from sluice.backfills.campaign import count_states, partition_states
+from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionState
+from sluice.errors import ServiceUnavailable
+from sluice.presentation.decisions import describe_state
+from sluice.sizes import format_count
+from workflows.write_audit_publish import WriteAuditPublish
+
+_POLL = 1.0
+_ANSWER = 2.0
+"""Seconds in which a run has to tell its stage."""
+_MAX_STAGES = 8
+"""So many partitions that run are shown with their stage."""
+_MAX_ROWS = 20
+_ROW = 50
+"""So many partitions are in a row, where their names are no months or days."""
+_MARKS: dict[PartitionState, tuple[str, str]] = {
+    "waiting": ("·", "dim"), "running": (">", "yellow"), "published": ("#", "green"), "skipped": ("=", "green"),
+    "kept out": ("!", "red"), "failed": ("x", "red"), "cancelled": ("-", "magenta"),
+}  # fmt: skip
+_RUNNING = WorkflowExecutionStatus.RUNNING.name.lower()
+_ENDED = ("published", "skipped", "kept out", "failed", "cancelled")
+
+
+async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[CampaignStatus, str]:
+    """Show a backfill until it has ended, or is paused and nothing of it runs; return how it stands then.
+
+    Returns:
+        Its status, and the state of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
+    """
+    shown = ShownPartitions(context.console)
+    with Live(console=context.console, auto_refresh=False, transient=True) as live:
+        while True:
+            state = await _workflow_state(context, pipeline)  # asked first: the status after it is the last one
+            try:
+                status = await read_backfill(context.client, context.settings, pipeline)
+            except ServiceUnavailable as error:
+                live.update(Text(str(error), style="yellow"), refresh=True)
+                await asyncio.sleep(_POLL)
+                continue
+            shown.update(status)
+            if state != _RUNNING or (status.campaign.paused and not status.children):
+                return status, state
+            if context.console.is_terminal:
+                stages = await read_stages(context.client, status)
+                live.update(Group(*describe_campaign(status, stages, context.console.width)), refresh=True)
+            await asyncio.sleep(_POLL)
+
+
+async def _workflow_state(context: CommandContext, pipeline: str) -> str:
+    status = (await backfill_handle(context.client, context.settings, pipeline).describe()).status
+    return (status or WorkflowExecutionStatus.RUNNING).name.lower()
+
+
+class ShownPartitions:
+    """Which ends of partitions are on the console: each is printed once."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._states: dict[str, PartitionState] = {}
+
+    def update(self, status: CampaignStatus) -> None:
+        """Print the partitions that have ended since the last update."""
+        campaign = status.campaign
+        states = partition_states(campaign)
+        for name, state in states.items():
+            if state in _ENDED and self._states.get(name) != state:
+                note = campaign.notes.get(name)
+                label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
+                why = f"{note.reason}  {note.workflow_id}".strip() if note else ""
+                print_line(self._console, label, one_line(why, 300))
+        self._states = states
+
+
+def describe_campaign(status: CampaignStatus, stages: dict[str, str], width: int) -> Iterator[Text]:
+    """Yield the lines that show a campaign: its grid, the partitions that run, and the totals."""
+    campaign = status.campaign
+    yield from grid_rows(campaign, width)
+    for name, stage in stages.items():
+        yield Text(one_line(f"> {name}: {stage}", width), style="yellow")
+    if len(status.children) > len(stages):
+        yield Text(f"> and {len(status.children) - len(stages)} more", style="yellow")
+    yield totals(status)
+    if status.together and (joint := describe_joint_publish(status.together)):
+        yield Text(one_line(joint, width), style="dim")
+    if campaign.paused:
+        yield Text(one_line(f"paused {campaign.paused}", width), style="bold yellow")
+
+
+def totals(status: CampaignStatus) -> Text:
+    """Return how many partitions are in each state, with the mark of each in the grid."""
+    text = Text(f"{status.name}: {format_count(len(status.campaign.partitions), 'partition')}", style="bold")
+    counts = count_states(status.campaign)
+    for state, (mark, style) in _MARKS.items():
+        if counts[state]:
+            text.append(f"  {mark} {counts[state]:,} {shown_state(status, state)}", style=style)
+    return text.append(f"  window {status.campaign.window}", style="dim")
+
+
+def shown_state(status: CampaignStatus, state: PartitionState) -> str:
+    """Return what a state of a partition is called: before a joint publish, main has nothing of what is collected."""
+    is_on_main = status.together is None or (status.together.ended is not None and status.together.ended.is_done)
+    return "collected" if state == "published" and not is_on_main else state
+
+
+def describe_joint_publish(joint: JointPublish) -> str:
+    """Return how the merge of all partitions stands, in one sentence."""
+    if joint.ended is None:
+        return f"main has nothing of it yet: its partitions are on the branch {joint.branch}" if joint.branch else ""
+    if joint.ended.is_done:
+        return f"published together by {joint.ended.workflow_id}" if joint.ended.workflow_id else joint.ended.reason
+    kept = f" (they are kept as {joint.quarantine})" if joint.quarantine else ""
+    return f"not published: {joint.ended.reason or joint.ended.outcome}{kept}"
+
+
+def grid_rows(campaign: CampaignState, width: int) -> Iterator[Text]:
+    """Yield the rows of the grid, one mark for each partition; of many rows, those from the first that is not done."""
+    states = partition_states(campaign)
+    rows = list(_rows(campaign.partitions, max(1, min(_ROW, width - 14))))
+    done = [all(states[name] in ("published", "skipped") for name in names) for _, names in rows]
+    first = max(0, min(done.index(False) if False in done else 0, len(rows) - _MAX_ROWS))
+    if first:
+        yield Text(f"… {format_count(first, 'row')} above", style="dim")
+    for label, names in rows[first : first + _MAX_ROWS]:
+        row = Text(f"{label:>12} ", style="dim")
+        for name in names:
+            row.append(*_MARKS[states[name]])
+        yield row
+    if (left := len(rows) - first - _MAX_ROWS) > 0:
+        yield Text(f"… {format_count(left, 'row')} below", style="dim")
+
+
+def _rows(partitions: Sequence[str], width: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield rows of partitions with a label: a year or a month for dates, or else the first partition of each row."""
+    for label, group in groupby(partitions, key=lambda name: name.rpartition("-")[0] if name[:4].isdigit() else ""):
+        names = list(group)
+        for start in range(0, len(names), width):
+            row = names[start : start + width]
+            yield (label if label and start == 0 else row[0])[:12], row
+
+
+async def read_stages(client: Client, status: CampaignStatus) -> dict[str, str]:
+    """Return what the first partitions that run are doing: waiting for an approval, too."""
+    first = list(status.children.items())[:_MAX_STAGES]
+    stages = await asyncio.gather(*(_stage(client, child) for _, child in first))
+    return {name: stage for (name, _), stage in zip(first, stages, strict=True)}
+
+
+async def _stage(client: Client, child: str) -> str:
+    try:
+        return await asyncio.wait_for(_ask_stage(client, child), _ANSWER)
+    except (asyncio.TimeoutError, RPCError):
+        return "running"
+
+
+async def _ask_stage(client: Client, child: str) -> str:
+    """Return the stage of the run that a child has started."""
+    description = await client.get_workflow_handle(child).describe()
+    runs = [pending.workflow_id for pending in description.raw_description.pending_children]
+    if not runs:
+        return "looking at its input, or waiting for a run of the same input"
+    run = await query_status(client.get_workflow_handle_for(WriteAuditPublish.run, runs[0]))
+    return f"{describe_state(run) if run else 'running'}, {runs[0]}"

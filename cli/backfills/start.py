@@ -1,0 +1,170 @@
+"""What a person asks for with `backfill FILE`: which partitions, how many at a time, and what each would load."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from rich.text import Text
+
+from cli.context import WRONG_USE, CommandContext, current_user, make_console
+from cli.layout import print_line, print_rows
+from runtime.backfills.backfill_plan import (
+    PlannedPartition,
+    check_partitions,
+    check_together,
+    plan_partition,
+    preview_partition,
+    read_backfill_pipeline,
+)
+from runtime.backfills.backfills import read_backfill
+from sluice.backfills.ending import not_published
+from sluice.backfills.partitions import parse_partitions
+from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidPipeline
+from sluice.loading.order import out_of_order, partition_after_later, window_problem
+from sluice.loading.rules import Way, require_allowed
+from sluice.pipeline.model import Pipeline
+from sluice.presentation.guessed_types import describe_preview
+from sluice.sizes import format_count, format_size
+
+_AT_ONCE = 4
+"""How many partitions run at a time where their order does not matter, and nobody says how many."""
+_ONE_BRANCH = (
+    "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
+    "each partition is published by itself"
+)
+
+
+@dataclass(frozen=True)
+class StartBackfill:
+    """A backfill that is asked for."""
+
+    file: Path
+    partitions: str
+    only: Literal["failed", "missing"] | None
+    concurrency: int | None
+    """How many partitions run at a time; None for as many as may."""
+    stop_after: int
+    publish: Literal["each", "together"]
+    again: bool
+    over_younger: bool = False
+    """Whether partitions may be loaded that are older than what main holds."""
+
+    @cached_property
+    def _stated(self) -> PipelineText:
+        return read_backfill_pipeline(self.file, Path.cwd())
+
+    def prepare(self) -> BackfillInput:
+        """Validate what is asked for; without --partitions, `select` names them.
+
+        Raises:
+            InvalidPipeline: it is not valid.
+        """
+        if self.again and self.only:
+            raise InvalidPipeline("--again publishes what was published before, and --only leaves it out: give one")
+        if not self.partitions and self.only != "failed":
+            raise InvalidPipeline("give the partitions, as in --partitions 2018-01..2020-12")
+        partitions = parse_partitions(self.partitions) if self.partitions else []
+        # Without partitions any one renders the name, which has no placeholder.
+        pipeline = check_partitions(self._stated, partitions or ["2000-01-01"])
+        if self.only == "missing" and pipeline.write.traits.may_repeat:
+            raise InvalidPipeline(f"main does not remember what `mode: {pipeline.write.mode}` wrote: leave out --only")
+        is_together = self.publish == "together"
+        way: Way = "backfill together" if is_together else "backfill each"
+        keeps_order = require_allowed(way, pipeline.write, pipeline.tables).order == "one at a time"
+        self._check_order(pipeline, partitions, keeps_order=keeps_order)
+        if is_together and partitions:
+            check_together(self._stated, partitions)
+        starter = current_user()
+        campaign = CampaignState(
+            partitions=partitions,
+            window=self.concurrency or (1 if keeps_order else _AT_ONCE),
+            in_order=keeps_order,
+            stop_after=self.stop_after,
+        )
+        return BackfillInput(
+            pipeline=self._stated,
+            name=pipeline.name,
+            starter=starter.name,
+            again=self.again,
+            over_younger=self.over_younger,
+            campaign=campaign,
+            together=JointPublish() if is_together else None,
+            keep=pipeline.keep,
+        )
+
+    def _check_order(self, pipeline: Pipeline, partitions: Sequence[str], *, keeps_order: bool) -> None:
+        """Make sure that no partition overtakes one whose rows it would have to leave alone.
+
+        Raises:
+            InvalidPipeline: several would run at a time, or an older one after a younger one.
+        """
+        if keeps_order and (self.concurrency or 1) > 1:
+            raise InvalidPipeline(f"--concurrency {self.concurrency}: {window_problem(pipeline.write)}. Leave it out")
+        if keeps_order and not self.over_younger and (pair := out_of_order(partitions)):
+            older, younger = pair
+            raise InvalidPipeline(partition_after_later(pipeline.write, older, f"{younger}, which is named before it"))
+
+    async def select(self, context: CommandContext, given: BackfillInput) -> BackfillInput:
+        """Return what is to be started: with `--only failed`, what the last backfill did not bring to main.
+
+        Raises:
+            InvalidPipeline: there was none, or the pipeline is not valid for a partition of it.
+        """
+        if given.together and context.settings.catalogue == "iceberg":
+            raise InvalidPipeline(_ONE_BRANCH)
+        if self.only != "failed":
+            return given
+        last = await read_backfill(context.client, context.settings, given.name)
+        wanted = given.campaign.partitions
+        partitions = [name for name in not_published(last) if not wanted or name in wanted]
+        if partitions:
+            check_partitions(self._stated, partitions)
+        if partitions and given.together:
+            check_together(self._stated, partitions)
+        campaign = given.campaign.model_copy(update={"partitions": partitions})
+        return given.model_copy(update={"campaign": campaign})
+
+    def print_plan(self, given: BackfillInput, as_json: bool) -> int:
+        """Print what each partition would load now; return the exit code: wrong use where one would fail."""
+        partitions, at_once = given.campaign.partitions, given.campaign.window
+        planned = [plan_partition(self._stated, partition) for partition in partitions]
+        if as_json:
+            print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": at_once}))
+            return _code(planned)
+        console = make_console()
+        print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
+        order = ", in this order" if given.campaign.in_order else ""
+        first = next((each.partition for each in planned if each.files), None)
+        if first is not None and (types := describe_preview(*preview_partition(self._stated, first))):
+            print_line(console, Text(f"{first}  ", style="dim"), types)
+        console.print(f"{_total(planned)}, {at_once} at a time{order}. Nothing was started.", highlight=False)
+        if wrong := sum(bool(each.problem) for each in planned):
+            print_line(console, Text(), f"{format_count(wrong, 'partition')} of {len(planned):,} would fail.")
+        return _code(planned)
+
+
+def _code(planned: Sequence[PlannedPartition]) -> int:
+    return WRONG_USE if any(each.problem for each in planned) else 0
+
+
+def _total(planned: Sequence[PlannedPartition]) -> str:
+    """Return how many files are loaded for how many partitions: several may load the same."""
+    with_files = [each for each in planned if each.files]
+    sources = {tuple(each.paths): each for each in with_files}
+    files, size = sum(each.files or 0 for each in sources.values()), sum(each.bytes for each in sources.values())
+    total = f"{format_count(len(planned), 'partition')}, {format_count(files, 'file')}, {format_size(size)}"
+    if len(sources) == len(with_files):
+        return total
+    is_same = len(sources) == 1 and len(with_files) == len(planned)
+    return f"{total}: {'the same for each partition' if is_same else 'several partitions load the same'}"
+
+
+def _row(planned: PlannedPartition) -> tuple[str, str, str, str]:
+    if planned.files is None:
+        return planned.partition, "", "", planned.problem
+    return planned.partition, f"{planned.files:,}", format_size(planned.bytes), planned.problem

@@ -1,0 +1,59 @@
+"""The command that looks at an installation, and says what is missing and how to get it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from cli.context import UNREACHABLE, WRONG_USE, make_console
+from cli.layout import print_line
+from runtime.installation.examination import examine
+from sluice.contracts.examination import Finding, FindingState
+from sluice.errors import SluiceError
+from sluice.settings import read_environment
+
+_COLOURS: dict[FindingState, str] = {"ok": "green", "off": "dim", "warning": "yellow", "failed": "red"}
+_SERVICES = ("Temporal", "worker")
+"""What else cannot be looked at without."""
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Look at the whole installation, and say what is missing and how to get it."""
+    console = make_console(to_stderr=as_json)
+    try:
+        findings = asyncio.run(examine(read_environment()))
+    except SluiceError as error:
+        findings = [Finding(part="settings", state="failed", detail=str(error))]
+    if as_json:
+        fields = [finding.model_dump(mode="json") for finding in findings]
+        print(json.dumps({"findings": fields, "exit_code": _exit_code(findings)}))
+    else:
+        _print(console, findings)
+    raise typer.Exit(_exit_code(findings))
+
+
+def _print(console: Console, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        label = Text.assemble((f"{finding.state:8}", _COLOURS[finding.state]), f"{finding.part}: ")
+        print_line(console, label, finding.detail)
+        if finding.remedy:
+            print_line(console, Text(" " * 8, style="dim"), finding.remedy)
+    failed = sum(finding.state == "failed" for finding in findings)
+    warnings = sum(finding.state == "warning" for finding in findings)
+    console.print(f"{failed} failed, {warnings} with a warning, of {len(findings)}", highlight=False)
+
+
+def _exit_code(findings: Sequence[Finding]) -> int:
+    failed = [finding.part for finding in findings if finding.state == "failed"]
+    if not failed:
+        return 0
+    return UNREACHABLE if set(failed) & set(_SERVICES) else WRONG_USE

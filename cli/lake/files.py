@@ -1,0 +1,76 @@
+"""The command that lists files in runs: which were loaded, when, by which run, into which table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.context import CommandContext, run_command
+from cli.layout import print_entries
+from runtime.pipeline.pipeline_input import identify_paths
+from runtime.short_workflow import query_lake
+from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
+from sluice.times import format_time
+
+_UNFOLDED = 100_000
+"""The width where output is no terminal: a path stays in one line, so that other programs can search for it."""
+_ID_DIGITS = 12
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def files(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Files or patterns. A file that is here is looked for by its content.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Only files of this table.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only files of this run (its id or workflow id) or pipeline.")] = None,
+    limit: Annotated[int, typer.Option(help="How many, the latest first.", min=1, max=5000)] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List which files runs loaded, into which table, and with which outcome. This needs a worker."""
+
+    def prepare() -> ListFilesInput:
+        named, identities = identify_paths(paths or [], Path.cwd())
+        return ListFilesInput(paths=named, identities=identities, table=table, run=run, limit=limit)
+
+    async def command(context: CommandContext, query: ListFilesInput) -> int:
+        listed = await query_lake(context.client, context.settings, query, ListFilesResult)
+        if as_json:
+            print(listed.model_dump_json())
+            return 0
+        _print(context, listed)
+        return 0
+
+    run_command(command, as_json, prepare)
+
+
+def _print(context: CommandContext, listed: ListFilesResult) -> None:
+    console = context.console
+    if not console.is_terminal:
+        console.width = _UNFOLDED
+    names = ["file", "table", "outcome", "run", "since", "commit"]
+    rows = [
+        [
+            each.path,
+            each.table,
+            each.outcome,
+            each.workflow_id or each.run_id,
+            format_time(each.since),
+            each.commit[:_ID_DIGITS],
+        ]
+        for each in listed.files
+    ]
+    if any(each.partition for each in listed.files):
+        names.append("loaded for")
+        rows = [[*row, each.partition] for row, each in zip(rows, listed.files, strict=True)]
+    if rows:
+        print_entries(console, names, rows, beside=1)
+    else:
+        console.print("No run loaded such a file.")
+    if listed.total > len(listed.files):
+        console.print(f"{listed.total - len(listed.files)} more: narrow it, or raise --limit", highlight=False)
+    for reason in listed.unknown:
+        console.print(f"not known: {escape(reason)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,107 @@
+"""The commands that check a pipeline file and its input, and run nothing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.context import CommandContext, check_locally, run_command
+from cli.pipeline.values import Partition, ScheduledFor
+from runtime.arrivals.zone_conflicts import check_location, hint_at_zones
+from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
+from runtime.pipeline.placeholder_values import order_of, placeholder_values
+from runtime.publishing.publish_plan import plan_publish
+from sluice.contracts.run import RunInput
+from sluice.errors import NoFiles
+from sluice.pipeline.input_columns import columns_of_table
+from sluice.pipeline.model import Pipeline
+from sluice.presentation.changes import describe_guarantee
+from sluice.presentation.guessed_types import describe_preview
+from sluice.presentation.schedules import describe_schedule
+from sluice.settings import read_environment, read_settings
+from sluice.sizes import format_count, format_size
+
+_SHOWN = 20
+"""So many columns are named."""
+
+PipelineFile = Annotated[
+    Path | None,
+    typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def check_pipeline(
+    pipeline: PipelineFile = None, scheduled_for: ScheduledFor = "", partition: Partition = "", as_json: AsJson = False
+) -> None:
+    """Check a pipeline file, its files and their columns. This needs no server and runs nothing."""
+
+    def check() -> None:
+        loaded, inspected = _inspect(pipeline, scheduled_for, partition)
+        print(json.dumps(_fields(loaded, inspected)) if as_json else _sentences(loaded, inspected))
+
+    check_locally(check, as_json)
+
+
+def plan_pipeline(
+    pipeline: PipelineFile = None, scheduled_for: ScheduledFor = "", partition: Partition = "", as_json: AsJson = False
+) -> None:
+    """Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing."""
+
+    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
+        order = order_of(pipeline, scheduled_for, partition)
+        plan = await plan_publish(context.client, context.settings, prepared[0], order=order)
+        text = f"{_sentences(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
+        context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
+        return 0
+
+    run_command(command, as_json, lambda: _inspect(pipeline, scheduled_for, partition))
+
+
+def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
+    values = placeholder_values(file, scheduled_for, partition)
+    loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
+    check_location(loaded, read_settings(read_environment()), Path.cwd())
+    hints = hint_at_zones(loaded, file, Path.cwd()) if file else []
+    try:
+        inspected = inspect_input(loaded, file)
+        return loaded, replace(inspected, hints=[*inspected.hints, *hints])
+    except NoFiles:
+        if loaded.arrival is None:
+            raise
+        text = f"no file has arrived in {loaded.arrival.from_} yet: `deploy` has those loaded that arrive"
+        return loaded, InspectedInput(RunInput(digest=""), hints=[text, *hints])
+
+
+def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
+    return {
+        "pipeline": pipeline.name,
+        "valid": True,
+        "tables": {name: len(table.checks) for name, table in pipeline.tables.items()},
+        "files": inspected.run_input.files,
+        "bytes": inspected.run_input.bytes,
+        "columns": inspected.columns,
+        "guessed_types": [each.model_dump() for each in inspected.types.columns],
+        "schedule": pipeline.schedule.model_dump() if pipeline.schedule else None,
+        "hints": inspected.hints,
+    }
+
+
+def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
+    checks = sum(len(table.checks) for table in pipeline.tables.values())
+    lines = [f"{pipeline.name} is valid: {format_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
+    loaded = inspected.run_input
+    if loaded.files:
+        lines.append(f"Its source has {format_count(loaded.files, 'file')}, {format_size(loaded.bytes)}.")
+    if inspected.columns is not None:
+        more = f" and {len(inspected.columns) - _SHOWN} more" if len(inspected.columns) > _SHOWN else ""
+        lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
+    if types := describe_preview(pipeline, inspected.types):
+        lines.append(types)
+    if columns_of_table(pipeline, inspected.columns) is None:
+        lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
+    if pipeline.schedule:
+        lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
+    return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])

@@ -1,0 +1,284 @@
+"""The commands about quarantined branches."""
+
+import getpass
+import json
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.text import Text
+
+from cli.confirming import Yes, confirm
+from cli.context import CommandContext, no_preparation, run_command
+from cli.installation.keys import refuse
+from cli.layout import print_entries, print_line, print_rows
+from cli.program import program
+from cli.quarantine.quarantined_rows import print_listed_rows, show_rows
+from cli.run.follow import start_and_follow
+from cli.run.report import print_bad_rows, print_detail
+from cli.run.verdicts import print_verdict
+from runtime.pipeline.pipeline_input import load_pipeline
+from runtime.quarantine.quarantined_rows import list_quarantined_rows
+from runtime.run.find_run import read_request
+from runtime.run.start_run import StartOptions
+from runtime.short_workflow import execute_short_workflow, query_lake
+from sluice.contracts.lake_queries import (
+    DescribeQuarantineInput,
+    DescribeQuarantineResult,
+    ListQuarantineInput,
+    ListQuarantineResult,
+    PlanReleaseInput,
+    QuarantinedTable,
+    QuarantineSummary,
+    ReleasePlan,
+)
+from sluice.contracts.load_order import LoadOrder
+from sluice.contracts.quarantine import ManageQuarantineInput
+from sluice.contracts.run import RunInput
+from sluice.errors import InvalidPipeline, SluiceError
+from sluice.pipeline.durations import seconds
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
+from sluice.presentation.changes import describe_change
+from sluice.presentation.next_steps import quarantine_commands
+from sluice.publishing.release import choose_pipeline
+from sluice.settings import read_environment
+from sluice.sizes import format_count, format_size
+from sluice.times import format_time
+from workflows.quarantine.manage_quarantine import ManageQuarantine
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Look at branches that were kept out of main; repair, release or delete them. These commands need a worker.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+Shown = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its newest.")]
+Quarantined = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline that has one quarantine.")
+]
+By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Rows = Annotated[
+    int,
+    typer.Option("--rows", help="How many added rows of each table, and bad rows of each check, to show.", min=0),
+]
+Again = Annotated[bool, typer.Option("--again", help="Publish it although its files were published meanwhile.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")]
+PipelineFile = Annotated[
+    Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
+]
+
+
+@app.command("list")
+def list_quarantined(as_json: AsJson = False) -> None:
+    """List what is quarantined: branches of runs, and bad rows in quarantine tables."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        query = ListQuarantineInput(sizes=not as_json)
+        entries = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
+        set_apart, problems = await list_quarantined_rows(context.client, context.settings)
+        for problem in problems:
+            print(f"hint: {problem}", file=sys.stderr)
+        if as_json:
+            listed = [entry.summary.model_dump() for entry in entries]
+            print(json.dumps({"quarantined": listed, "rows": [asdict(each) for each in set_apart]}))
+            return 0
+        rows = []
+        for entry in entries:
+            each = entry.summary
+            created, kept_until = format_time(each.created), format_time(each.expires)
+            rows.append((each.run_id, each.pipeline, created, kept_until, format_size(entry.bytes or 0), each.reason))
+        if rows:
+            names = ("run", "pipeline", "created", "kept until", "size", "reason")
+            print_entries(context.console, names, rows, beside=4)
+        if set_apart:
+            print_listed_rows(context, set_apart)
+        if not rows and not set_apart:
+            context.console.print("Nothing is quarantined.")
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+@app.command("diff", hidden=True, help="The same as `show`.")
+@app.command()
+def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
+    """Show why rows were kept out: each verdict with its bad rows, what changes, and the rows of quarantine tables."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        query = DescribeQuarantineInput(run=run, rows=rows)
+        try:
+            described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
+        except InvalidPipeline:
+            with suppress(SluiceError):  # the name of a branch that does not exist may be no value of a query
+                if await show_rows(context, run, rows):
+                    return 0
+            raise
+        summary = described.summary.model_dump()
+        if as_json:
+            print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
+            return 0
+        _print_described(context, described, rows)
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
+    """Print the verdicts and the changes of a quarantined branch, and at the end what a person may want to copy."""
+    summary = described.summary
+    heading = Text.assemble((summary.cause or "quarantined", "bold red"), "  ")
+    print_line(context.console, heading, summary.reason)
+    for check in sorted(described.checks, key=lambda check: not check.blocks):
+        print_verdict(context.console, check)
+        print_bad_rows(context.console, check, rows)
+    for name, table in described.tables.items():
+        _print_table(context, name, table)
+    details = summary.model_dump(exclude={"tables", "reason", "cause"})
+    for name, value in details.items():
+        if value != "":
+            print_detail(context.console, name.replace("_", " "), _shown(name, value))
+    may_release = summary.verified and not summary.problem and not summary.target
+    commands = quarantine_commands(summary.run_id or summary.branch, program(), may_release=may_release)
+    for name, value in commands.items():
+        print_detail(context.console, name, value)
+
+
+def _shown(name: str, value: object) -> str:
+    """Return a part of a description as a person reads it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format_time(str(value)) if name in ("created", "expires") else str(value)
+
+
+def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
+    change = table.change
+    counts = f"{change.operation}: {describe_change(change)}" if change else "dropped"
+    print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
+    for column in table.columns:
+        print_line(context.console, Text("    column "), column)
+    if table.rows:
+        columns = list(dict.fromkeys(column for row in table.rows for column in row))
+        rows = [["null" if row.get(column) is None else str(row[column]) for column in columns] for row in table.rows]
+        print_rows(context.console, columns, rows, title=f"{format_count(len(rows), 'added row')}", dim=True)
+
+
+def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:
+    """Print what a command is about to publish, delete or keep."""
+    created, until = format_time(taken.created), format_time(taken.expires)
+    tables = [
+        f"{name}: {'rows not known' if rows is None else f'{rows:+,} rows'}" for name, rows in taken.tables.items()
+    ]
+    details = {"branch": taken.branch, "run": taken.run_id, "pipeline": taken.pipeline, "created": created}
+    details |= {"kept until": until, "reason": taken.reason, "tables": ", ".join(tables) or "not known"}
+    for name, value in details.items():
+        print_detail(context.console, name, value)
+
+
+@app.command()
+def discard(run: Quarantined, by: By = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Delete a quarantined branch for good: it is shown and asked about first."""
+    _manage(run, "discard", by, as_json, yes=yes)
+
+
+@app.command()
+def keep(
+    run: Quarantined,
+    how_long: Annotated[str, typer.Option("--for", help="How long from now: 30d, 12h.")],
+    by: By = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a quarantined branch longer, or less long: it is shown and asked about first."""
+    try:
+        until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
+    except ValueError as error:
+        refuse(str(error))
+    _manage(run, "keep", by, as_json, until.isoformat(timespec="seconds"), yes=yes)
+
+
+def _manage(
+    run: str, action: Literal["discard", "keep"], by: str | None, as_json: bool, until: str = "", *, yes: bool
+) -> None:
+    async def command(context: CommandContext, _: None) -> int:
+        query = ListQuarantineInput(run=run)
+        (entry,) = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
+        branch, head = entry.summary.branch, entry.summary.head
+        _print_taken(context, entry.summary)
+        asked = "Delete it for good?" if action == "discard" else f"Keep it until {format_time(until)}?"
+        confirm(context, asked, yes=yes)
+        manage = ManageQuarantineInput(action=action, branch=branch, head=head, by=by or getpass.getuser(), until=until)
+        name = f"{action}-quarantine-{entry.summary.run_id}"
+        context.interruption.message = "Interrupted; the request may be carried out anyway: `quarantine list`."
+        left = await execute_short_workflow(context.client, context.settings, ManageQuarantine.run, manage, name)
+        text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {format_time(until)}."
+        context.print_result({"action": action, "branch": branch, "left": left, "until": until}, text)
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+@app.command()
+def release(
+    run: Quarantined,
+    pipeline: PipelineFile = None,
+    again: Again = False,
+    detach: Detach = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a quarantined branch again, on main as it is now, and publish it if it passes. This starts a new run."""
+    _release(run, pipeline, [], again=again, detach=detach, yes=yes, as_json=as_json)
+
+
+@app.command()
+def repair(
+    run: Quarantined,
+    sql: Annotated[
+        list[str] | None, typer.Option("--sql", help="A statement that repairs the rows; several run in this order.")
+    ] = None,
+    pipeline: PipelineFile = None,
+    again: Again = False,
+    detach: Detach = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Repair quarantined rows by SQL, audit them again, and publish them if they pass. This starts a new run."""
+    if not sql:
+        refuse(
+            f"give the repair by --sql, as in: quarantine repair {run} "
+            '--sql "UPDATE namespace.table SET column = 0 WHERE column < 0". '
+            "Rows in a table's __quarantine table are repaired by `requeue`"
+        )
+    try:
+        statements = Write(mode="sql", statements=sql).statements
+    except ValueError as error:
+        refuse(str(error))
+    _release(run, pipeline, statements, again=again, detach=detach, yes=yes, as_json=as_json)
+
+
+def _release(
+    run: str, file: Path | None, statements: list[str], *, again: bool, detach: bool, yes: bool, as_json: bool
+) -> None:
+    def prepare() -> Pipeline | None:
+        return load_pipeline(file, read_environment(), Path.cwd()) if file else None
+
+    async def command(context: CommandContext, given: Pipeline | None) -> int:
+        query = PlanReleaseInput(run=run, statements=statements, again=again)
+        plan = await query_lake(context.client, context.settings, query, ReleasePlan)
+        earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
+        pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
+        _print_taken(context, plan.summary)
+        for statement in statements:
+            print_detail(context.console, "repair", statement)
+        confirm(context, "Audit it again, and publish it if it passes?", yes=yes)
+        run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
+        options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
+        return await start_and_follow(context, pipeline, run_input, options, detach=detach, tables=plan.tables)
+
+    run_command(command, as_json, prepare)

@@ -1,0 +1,69 @@
+"""The rows of quarantine tables, as `quarantine list` and `quarantine show` print them."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+
+from rich.text import Text
+
+from cli.context import CommandContext
+from cli.layout import Column, print_line, print_rows
+from cli.program import program
+from cli.run.report import print_detail
+from runtime.quarantine.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
+from runtime.run.find_run import find_run
+from sluice.audit.bad_rows import AT, CHECKS, RUN, quarantine_table
+from sluice.errors import InvalidPipeline
+from sluice.sizes import format_count
+from sluice.times import format_time
+
+
+def print_listed_rows(context: CommandContext, listed: Sequence[QuarantinedRows]) -> None:
+    """Print the rows of quarantine tables by table and run."""
+    columns = ("table", "run", "quarantined", Column("bad rows", "right"))
+    rows = [(each.table, each.run_id, format_time(each.at), f"{each.rows:,}") for each in listed]
+    print_rows(context.console, columns, rows, title="bad rows in quarantine tables")
+
+
+async def show_rows(context: CommandContext, named: str, limit: int) -> bool:
+    """Show the rows of a run, or of a table, in quarantine tables. Return whether there are any."""
+    run_id = named
+    if "." not in named:
+        with suppress(InvalidPipeline):
+            run_id = (await find_run(context.client, named)).handle.run_id or named
+    shown = await show_quarantined_rows(context.client, context.settings, run_id, limit)
+    if context.as_json:
+        tables = [{**asdict(each), "sample": each.sample.model_dump(mode="json")} for each in shown]
+        if tables:
+            print(json.dumps({"rows": tables}))
+        return bool(tables)
+    for each in shown:
+        _print_shown_rows(context, each)
+    return bool(shown)
+
+
+def _print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
+    """Print how many rows break which check, some of the rows, and how to move them back."""
+    counted = format_count(shown.rows, "bad row")
+    of_run = f" of run {shown.run_id}" if shown.run_id else ""
+    print_line(
+        context.console, Text(f"{shown.table}  ", style="bold"), f"{counted} in {quarantine_table(shown.table)}{of_run}"
+    )
+    print_rows(context.console, ("check", Column("rows", "right")), [(t, f"{n:,}") for t, n in shown.checks.items()])
+    hidden = {AT, *([RUN] if shown.run_id else ())}
+    names = [name for name in shown.sample.columns if name not in hidden]
+    rows = []
+    for row in shown.sample.rows:
+        values = dict(zip(shown.sample.columns, row, strict=True))
+        rows.append([_text(name, values[name]) for name in names])
+    print_rows(context.console, names, rows, title=f"{len(rows)} of {counted}", dim=True)
+    selected = f" --run {shown.run_id}" if shown.run_id else ""
+    requeue = f"{program()} requeue FILE --table {shown.table}{selected} --set COLUMN=SQL"
+    print_detail(context.console, "to requeue", requeue)
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return "null"
+    return ", ".join(map(str, value)) if name == CHECKS and isinstance(value, list) else str(value)

@@ -1,0 +1,58 @@
+"""The command that cancels a run: it shows the run, and asks."""
+
+from typing import Annotated
+
+import typer
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.confirming import Yes, confirm
+from cli.context import CommandContext, no_preparation, run_command
+from cli.run.report import print_detail
+from runtime.run.find_run import RunLookup, find_run_to_end, query_status
+from sluice.errors import InvalidPipeline
+from sluice.presentation.changes import describe_change
+from sluice.times import format_time
+
+
+def cancel(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline that has one under way.")
+    ],
+    yes: Yes = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")
+    ] = False,
+) -> None:
+    """Cancel a run: stop its Spark job and delete its branch. Main does not change."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        lookup = await find_run_to_end(context.client, run)
+        workflow_id = lookup.handle.id
+        if lookup.ended:
+            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to cancel")
+        await _print_run(context, lookup)
+        confirm(context, "Cancel it, and delete its branch?", yes=yes)
+        try:
+            await lookup.handle.cancel()
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            raise InvalidPipeline(f"{workflow_id} has ended meanwhile: there is nothing to cancel") from error
+        context.print_result({"workflow_id": workflow_id, "cancel_requested": True}, f"Asked {workflow_id} to stop.")
+        return 0
+
+    run_command(command, as_json, no_preparation)
+
+
+async def _print_run(context: CommandContext, lookup: RunLookup) -> None:
+    """Print what a cancel ends."""
+    status = await query_status(lookup.handle)
+    details = {"run": f"{lookup.handle.id} ({lookup.handle.run_id})"}
+    details["started"] = format_time(lookup.description.start_time)
+    details["stage"] = status.stage if status else "not known: no worker answers"
+    if status and status.result.branch:
+        details["branch"] = status.result.branch
+    for name, change in status.result.tables.items() if status else ():
+        details[name] = describe_change(change)
+    for name, value in details.items():
+        print_detail(context.console, name, value)

@@ -1,0 +1,97 @@
+"""Starting a run and following it, for the commands that do."""
+
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from cli.context import CommandContext, current_user
+from cli.pipeline.values import OLDER_ROWS_WIN
+from cli.run.watch import watch_run
+from runtime.publishing.publish_plan import plan_publish
+from runtime.run.find_run import RunLookup, find_run
+from runtime.run.start_run import StartOptions, start_run
+from sluice.audit.bad_rows import with_quarantine_tables
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
+from sluice.contracts.run import RunInput
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.publish_options import changed_options
+from sluice.presentation.changes import describe_guarantee
+
+_DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
+_UNKNOWN = "The run is started; it ends as invalid if the catalog cannot publish its tables as the pipeline asks for"
+_STARTING = "Interrupted; the run may have been started anyway: `list` shows it."
+
+
+async def start_and_follow(
+    context: CommandContext,
+    pipeline: Pipeline,
+    run_input: RunInput | None,
+    options: StartOptions,
+    *,
+    detach: bool,
+    tables: Collection[str] | None = None,
+    **fields: list[str],
+) -> int:
+    """Start a run; unless `detach`, follow it to its end and report it. Return the exit code.
+
+    Nothing is started where the catalog cannot publish the tables of the run as its pipeline asks for.
+
+    Args:
+        tables: what the run may change; None means the tables of the pipeline and their quarantine tables.
+        fields: what else `--json` prints of a run that is not followed.
+    """
+    order = ANY_ORDER if options.resume or not options.publish else options.order
+    options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
+    if options.order.over_younger:
+        context.console.print(OLDER_ROWS_WIN, highlight=False)
+    context.interruption.message = _STARTING
+    started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
+    context.interruption.message = _DETACHED
+    workflow_id = started.handle.id
+    run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
+    context.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{workflow_id}[/]")
+    context.console.print(f"[dim]{context.link(workflow_id, run_id)}[/]", highlight=False, soft_wrap=True)
+    if detach:
+        context.print_result({"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name, **fields}, "")
+        return 0
+    released = options.resume.run_id if options.resume else ""
+    return await follow_and_report(context, await find_run(context.client, workflow_id), released)
+
+
+async def _ask_guarantee(
+    context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None, order: LoadOrder
+) -> str:
+    """Return what the publish of the tables guarantees, and print it for several tables.
+
+    Without a worker to ask, the run asks when it begins.
+    """
+    try:
+        guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
+    except ServiceUnavailable as error:
+        print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
+        return ""
+    changed = with_quarantine_tables(pipeline.tables) if tables is None else tables
+    if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a first line on it tells nothing
+        context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
+    return guarantee
+
+
+async def follow_and_report(context: CommandContext, run: RunLookup, released: str = "") -> int:
+    """Follow a run to its end, report it, and return its exit code."""
+    context.interruption.message = _DETACHED
+    followed = await watch_run(context.client, run.handle, context.console)
+    return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown, released=released)
+
+
+def with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:
+    """Return a pipeline with what this start says of its merge commit.
+
+    Raises:
+        InvalidPipeline: it is not valid, or there will be no merge.
+    """
+    if message is None and not metadata:
+        return loaded
+    if not publish:
+        raise InvalidPipeline("--message and --metadata are for a merge, and --no-publish makes none: leave one out")
+    return loaded.model_copy(update={"publish": changed_options(loaded.publish, message, metadata)})

@@ -1,0 +1,210 @@
+"""The command that lists runs."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from typing import Annotated, Any
+
+import typer
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+
+from cli.backfills.list_backfills import print_backfills
+from cli.context import CommandContext, run_command
+from cli.layout import print_entries
+from cli.schedules.list_schedules import print_schedules
+from runtime.installation.identity import with_known_installation
+from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, query_status
+from runtime.run.listed_runs import ListedRuns, find_quarantines, list_lines
+from sluice.errors import BadEnvironment, InvalidPipeline
+from sluice.pipeline.durations import seconds
+from sluice.presentation.decisions import describe_state
+from sluice.sizes import format_count
+from sluice.times import format_time, parse_time
+from workflows.search_attributes import SUMMARY_MEMO
+
+_ANSWER_WITHIN = 2.0
+"""Seconds in which a worker has to tell the stage of a run; else the list says `running`."""
+_ENCRYPTED = (BadEnvironment, ValueError)
+"""What the codec raises where there is no key, or another one: a list is shown without what that hides."""
+_MINUTE, _HOUR = 60, 3600
+_STATES = (RUNNING, *OUTCOMES)
+_AT_ONCE = 8
+"""How many runs are asked for their stage at the same time."""
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("list")
+def list_command(
+    limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
+    pipeline: Annotated[str, typer.Option("--pipeline", help="Only runs of this pipeline.")] = "",
+    table: Annotated[str, typer.Option("--table", help="Only runs that write this table.")] = "",
+    state: Annotated[str, typer.Option("--state", help=f"Only runs in this state: {', '.join(_STATES)}.")] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Only runs that started then or later: 2h, 7d, 2026-11-22, 2026-11-22T07:45.")
+    ] = "",
+    schedules: Annotated[
+        bool, typer.Option("--schedules", help="List the schedules of pipelines: last, next and missed starts.")
+    ] = False,
+    backfills: Annotated[
+        bool, typer.Option("--backfills", help="List the latest backfill of each pipeline: partitions by state.")
+    ] = False,
+    each_partition: Annotated[
+        bool, typer.Option("--each-partition", help="List each run of a backfill, which is one line otherwise.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with each run.")] = False,
+) -> None:
+    """List runs: the state of each, what it loads, and when it was started; or schedules, or backfills."""
+
+    def check_options() -> RunFilter:
+        if schedules and backfills:
+            raise InvalidPipeline("--schedules and --backfills are two lists: give one of them")
+        wanted = RunFilter(pipeline, table, state, _parse_since(since) if since else None)
+        if (schedules or backfills) and wanted != ALL_RUNS:
+            raise InvalidPipeline("--pipeline, --table, --state and --since select runs, not schedules or backfills")
+        return wanted
+
+    async def command(context: CommandContext, wanted: RunFilter) -> int:
+        if backfills:
+            return await print_backfills(context, limit)
+        if schedules:
+            return await print_schedules(context)
+        settings = with_known_installation(context.settings)
+        each_run = each_partition or as_json
+        lines = await list_lines(context.client, settings, limit, wanted, each_run=each_run)
+        room = asyncio.Semaphore(_AT_ONCE)
+        alone = [line.runs[0] for line in lines if not line.backfill]
+        fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in alone))
+        await _add_quarantines(context, alone, fields)
+        if as_json:
+            print(json.dumps({"runs": fields}))
+        elif lines:
+            named = {each["run_id"]: each for each in fields}
+            _print(context, [_backfill_fields(line) if line.backfill else named[line.runs[0].run_id] for line in lines])
+        else:
+            context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
+        return 0
+
+    run_command(command, as_json, check_options)
+
+
+async def _add_quarantines(
+    context: CommandContext, runs: Sequence[WorkflowExecution], fields: Sequence[dict[str, Any]]
+) -> None:
+    """Add to each quarantined run whether its rows are still kept, and which run published them."""
+    quarantined = [each for each in fields if each["outcome"] == "quarantined"]
+    ids = {each["run_id"] for each in quarantined}
+    known = await find_quarantines(context.client, context.settings, [run for run in runs if run.run_id in ids])
+    for each in quarantined:
+        each["kept"] = None if known.kept is None else each["run_id"] in known.kept
+        each["released_by"] = known.released_by.get(each["run_id"], "")
+
+
+def _state(run: dict[str, Any]) -> str:
+    state = str(run["outcome"] or run["stage"] or run["state"])
+    if run.get("released_by"):
+        return f"{state}, then published by {run['released_by']}"
+    return f"{state}, no longer kept" if run.get("kept") is False else state
+
+
+def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
+    """Return the fields of a line for the runs of one backfill."""
+    states = Counter(_outcome(run) for run in line.runs)
+    oldest = line.runs[-1]
+    is_running = line.is_running or any(run.close_time is None for run in line.runs)
+    ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
+    name = f"backfill {line.backfill}"  # an earlier one has no other: `backfill status` shows the latest
+    return {
+        "workflow_id": name,
+        "run_id": name,
+        "outcome": "running" if is_running else "ended",
+        "started": oldest.start_time.isoformat(timespec="seconds"),
+        "duration": _format_elapsed(ended - oldest.start_time),
+        "summary": f"{format_count(len(line.runs), 'run')}: "
+        + ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
+        "tables": [],
+    }
+
+
+def _outcome(execution: WorkflowExecution) -> str:
+    named = execution.search_attributes.get("SluiceOutcome")
+    return str(named[0]) if named else execution.status.name.lower() if execution.status else ""
+
+
+def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
+    same_input = Counter(run["workflow_id"] for run in runs)
+    listed: set[str] = set()
+    rows = []
+    for run in runs:
+        # `RUN` means the latest run of a workflow id; an earlier one is known by its run id alone.
+        earlier = same_input[run["workflow_id"]] > 1 and run["workflow_id"] in listed
+        listed.add(run["workflow_id"])
+        name = run["run_id"] if earlier else run["workflow_id"]
+        what = run["summary"] or ", ".join(run["tables"])
+        rows.append((name, _state(run), format_time(run["started"]), run["duration"], what))
+    print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, beside=4)
+
+
+async def _run_fields(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> dict[str, Any]:
+    attributes = execution.search_attributes
+    first = {name: values[0] for name, values in attributes.items() if name.startswith("Sluice") and values}
+    return {
+        "workflow_id": execution.id,
+        "run_id": execution.run_id,
+        "pipeline": first.get("SluicePipeline", execution.id.rsplit("-", 1)[0]),
+        "state": execution.status.name.lower() if execution.status else "",
+        "outcome": first.get("SluiceOutcome"),
+        "started": execution.start_time.isoformat(timespec="seconds"),
+        "duration": _format_elapsed((execution.close_time or datetime.now(timezone.utc)) - execution.start_time),
+        "tables": list(attributes.get("SluiceTable", [])),
+        "stage": await _stage(client, execution, room),
+        "summary": await _summary(execution),
+    }
+
+
+def _parse_since(text: str) -> datetime:
+    """Return the time that a text means: a duration before now, or a time in UTC where it states no offset.
+
+    Raises:
+        InvalidPipeline: it is neither.
+    """
+    with suppress(ValueError):
+        return datetime.now(timezone.utc) - timedelta(seconds=seconds(text))
+    try:
+        time = parse_time(text)
+    except ValueError as error:
+        raise InvalidPipeline(
+            f"--since: {text[:100]!r} is no time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"
+        ) from error
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def _format_elapsed(elapsed: timedelta) -> str:
+    """Format the duration of a run: `12 s`, `3 min`, `2.5 h`."""
+    total = elapsed.total_seconds()
+    if total < _MINUTE:
+        return f"{max(total, 0):.0f} s"
+    return f"{total / _MINUTE:.0f} min" if total < _HOUR else f"{total / _HOUR:.1f} h"
+
+
+async def _summary(execution: WorkflowExecution) -> str:
+    """Return what a run does, in one line; empty where it is encrypted by a key that is not here."""
+    try:
+        return str((await execution.memo()).get(SUMMARY_MEMO, ""))
+    except Exception:  # each codec has errors of its own, and a list is shown without what it hides
+        return ""
+
+
+async def _stage(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> str:
+    """Return the stage of a run that has not ended; empty where no worker tells it in time."""
+    if execution.status != WorkflowExecutionStatus.RUNNING:
+        return ""
+    async with room:
+        try:
+            status = await asyncio.wait_for(query_status(find_handle(client, execution)), _ANSWER_WITHIN)
+        except (asyncio.TimeoutError, *_ENCRYPTED):
+            return ""
+    return describe_state(status) if status else ""

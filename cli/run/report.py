@@ -1,0 +1,161 @@
+"""What a person reads about runs: the report of one, its status, and the list of many."""
+
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from cli.layout import Column, print_line, print_rows, visible
+from cli.program import program
+from cli.run.verdicts import WAIVED_STYLE, print_checks
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.run import RunResult, RunStatus
+from sluice.presentation.changes import (
+    describe_change,
+    describe_guarantee,
+    describe_message,
+    describe_metadata,
+    describe_release,
+    describe_summary,
+    rows_heading,
+    summary_heading,
+)
+from sluice.presentation.checks import describe_warnings
+from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.presentation.guessed_types import describe_types
+from sluice.presentation.next_steps import next_steps
+from sluice.presentation.registrations import registration_lines
+from sluice.presentation.waivers import (
+    WAIVED,
+    count_audit,
+    how_to_waive,
+    waiting_lines,
+    waiver_lines,
+)
+from sluice.publishing.retries import describe_attempts
+from sluice.sizes import format_size
+
+_WITH_FILES = 100
+"""From this width on, the report shows files too: what was added, and what was read."""
+_OUTCOME_COLOURS = {
+    "published": "green",
+    "checked": "green",
+    "skipped": "yellow",
+    "quarantined": "red",
+    "discarded": "red",
+    "cancelled": "yellow",
+    "failed": "red",
+}
+
+
+def print_report(
+    result: RunResult, link: str, console: Console, *, with_verdicts: bool = True, released: str = ""
+) -> None:
+    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, details, what to do next.
+
+    Args:
+        with_verdicts: whether each verdict is printed; where the run was followed, they were.
+        released: the run whose quarantine this one releases or repairs; empty if it does neither.
+    """
+    outcome = result.outcome or "under way"
+    console.print()
+    heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
+    print_line(console, Text.assemble(heading, "  "), result.reason)
+    for line in waiver_lines(result):
+        print_line(console, Text(f"{WAIVED}  ", style=WAIVED_STYLE), line)
+    if result.input and result.input.summary:
+        print_line(console, Text(), result.input.summary)
+    with_files = console.width >= _WITH_FILES
+    if result.tables:
+        _print_tables(console, result, with_files=with_files)
+    if result.checks and with_verdicts:
+        print_checks(console, result, with_files=with_files)
+    for check in result.checks:
+        print_bad_rows(console, check)
+    details = {
+        summary_heading(result): describe_summary(result),
+        "types": describe_types(result.types),
+        "releases": describe_release(result),
+        "message": describe_message(result),
+        "metadata": describe_metadata(result),
+        "guarantee": describe_guarantee(result.guarantee),
+        "main before": result.main_before,
+        "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
+        "audited hash": result.audited_hash,
+        "branch": result.branch,
+        "audit": count_audit(result) if result.checks and not with_verdicts else None,
+        "decisions": describe_decisions(result.approval),
+        "registered": "; ".join(registration_lines(result.registrations)),
+        "attempts": describe_attempts(result.attempts, result.lost_attempts),
+        "conflicts": _conflicts(result),
+        "duration": _durations(result.timings),
+        "run": result.workflow_id,
+        "report": result.report,
+        "Web UI": link,
+        "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
+        **next_steps(result, released, program()),
+    }
+    for name, value in details.items():
+        if value:
+            print_detail(console, name, value)
+
+
+def print_detail(console: Console, name: str, value: str) -> None:
+    """Print one detail by its name, in one line: addresses and names of branches are copied from it."""
+    console.print(Text.assemble((f"{name:>12}", "dim"), "  ", visible(value)), highlight=False, soft_wrap=True)
+
+
+def print_status(status: RunStatus, progress: str, console: Console) -> None:
+    """Print the stage and progress of a run that has not ended."""
+    console.print(f"[bold]{status.stage}[/]  {escape(progress)}", highlight=False)
+    if status.result.attempts > 1:
+        attempts = describe_attempts(status.result.attempts, status.result.lost_attempts)
+        console.print(f"[dim]attempt[/] {attempts}", highlight=False)
+    if status.stage == "waiting for approval":
+        console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
+        for line in waiting_lines(status.result):
+            print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
+        if command := how_to_waive(status.result, program()):
+            console.print(visible(command), highlight=False, soft_wrap=True)
+
+
+def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> None:
+    changes = result.tables
+    columns: list[Column | str] = ["table", "operation", "rows", Column(rows_heading(result), "right")]
+    if with_files:
+        columns += [Column("files added", "right"), Column("bytes added", "right"), "distribution"]
+    rows = []
+    for name, change in changes.items():
+        operation = change.operation + (", created" if change.created else "")
+        after = "?" if change.total_rows is None else f"{change.total_rows:,}"
+        files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
+        rows.append([name, operation, describe_change(change), after, *(files if with_files else ())])
+    print_rows(console, columns, rows)
+    for name, change in changes.items():
+        if change.hint:
+            print_line(console, Text("hint  ", style="yellow"), f"{name}: {change.hint}")
+
+
+def print_bad_rows(console: Console, check: CheckResult, limit: int | None = None) -> None:
+    """Print the bad rows that a verdict has, at most so many; nothing if it has none."""
+    sample = check.sample[:limit]
+    if not sample:
+        return
+    title = f"{check.table} {check.title}: {len(sample)} of {check.failed_rows} bad rows"
+    rows = [["null" if value is None else str(value) for value in row.values()] for row in sample]
+    print_rows(console, [str(name) for name in sample[0]], rows, title=title, dim=True)
+
+
+def _conflicts(result: RunResult) -> str:
+    """Return how often main moved during the run, and what the run did about it."""
+    counts = Counter((each.resolved, f" ({each.why})" if each.why else "") for each in result.conflicts)
+    return ", ".join(f"{count} {resolved}{why}" for (resolved, why), count in counts.items())
+
+
+def _durations(timings: dict[str, float]) -> str:
+    """Return how long the run took, and each of its stages."""
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items() if stage != "total")
+    if "total" not in timings:
+        return stages
+    return f"{timings['total']:.1f} s" + (f": {stages}" if stages else "")

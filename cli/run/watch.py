@@ -1,0 +1,191 @@
+"""Following a run live: its stages, the progress of Spark, and the verdicts as they are known."""
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
+
+from cli.layout import one_line, print_line
+from cli.program import program
+from cli.run.verdicts import describe_verdict, print_verdicts
+from runtime.run.find_run import Handle, query_status, read_result
+from sluice.audit.verdicts import CheckResult
+from sluice.contracts.progress import Progress
+from sluice.contracts.run import RunResult, RunStatus, StageEvent
+from sluice.presentation.decisions import describe_state, describe_wait
+from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
+from workflows.activity_calls import ON_SPARK
+
+_POLL = 0.5
+_NO_WORKER = 5.0
+"""Seconds without an answer after which the missing worker is mentioned."""
+_NO_ANSWER = "no worker answers: `make up` or `python worker.py` starts one"
+_AUDIT_STAGES = ("auditing", "scanning")
+"""The stages in which verdicts become known."""
+_SPINNER = 2
+"""The columns of the spinner before its text."""
+
+
+@dataclass(frozen=True)
+class FollowedRun:
+    """A run that was shown until it ended."""
+
+    result: RunResult
+    verdicts_shown: bool
+    """Whether each of its verdicts was printed."""
+
+
+async def watch_run(client: Client, handle: Handle, console: Console) -> FollowedRun:
+    """Show a run on the console until it ends; return its result."""
+    shown = ShownStatus(console)
+    answered = time.monotonic()
+    closed = asyncio.create_task(_wait_until_closed(handle))
+    with console.status("starting") as line:
+        while True:
+            description = await handle.describe()
+            status = await _query_briefly(handle)
+            if status:
+                answered = time.monotonic()
+                shown.update(status)
+            if description.status != WorkflowExecutionStatus.RUNNING:
+                break
+            no_worker = time.monotonic() - answered > _NO_WORKER
+            shown.print_absence(no_worker)
+            await _update_line(line, console.width, status, description, no_worker)
+            await (asyncio.sleep(_POLL) if closed.done() else asyncio.wait([closed], timeout=_POLL))
+    closed.cancel()
+    result = await read_result(client, description)
+    assert result is not None
+    return FollowedRun(result, shown.has_shown(result.checks))
+
+
+async def _wait_until_closed(handle: Handle) -> None:
+    """Return as soon as the run ends, with any outcome, so that following it does not wait for the next poll."""
+    with contextlib.suppress(WorkflowFailureError, RPCError):
+        await handle.result(follow_runs=False)
+
+
+async def _query_briefly(handle: Handle) -> RunStatus | None:
+    try:
+        return await asyncio.wait_for(query_status(handle), _POLL * 4)
+    except asyncio.TimeoutError:
+        return None
+
+
+async def _update_line(
+    line: Status, width: int, status: RunStatus | None, description: WorkflowExecutionDescription, no_worker: bool
+) -> None:
+    elapsed = time.time() - description.start_time.timestamp()
+    progress = (await read_progress(description)) or (describe_state(status) if status else "starting")
+    note = f"{_NO_ANSWER}; last: " if no_worker else ""
+    text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # one line: what is printed above it moves up with it
+    line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if no_worker else ""))
+
+
+async def read_progress(description: WorkflowExecutionDescription) -> str:
+    """Return the progress of a run's Spark job from its last heartbeat, or "" if none runs or waits."""
+    for activity in description.raw_description.pending_activities:
+        if (
+            activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+            and activity.activity_type.name in ON_SPARK
+        ):
+            return "waiting for a worker of Spark to have room"
+        if activity.HasField("heartbeat_details") and activity.heartbeat_details.payloads:
+            payloads = list(activity.heartbeat_details.payloads)
+            progress: Progress
+            (progress,) = await description.data_converter.decode(payloads[:1], [Progress])
+            return progress.text
+        if activity.HasField("last_failure") and activity.attempt > 1:
+            return f"{activity.activity_type.name}, try {activity.attempt}: {activity.last_failure.message[:120]}"
+    return ""
+
+
+class ShownStatus:
+    """What of a run is on the console: each stage, verdict and hint is printed once, in order."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._events: set[tuple[str, str]] = set()
+        self._verdicts: set[str] = set()
+        self._waivers: set[str] = set()
+        self._decisions = 0
+        self._hinted = self._no_worker = False
+
+    def update(self, status: RunStatus) -> None:
+        """Print what is new: the verdicts after the audit that gave them, and before the stages that follow it."""
+        events = [event for event in status.events if (event.stage, event.at) not in self._events]
+        audits = [index for index, event in enumerate(events, 1) if event.stage in _AUDIT_STAGES]
+        waits = [index for index, event in enumerate(events, 1) if event.stage == "waiting for approval"]
+        audited = audits[-1] if audits else 0
+        waited = max(waits[-1] if waits else 0, audited)
+        self._print_events(events[:audited])
+        self._print_verdicts(status.result.checks)
+        self._print_waivers(status.result)
+        self._print_events(events[audited:waited])
+        self._print_decisions(status)
+        self._print_events(events[waited:])
+        if status.stage == "waiting for approval" and not self._hinted:
+            self._hinted = True
+            run = status.result.workflow_id
+            self._print_note(how_to_waive(status.result, program()) or f"{program()} approve {run}")
+            self._print_note(f"{program()} reject {run} --reason ...")
+
+    def print_absence(self, no_worker: bool) -> None:
+        """Print that no worker answers, and that one does again."""
+        if no_worker != self._no_worker:
+            self._no_worker = no_worker
+            self._print_note(
+                f"{_NO_ANSWER}; the run goes on when there is one" if no_worker else "a worker answers again"
+            )
+
+    def has_shown(self, checks: list[CheckResult]) -> bool:
+        """Return whether each of these verdicts was printed."""
+        return all(_verdict(check) in self._verdicts for check in checks)
+
+    def _print_events(self, events: list[StageEvent]) -> None:
+        for event in events:
+            self._events.add((event.stage, event.at))
+            label = Text.assemble((event.at[11:19], "dim"), "  ")
+            print_line(self._console, label, Text.assemble((event.stage, "bold"), f"  {event.note}".rstrip()))
+
+    def _print_verdicts(self, checks: list[CheckResult]) -> None:
+        known_since = [check for check in checks if _verdict(check) not in self._verdicts]
+        self._verdicts |= set(map(_verdict, known_since))
+        print_verdicts(self._console, known_since)
+
+    def _print_waivers(self, result: RunResult) -> None:
+        for line in waiver_lines(result):
+            if line not in self._waivers:
+                self._waivers.add(line)
+                self._print_note(f"{WAIVED} {line}")
+
+    def _print_decisions(self, status: RunStatus) -> None:
+        """Print each decision that counts, and how many are missing. A new attempt begins with none."""
+        decisions = status.result.approval.decisions if status.result.approval else []
+        for number, decision in enumerate(decisions[self._decisions :], self._decisions + 1):
+            wait = f" ({describe_wait(_when_decided(status, number))})" if decision.approve else ""
+            self._print_note(f"{'approved' if decision.approve else 'rejected'} by {decision.by}{wait}")
+        self._decisions = len(decisions)
+
+    def _print_note(self, text: str) -> None:
+        print_line(self._console, Text(" " * 10), text)
+
+
+def _verdict(check: CheckResult) -> str:
+    return f"{check.verdict} {describe_verdict(check)}"
+
+
+def _when_decided(status: RunStatus, decisions: int) -> RunStatus:
+    """Return a status with the first decisions alone."""
+    record = status.result.approval
+    if record is None:
+        return status
+    earlier = record.model_copy(update={"decisions": record.decisions[:decisions]})
+    return status.model_copy(update={"result": status.result.model_copy(update={"approval": earlier})})

@@ -1,0 +1,27 @@
+"""The command that pauses what starts a pipeline without a person."""
+
+from typing import Annotated
+
+import typer
+
+from cli.context import CommandContext, no_preparation, run_command
+from runtime.installation.identity import with_known_installation
+from runtime.schedules.pausing import pause_pipeline
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("pause")
+def pause_command(
+    pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
+    note: Annotated[str, typer.Option("--note", help="Why: `list --schedules` and `arrivals` show it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume it."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        await pause_pipeline(context.client, with_known_installation(context.settings), pipeline, note)
+        context.print_result({"pipeline": pipeline, "paused": True, "note": note}, f"Paused {pipeline}: {note}")
+        return 0
+
+    run_command(command, as_json, no_preparation)

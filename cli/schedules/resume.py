@@ -1,0 +1,27 @@
+"""The command that resumes what starts a pipeline without a person."""
+
+from typing import Annotated
+
+import typer
+
+from cli.context import CommandContext, no_preparation, run_command
+from runtime.installation.identity import with_known_installation
+from runtime.schedules.pausing import resume_pipeline
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("resume")
+def resume_command(
+    pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
+    note: Annotated[str, typer.Option("--note", help="Why: `arrivals` and the Temporal Web UI show it.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Resume the schedule and the landing zone of a pipeline. Times that passed stay passed."""
+
+    async def command(context: CommandContext, _: None) -> int:
+        await resume_pipeline(context.client, with_known_installation(context.settings), pipeline, note)
+        context.print_result({"pipeline": pipeline, "paused": False, "note": note}, f"Resumed {pipeline}.")
+        return 0
+
+    run_command(command, as_json, no_preparation)

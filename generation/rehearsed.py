@@ -1,0 +1,106 @@
+"""What a rehearsal says of each check: it caught its fault, or not, or could not be rehearsed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from generation.rehearsal import FaultBatch, PlantedFault, RehearsalPlan
+from sluice.audit.verdicts import CheckResult, Verdict
+from sluice.base_model import Model
+from sluice.checks.base import Check
+
+RehearsalResult = Literal["caught", "not caught", "refuses good rows", "not rehearsed"]
+_WRONG: tuple[RehearsalResult, ...] = ("not caught", "refuses good rows")
+_STOPPED_BY_AUDIT, _NO_ANSWER = 3, 4
+"""Exit codes of the command line: as a run's, whose audit fails, or for which there was no answer."""
+
+
+class RehearsedCheck(Model):
+    """One check of a rehearsal."""
+
+    check: str
+    """Its label, as `generate --fault` takes it."""
+    fault: str = ""
+    """What was planted."""
+    result: RehearsalResult
+    verdict: Verdict | None = None
+    """What the run of its fault said of it."""
+    why: str = ""
+
+
+Results = Mapping[int, RehearsedCheck]
+"""By the position of the check in the pipeline."""
+
+
+def not_planted(plan: RehearsalPlan) -> Results:
+    """Return the checks for which there is no fault."""
+    return {index: _not_rehearsed(plan.labels[index], why) for index, why in plan.left_out.items()}
+
+
+def refused_good_rows(plan: RehearsalPlan, verdicts: Mapping[int, CheckResult]) -> Results:
+    """Return all checks if some refuse good rows: nothing follows from a fault then. Else return none."""
+    refusing = {index: verdict for index, verdict in verdicts.items() if verdict.blocks}
+    if not refusing:
+        return {}
+    planted = [fault for batch in plan.batches for fault in batch.faults]
+    others = {each.index: _not_rehearsed(plan.labels[each.index], "the good rows were refused") for each in planted}
+    return {
+        **others,
+        **{
+            index: RehearsedCheck(
+                check=plan.labels[index], result="refuses good rows", verdict=verdict.verdict, why=_evidence(verdict)
+            )
+            for index, verdict in refusing.items()
+        },
+    }
+
+
+def rehearsed_batch(
+    plan: RehearsalPlan, batch: FaultBatch, checks: Sequence[Check], verdicts: Mapping[int, CheckResult], reason: str
+) -> Results:
+    """Return what the run of a batch says of the checks whose faults it had.
+
+    Args:
+        checks: those of the pipeline.
+        verdicts: those of the run, by the position of the check in the pipeline.
+        reason: how the run ended, for checks without a verdict.
+    """
+    return {
+        fault.index: _rehearsed(plan.labels[fault.index], fault, checks[fault.index], verdicts.get(fault.index), reason)
+        for fault in batch.faults
+    }
+
+
+def _rehearsed(
+    label: str, fault: PlantedFault, check: Check, verdict: CheckResult | None, reason: str
+) -> RehearsedCheck:
+    if verdict is None or verdict.verdict == "error":
+        why = reason if verdict is None else _evidence(verdict)
+        return _not_rehearsed(label, why).model_copy(update={"fault": fault.what})
+    may_warn = check.severity == "warn" or fault.expected == "warn"
+    caught = verdict.verdict == "fail" or (verdict.verdict == "warn" and may_warn)
+    why = "" if caught else _evidence(verdict)
+    result: RehearsalResult = "caught" if caught else "not caught"
+    return RehearsedCheck(check=label, fault=fault.what, result=result, verdict=verdict.verdict, why=why)
+
+
+def _not_rehearsed(label: str, why: str) -> RehearsedCheck:
+    return RehearsedCheck(check=label, result="not rehearsed", why=why)
+
+
+def _evidence(verdict: CheckResult) -> str:
+    return verdict.message or f"the run observed {verdict.observed}, and expected {verdict.expected}"
+
+
+def rehearsal_exit_code(checks: Sequence[RehearsedCheck]) -> int:
+    """Return the exit code of a rehearsal."""
+    results = {each.result for each in checks}
+    if results.intersection(_WRONG):
+        return _STOPPED_BY_AUDIT
+    return _NO_ANSWER if "not rehearsed" in results else 0
+
+
+def describe_rehearsal(checks: Sequence[RehearsedCheck]) -> str:
+    """Return how many checks caught their faults, in one sentence."""
+    counts = {result: sum(each.result == result for each in checks) for result in RehearsalResult.__args__}  # type: ignore[attr-defined]
+    more = [f"{count} {result}" for result, count in counts.items() if count and result != "caught"]
+    return ", ".join([f"{counts['caught']} of {len(checks)} checks caught their fault", *more])

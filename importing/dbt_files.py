@@ -1,0 +1,138 @@
+"""Importing the files of dbt: each project with its own macros, variables and settings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from importing.dbt_import import DbtImport
+from importing.dbt_macros import DbtMacros
+from importing.dbt_project import PROJECT_FILES, DbtProject, project_of, read_project
+from importing.dbt_properties import names_in, shape_problems
+from importing.imported import ImportedChecks, SourceText, unreadable
+from importing.input_files import Files, ImportOptions
+from importing.jinja_values import DbtValues
+from importing.yaml_lines import read_yaml_of_dbt
+from sluice.errors import InvalidPipeline
+
+
+@dataclass
+class _Part:
+    """The files of one project, or those that lie in none."""
+
+    project: DbtProject
+    values: DbtValues
+    trees: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    macros: list[SourceText] = field(default_factory=list)
+    singular: list[SourceText] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    """The files of models by the names of these."""
+
+
+def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[ImportedChecks]:
+    """Import the files of dbt.
+
+    Args:
+        lenient: whether a file that is not valid YAML is listed, and not an error.
+
+    Raises:
+        InvalidPipeline: a file is not valid YAML.
+    """
+    problems = ImportedChecks()
+    projects = [each for file in files.projects for each in _project(file, problems, lenient)]
+    for path, why in files.unread:
+        root, _, name = path.rpartition("/")
+        if name in PROJECT_FILES:
+            projects.append(DbtProject(root=root, problem=why))
+    parts = _Parts(projects, options)
+    for file in files.dbt:
+        parts.of(file.path).trees += [(file.path, tree) for tree in _tree(file, problems, lenient)]
+    for file in files.singular:
+        parts.of(file.path).singular.append(file)
+    for file in files.macros:
+        parts.of(file.path).macros.append(file)
+    for file in files.others:
+        if file.path.endswith(".sql"):
+            parts.of(file.path).models[file.path.rpartition("/")[2].removesuffix(".sql")] = file.path
+    return [problems, *(_import_part(part, parts.others_of(part), options) for part in parts.all())]
+
+
+class _Parts:
+    """The parts of an import by the project that they belong to."""
+
+    def __init__(self, projects: Sequence[DbtProject], options: ImportOptions) -> None:
+        self._projects, self._options = projects, options
+        self._parts: dict[str | None, _Part] = {}
+
+    def of(self, path: str) -> _Part:
+        """Return the part that a file belongs to."""
+        project = project_of(self._projects, path)
+        root = project.root if project else None
+        if root not in self._parts:
+            owner, options = project or DbtProject(), self._options
+            values = DbtValues(options.namespace or "", {**owner.variables, **options.variables}, options.target)
+            self._parts[root] = _Part(owner, values)
+        return self._parts[root]
+
+    def all(self) -> list[_Part]:
+        """Return the parts, of which each knows its tables by their names."""
+        for part in self._parts.values():
+            for _, tree in part.trees:
+                names_in(tree, part.values)
+        return [*self._parts.values()]
+
+    def others_of(self, part: _Part) -> list[_Part]:
+        """Return the parts but for one."""
+        return [each for each in self._parts.values() if each is not part]
+
+
+def _import_part(part: _Part, others: list[_Part], options: ImportOptions) -> ImportedChecks:
+    values = part.values
+    for each in others:  # what a project names itself counts more than what another one does
+        values.models = {**each.values.models, **values.models}
+        values.sources = {**each.values.sources, **values.sources}
+        values.unknown_tables = {**each.values.unknown_tables, **values.unknown_tables}
+    macros = DbtMacros(values, part.macros, (file for each in others for file in each.macros))
+    run = DbtImport(values, macros, part.project, options.scope, options.dialect, part.models)
+    for path, tree in part.trees:
+        _import_tree(run, path, tree)
+    for file in part.singular:
+        run.import_singular(file)
+    return run.imported
+
+
+def _project(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[DbtProject]:
+    try:
+        return [read_project(file)]
+    except InvalidPipeline as error:
+        if not lenient:
+            raise
+        problem = str(error).partition(": ")[2]
+        problems.leave("", (file.path, 1), "the file", problem)
+        return [DbtProject(root=file.path.rpartition("/")[0], problem=problem)]
+
+
+def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dict[str, Any]]:
+    """Return what a property file states, if it can be read; list what cannot."""
+    try:
+        tree, repeated = read_yaml_of_dbt(file)
+    except InvalidPipeline as error:
+        if not lenient:
+            raise
+        problems.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
+        return []
+    for each in repeated:
+        why = f"dbt reads the value of the same key on line {each.last_line} in its place"
+        problems.leave("", (file.path, each.line), f"the key {each.key}", why, inactive=True)
+    if not isinstance(tree, dict):
+        problems.leave("", (file.path, 1), "the file", "it is no mapping")
+        return []
+    for line, problem in shape_problems(tree):
+        problems.leave("", (file.path, line), "what stands here", problem)
+    return [tree]
+
+
+def _import_tree(run: DbtImport, path: str, tree: dict[str, Any]) -> None:
+    try:
+        run.import_tree(path, tree)
+    except Exception as error:  # a file may have any shape, and the others are imported nevertheless
+        run.imported.leave("", (path, 1), "the file", unreadable(error))

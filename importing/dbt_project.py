@@ -1,0 +1,116 @@
+"""What `dbt_project.yml` says: variables, and settings that all tests of a project or of a folder have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from importing.dbt_properties import CONFIG, NODES
+from importing.imported import NotCarriedOver, SourceText
+from importing.yaml_lines import plain, read_yaml_of_dbt
+
+PROJECT_FILES = ("dbt_project.yml", "dbt_project.yaml")
+
+
+@dataclass(frozen=True)
+class DbtProject:
+    """The settings of a project."""
+
+    name: str = ""
+    root: str = ""
+    """The folder of the project."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    tests: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of tests, as they stand under `tests` or `data_tests`."""
+    problem: str = ""
+    """Why its settings are not known."""
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of tables, as they stand under `models`, `seeds`, `snapshots` and `sources`."""
+    test_folders: Sequence[tuple[str, ...]] = (("tests",),)
+    """The folders of singular tests, each from the project's down."""
+
+    def has_test(self, path: str) -> bool:
+        """Return whether a file of SQL is a singular test by its folder."""
+        folders = self.folders_of(path)
+        return folders is not None and any(folders[: len(each)] == each for each in self.test_folders)
+
+    def folders_of(self, path: str) -> tuple[str, ...] | None:
+        """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
+        file, root = _resolved(path).parts, _resolved(self.root or ".").parts
+        return file[len(root) : -1] if file[: len(root)] == root else None
+
+    def settings_of(self, path: str) -> dict[str, Any]:
+        """Return the settings of the tests in a property file: those of the project, then of each folder around it.
+
+        Raises:
+            NotCarriedOver: they are not known.
+        """
+        if self.problem:
+            raise NotCarriedOver(f"the settings of its project are not known: {self.problem}")
+        stated = self._stated(self.tests, path, ())
+        return {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
+
+    def table_settings(self, kind: str, path: str, names: Sequence[str]) -> dict[str, Any]:
+        """Return whether a table is `enabled`, where the project states it for the table or for a folder.
+
+        What the file of the table states counts more.
+
+        Args:
+            kind: `models`, `seeds`, `snapshots` or `sources`.
+            path: the file that makes it; for a source that which describes it.
+            names: the name of the table; before it that of its source.
+        """
+        stated = self._stated(self.tables.get(kind), path, names)
+        return {name: value for name, value in stated.items() if name == "enabled"}
+
+    def _stated(self, node: Any, path: str, names: Sequence[str]) -> dict[str, Any]:
+        """Return what stands under the project, under each folder around a file, and under names in them."""
+        folders = self.folders_of(path) or ()
+        settings: dict[str, Any] = {}
+        for part in ("", self.name, *folders[1:], *names):  # dbt leaves out the folder of all models
+            node = node.get(part) if part else node
+            if not isinstance(node, dict):
+                break
+            settings |= {key.removeprefix("+"): value for key, value in node.items() if not isinstance(value, dict)}
+        return settings
+
+
+def _resolved(path: str) -> Path:
+    return _resolved_in(Path.cwd(), path)
+
+
+@lru_cache(65_536)
+def _resolved_in(folder: Path, path: str) -> Path:
+    return (folder / path).resolve()
+
+
+def read_project(source: SourceText) -> DbtProject:
+    """Return the settings of a `dbt_project.yml`; variables in a mapping of a package's name are that package's.
+
+    Raises:
+        InvalidPipeline: it is not valid YAML.
+    """
+    tree = plain(read_yaml_of_dbt(source)[0])
+    if not isinstance(tree, dict):
+        return DbtProject()
+    name = str(tree.get("name", ""))
+    stated = tree.get("vars")
+    given: dict[str, Any] = stated if isinstance(stated, dict) else {}
+    own = given.get(name)
+    variables = {key: value for key, value in given.items() if key != name} | (own if isinstance(own, dict) else {})
+    tests: dict[str, Any] = {}
+    for key in ("tests", "data_tests"):
+        tests |= tree[key] if isinstance(tree.get(key), dict) else {}
+    tables = {kind: tree.get(kind) for kind in (*NODES, "sources")}
+    paths = tree.get("test-paths")
+    listed = paths if isinstance(paths, list) else ["tests"]
+    test_folders = [PurePosixPath(str(each)).parts for each in listed]
+    root = source.path.rpartition("/")[0]
+    return DbtProject(name, root, variables, tests, tables=tables, test_folders=test_folders)
+
+
+def project_of(projects: Sequence[DbtProject], path: str) -> DbtProject | None:
+    """Return the innermost project that a file lies in."""
+    around = [(len(folders), each) for each in projects if (folders := each.folders_of(path)) is not None]
+    return min(around, key=lambda pair: pair[0])[1] if around else None

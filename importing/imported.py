@@ -1,0 +1,166 @@
+"""The result of an import: the checks by table, and what was not carried over."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from pydantic import ValidationError
+
+from importing.sql_shape import shape_problem
+from sluice.checks import REGISTRY, expand
+from sluice.errors import InvalidPipeline
+
+Parameters = dict[str, Any]
+_SQL = frozenset(["expression", "where", "query"])
+"""Parameters of checks that are SQL."""
+_OF_BIGQUERY = re.compile(r"'(?:safe_divide|safe_cast)' at .* is no function of Spark's", re.IGNORECASE)
+
+
+class NotCarriedOver(Exception):
+    """A test has no equivalent; the message says why."""
+
+
+class AlwaysPasses(NotCarriedOver):
+    """A test states nothing that could fail, such as a range without bounds."""
+
+
+class NotActive(NotCarriedOver):
+    """A test does not run where it comes from."""
+
+
+def unreadable(error: Exception) -> str:
+    """Return why a test is left whose reading raised what is not expected."""
+    return f"it cannot be read: {type(error).__name__}: {str(error)[:120]}"
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A file to import."""
+
+    path: str
+    """Its path, as messages name it."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A test that was not carried over."""
+
+    file: str
+    line: int
+    test: str
+    """The test with what it is about: `shop.orders.amount: my_test`."""
+    reason: str
+    inactive: bool = False
+    """Whether it does not run where it comes from either."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.test}: {self.reason}"
+
+
+@dataclass
+class ImportedChecks:
+    """The checks that files were turned into."""
+
+    checks: dict[str, list[Parameters]] = field(default_factory=dict)
+    """The checks by table, as a pipeline file has them."""
+    left: list[Leftover] = field(default_factory=list)
+    carried_over: int = 0
+    """The number of tests that became checks; one test may become several."""
+
+    def add(self, table: str, at: tuple[str, int], test: str, checks: Sequence[Parameters], *, about: str = "") -> None:
+        """Add the checks of one test if all are valid, else the reason why one is not.
+
+        Args:
+            at: the file and the line of the test.
+            about: what of the table it is about, such as a column.
+        """
+        try:
+            written = [_as_written(check) for check in checks]
+            for check in written:
+                require_valid(check)
+        except NotCarriedOver as error:
+            self.leave(table, at, test, str(error), about=about)
+            return
+        add_new(self.checks.setdefault(str(table), []), written)
+        self.carried_over += 1
+
+    def leave(
+        self, table: str, at: tuple[str, int], test: str, reason: str, *, about: str = "", inactive: bool = False
+    ) -> None:
+        """Record a test that is not carried over, and why."""
+        name = f"{'.'.join(filter(None, [table, about]))}: {test}" if table or about else test
+        self.left.append(Leftover(*at, test=name, reason=reason, inactive=inactive))
+
+    @property
+    def active_left(self) -> int:
+        """The number of tests that run where they come from, and were not carried over."""
+        return sum(not each.inactive for each in self.left)
+
+
+def _as_written(value: Any) -> Any:
+    """Return a value of a check as a file of YAML can hold it: a text that is more than that is a text.
+
+    Raises:
+        NotCarriedOver: a file cannot hold it.
+    """
+    if isinstance(value, Mapping):
+        return {_as_written(key): _as_written(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_written(each) for each in value]
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, bool | date):
+        return value
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
+    raise NotCarriedOver(f"{str(value)[:60]!r} is no value that a pipeline file can hold")
+
+
+def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:
+    """Append checks that are not in a list yet. Unlike in Python, the values 1, 1.0 and true are three."""
+    known = {_as_text(each) for each in listed}
+    for check in checks:
+        if _as_text(check) not in known:
+            known.add(_as_text(check))
+            listed.append(check)
+
+
+def _as_text(check: Parameters) -> str:
+    return json.dumps(check, sort_keys=True, default=repr)
+
+
+def require_valid(check: Mapping[str, Any]) -> None:
+    """Make sure that a check, written as in a pipeline file, is valid.
+
+    Raises:
+        NotCarriedOver: it is not.
+    """
+    try:
+        for fields in expand(dict(check)):
+            REGISTRY[fields["check"]].model_validate(fields)
+    except InvalidPipeline as error:
+        raise NotCarriedOver(str(error)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        if _OF_BIGQUERY.search(message):
+            message += "; --dialect bigquery translates it"
+        raise NotCarriedOver(f"{path + ': ' if path else ''}{message}") from error
+    for parameters in check.values():
+        for name in _SQL & {*parameters} if isinstance(parameters, Mapping) else ():
+            if problem := shape_problem(str(parameters[name])):
+                raise NotCarriedOver(f"{name}: {problem}")
+
+
+def is_valid(check: Mapping[str, Any]) -> bool:
+    """Return whether a check, written as in a pipeline file, is valid."""
+    try:
+        require_valid(check)
+    except NotCarriedOver:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""Writing Spark SQL for imported tests: quoted names, literals, and which text is a plain column."""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from importing.imported import NotCarriedOver
+from sluice.identifiers import literal as quoted_literal
+from sluice.identifiers import quoted
+from sluice.sql.tokens import SqlProblem, tokens
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"""(["`])([^"`]+)\1""")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
+_PLACEHOLDER = re.compile(r"__\w+__")
+"""A name between double underscores: macros of a project replace it before dbt runs the test."""
+
+
+class TextValue(str):
+    """A text that is a value, where any other text is an expression of SQL."""
+
+
+def plain_name(text: str) -> str | None:
+    """Return the column that a text names, without quotes, or None if it is an expression."""
+    quoted = _QUOTED.fullmatch(text.strip())
+    if quoted:
+        return quoted[2]
+    return text.strip() if _PLAIN.fullmatch(text.strip()) else None
+
+
+def quoted_name(name: str) -> str:
+    """Return a name of a table or column as Spark SQL quotes it; dots separate its parts."""
+    return ".".join(map(quoted, name.split(".")))
+
+
+def column_sql(text: str) -> str:
+    """Return a column, quoted, or an expression in parentheses."""
+    name = plain_name(text)
+    return f"`{name}`" if name else f"({text.strip()})"
+
+
+def literal(value: Any) -> str:
+    """Return a value as a literal of Spark SQL.
+
+    Raises:
+        NotCarriedOver: it is a list, a mapping, or a number that is not finite.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NotCarriedOver(f"{value} is no finite number")
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value}'"
+    if isinstance(value, date):
+        return f"DATE '{value}'"
+    if value is None or isinstance(value, bool | int | float | str):
+        return quoted_literal(value)
+    raise NotCarriedOver(f"{str(value)[:60]!r} is not one value")
+
+
+def literals(values: Sequence[Any]) -> str:
+    """Return values as a list of literals."""
+    return ", ".join(map(literal, values))
+
+
+def number(value: Any) -> int | float | None:
+    """Return the finite number that a value is, or that a text other than a value spells, or None."""
+    if isinstance(value, bool | TextValue):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = int(value) if re.fullmatch(r"\s*[+-]?\d+\s*", value) else float(value)
+    return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def is_time(text: str) -> bool:
+    """Return whether the whole of a text is a date, with or without a time, as in `2020-01-31 10:00`."""
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return _DATE.match(text.strip()) is not None
+
+
+def bound_sql(value: Any) -> str:
+    """Return a bound of a range: a literal, or the number or expression that a text is, unless it is a value."""
+    if isinstance(value, str) and not isinstance(value, TextValue):
+        return value.strip() if number(value) is not None else f"({value.strip()})"
+    return literal(value)
+
+
+def spark_condition(text: str, dialect: str | None) -> str:
+    """Return a condition in Spark SQL that is written in another dialect.
+
+    Raises:
+        NotCarriedOver: it does not parse, or names what a macro would replace.
+    """
+    if placeholder := _PLACEHOLDER.search(text):
+        raise NotCarriedOver(f"{placeholder[0]} is replaced by a macro of the project")
+    return _translated(text, dialect) if dialect else text.strip()
+
+
+def spark_query(text: str, dialect: str | None) -> str:
+    """Return a query in Spark SQL without comments, on one line but for its literals.
+
+    Raises:
+        NotCarriedOver: it does not parse, or names what a macro would replace.
+    """
+    if dialect:
+        return spark_condition(_translated(text.strip(), dialect), None)
+    parts, end = [], 0
+    try:
+        for token in tokens(text.strip()):
+            parts.append(f"{' ' if token.start > end else ''}{token.text}")
+            end = token.start + len(token.text)
+    except SqlProblem as error:
+        raise NotCarriedOver(f"query: {error}") from error
+    return spark_condition("".join(parts).strip().removesuffix(";"), None)
+
+
+def _translated(text: str, dialect: str) -> str:
+    try:
+        statements = sqlglot.transpile(text, read=dialect, write="spark", comments=False)
+    except SqlglotError as error:
+        raise NotCarriedOver(f"{text[:80]!r} does not parse as SQL of {dialect}") from error
+    if len(statements) != 1:
+        raise NotCarriedOver(f"{text[:80]!r} is {len(statements)} statements of SQL, and not one")
+    return str(statements[0])
+
+
+def dialects() -> list[str]:
+    """Return the names of the dialects of SQL that can be translated."""
+    return sorted(name.value for name in sqlglot.Dialects if name.value)

@@ -1,0 +1,299 @@
+"""Landing zones of pipelines on Temporal: as they are, as they are to be, and what people ask of them."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.pipeline.pipeline_input import resolve_arrival
+from sluice.contracts.arrivals import (
+    ZONE_MEMO,
+    Batch,
+    BatchCommand,
+    LandingZoneInput,
+    PauseZone,
+    SplitBatch,
+    ZoneStatus,
+    landing_zone_id,
+    memo_of,
+)
+from sluice.contracts.starting import PipelineText
+from sluice.contracts.zone_loads import LoadBatch
+from sluice.deployment.files import PipelineFile
+from sluice.deployment.plan import Change, DeployedItem, DeploySet
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import suggestion
+from sluice.loading.rules import rule_of
+from sluice.settings import Settings
+from workflows.arrivals.landing_zone import LandingZone
+
+_DIGITS = 12
+_LIMIT = 30.0
+"""Seconds to wait for an answer of a landing zone."""
+_T = TypeVar("_T")
+_RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
+
+
+class DeployedLandingZones:
+    """The landing zones of one installation: a kind of thing that `deploy` applies."""
+
+    kind = "landing zone"
+
+    def __init__(self, client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> None:
+        self._client, self._settings, self._deployed = client, settings, deployed
+        self._working_directory = str(working_directory)
+
+    def wanted(self, file: PipelineFile) -> DeployedItem | None:
+        """Return what a file wants of this kind, if anything.
+
+        Raises:
+            InvalidPipeline: loaded files would be moved to where the landing zone lists them.
+        """
+        if file.pipeline.arrival is None:
+            return None
+        try:
+            resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
+        except InvalidPipeline as error:
+            raise InvalidPipeline(f"{file.name}: {error}") from error
+        properties = {
+            **file.pipeline.arrival.properties(),
+            "tables": ", ".join(sorted(file.pipeline.tables)),
+            "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
+            "file": file.name,
+            "paths are relative to": self._working_directory,
+            "task queue": self._settings.sluice_task_queue,
+        }
+        deployed = self._deployed
+        return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
+
+    async def present(self) -> list[DeployedItem]:
+        """Return those of this installation that are there, and stay."""
+        return [
+            DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
+            async for memo in zone_memos(self._client, self._settings)
+            if not await _is_ending(_handle(self._client, self._settings, memo["name"]))
+        ]
+
+    async def apply(self, change: Change, file: PipelineFile | None) -> None:
+        """Create, change or remove one. A run that a removed one started goes on.
+
+        Raises:
+            InvalidPipeline: another deploy was faster.
+            ServiceUnavailable: no worker took the change.
+        """
+        handle = _handle(self._client, self._settings, change.item.pipeline)
+        if change.action == "remove":
+            await _ended(handle, cancel=True)
+        elif file is not None:
+            input = self._input(change.item, file)
+            if change.action == "create":
+                await _ended(handle)
+                await self._create(input)
+            else:
+                await _answered(handle, handle.execute_update(LandingZone.replace_pipeline, input))
+                await self._moved(handle)
+
+    async def _moved(self, handle: WorkflowHandle[LandingZone, None]) -> None:
+        """Wait until a landing zone is on the task queue that it was deployed for.
+
+        Raises:
+            ServiceUnavailable: something that it does takes longer.
+        """
+        queue, until = self._settings.sluice_task_queue, time.monotonic() + _LIMIT
+        while (now := (await handle.describe()).task_queue) != queue:
+            if time.monotonic() > until:
+                raise ServiceUnavailable(
+                    f"{handle.id} still works on the task queue {now}: keep its worker, and deploy again, until it has "
+                    f"moved to {queue}"
+                )
+            await asyncio.sleep(0.5)
+
+    def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
+        arrival = file.pipeline.arrival
+        assert arrival, "an item is made for files with an arrival"
+        return LandingZoneInput(
+            pipeline=PipelineText(name=file.name, text=file.text, folder=self._working_directory),
+            name=item.pipeline,
+            installation=self._settings.sluice_installation,
+            look=arrival.look,
+            at_once=arrival.at_once,
+            on_failure=arrival.on_failure,
+            in_order=rule_of("arrival", file.pipeline.write, file.pipeline.tables).order == "one at a time",
+            expect=arrival.expect,
+            task_queue=self._settings.sluice_task_queue,
+            set_name=item.set_name,
+            deployed_from=item.folder,
+            properties=item.properties,
+        )
+
+    async def _create(self, input: LandingZoneInput) -> None:
+        try:
+            await self._client.start_workflow(
+                LandingZone.run,
+                input,
+                id=landing_zone_id(self._settings.sluice_installation, input.name),
+                task_queue=self._settings.sluice_task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                memo={ZONE_MEMO: memo_of(input)},
+                static_summary=f"arrivals of {input.name}",
+            )
+        except WorkflowAlreadyStartedError as error:
+            raise InvalidPipeline(
+                f"the landing zone of {input.name} was made by another deploy meanwhile: deploy again"
+            ) from error
+
+
+async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneStatus:
+    """Return what the landing zone of a pipeline holds.
+
+    Raises:
+        InvalidPipeline: there is none.
+        ServiceUnavailable: no worker answers.
+    """
+    handle = await _find(client, settings, pipeline)
+    try:
+        return await handle.query(LandingZone.status)
+    except RPCError as error:
+        raise ServiceUnavailable(f"no worker answers for {handle.id}: start one with `python worker.py`") from error
+
+
+async def list_zones(client: Client, settings: Settings) -> list[str]:
+    """Return the names of the pipelines that have a landing zone, in order."""
+    return sorted([memo["name"] async for memo in zone_memos(client, settings)])
+
+
+async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
+    """Have the landing zone of a pipeline looked at soon. Raises `InvalidPipeline` if there is none."""
+    await (await _find(client, settings, pipeline)).signal(LandingZone.look)
+
+
+async def pause_zone(client: Client, settings: Settings, pipeline: str, request: PauseZone) -> None:
+    """Pause the landing zone of a pipeline, or resume it. Raises `InvalidPipeline` if there is none."""
+    handle = await _find(client, settings, pipeline)
+    await _answered(handle, handle.execute_update(LandingZone.pause, request))
+
+
+async def command_batch(client: Client, settings: Settings, pipeline: str, command: BatchCommand) -> Batch:
+    """Retry a batch that was kept out, or set it aside.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone or batch, or its run is under way.
+    """
+    handle = await _find(client, settings, pipeline)
+    with _refusals(pipeline):
+        return await _answered(handle, handle.execute_update(LandingZone.command, command))
+
+
+async def split_batch(client: Client, settings: Settings, pipeline: str, request: SplitBatch) -> list[Batch]:
+    """Split a batch that was kept out or set aside into two, which are loaded by themselves; return them.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone or batch, it has one file, or its run is under way.
+    """
+    handle = await _find(client, settings, pipeline)
+    with _refusals(pipeline):
+        return await _answered(handle, handle.execute_update(LandingZone.split, request))
+
+
+async def load_batch(client: Client, settings: Settings, pipeline: str, request: LoadBatch) -> Batch:
+    """Have the landing zone of a pipeline load a batch of named files.
+
+    Raises:
+        InvalidPipeline: there is no such landing zone, it is full, or it has this batch.
+    """
+    handle = await _find(client, settings, pipeline)
+    with _refusals(pipeline):
+        return await _answered(handle, handle.execute_update(LandingZone.load, request))
+
+
+@contextmanager
+def _refusals(pipeline: str) -> Iterator[None]:
+    """Raise what a landing zone refuses as an error of the request."""
+    try:
+        yield
+    except WorkflowUpdateFailedError as error:
+        reason = error.cause.message if isinstance(error.cause, ApplicationError) else str(error)
+        raise InvalidPipeline(f"{reason}: `arrivals {pipeline}` shows the batches") from error
+
+
+async def _find(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    handle = _handle(client, settings, pipeline)
+    try:
+        described = await handle.describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        described = None
+    if described is None or described.close_time is not None:
+        known = await list_zones(client, settings)
+        raise InvalidPipeline(
+            f"the pipeline {pipeline!r} has no landing zone{suggestion(pipeline, known)}; `arrivals` shows those that "
+            "are deployed"
+        )
+    return handle
+
+
+def _handle(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    return client.get_workflow_handle_for(LandingZone.run, landing_zone_id(settings.sluice_installation, pipeline))
+
+
+async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
+    """Yield what the memos of the landing zones of this installation hold."""
+    prefix = landing_zone_id(settings.sluice_installation, "")
+    async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):
+        memo = (await execution.memo()).get(ZONE_MEMO)
+        if isinstance(memo, dict) and memo.get("installation") == settings.sluice_installation:
+            yield memo
+
+
+async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
+    """Return whether a landing zone was told to end; without a worker it cannot follow."""
+    return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
+
+
+async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = False) -> None:
+    """Wait until a landing zone that was told to end, now or before, has ended.
+
+    Raises:
+        ServiceUnavailable: no worker ends it in time.
+    """
+    try:
+        if cancel:
+            await handle.cancel()
+        if cancel or await _is_ending(handle):
+            await _answered(handle, handle.result())
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+    except WorkflowFailureError:  # it ended as one that was cancelled
+        pass
+
+
+async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable[_T]) -> _T:
+    """Wait for the answer of a landing zone.
+
+    Raises:
+        ServiceUnavailable: no worker answers in time.
+    """
+    try:
+        return await asyncio.wait_for(answer, _LIMIT)
+    except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+        queue = (await handle.describe()).task_queue
+        raise ServiceUnavailable(
+            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`, and with "
+            f"SLUICE_TASK_QUEUE={queue}, where it runs. What was asked for may still be done then: `arrivals` shows it"
+        ) from error

@@ -1,0 +1,116 @@
+"""Which landing zones this installation has: asked of Temporal every few seconds."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from temporalio.client import Client
+
+from lakehouse.source_files import absolute_path, is_remote, without_scheme
+from runtime.arrivals.landing_zones import zone_memos
+from runtime.arrivals.notifications.look_sender import LookSender
+from sluice.arrivals.notifications import StoredObject
+from sluice.arrivals.notified_zones import NamedFiles, NotifiedZone, NotifiedZones
+from sluice.contracts.arrivals import landing_zone_id
+from sluice.errors import InvalidInput
+from sluice.settings import Settings
+
+_EVERY = 10.0
+"""The seconds between two questions."""
+_REPORT_EVERY = 600.0
+"""The seconds between two log lines about notifications that concern no landing zone."""
+
+log = logging.getLogger("sluice.notifications")
+
+
+class KnownZones:
+    """The landing zones that notifications are sorted by."""
+
+    def __init__(self, client: Client, settings: Settings, sender: LookSender) -> None:
+        self._client, self._settings, self._sender = client, settings, sender
+        self._paths: dict[tuple[str, str], str] = {}
+        self._logged: set[object] = set()
+        """The zones that a log line says of that they are told of no files, or are not watched."""
+        self._is_answered = asyncio.Event()
+        self._reported_at: float | None = None
+        self.zones = NotifiedZones()
+        self.for_nobody = 0
+        """How many notifications concerned no landing zone."""
+
+    def concerned(self, objects: set[StoredObject]) -> NamedFiles:
+        """Return the landing zones that one notification concerns, with its files; count it where there are none."""
+        concerned = self.zones.of_objects(objects)
+        if objects and not concerned:
+            self.for_nobody += 1
+            self._report()
+        return concerned
+
+    async def until_known(self) -> None:
+        """Wait until Temporal has answered once: a notification before that would be dropped."""
+        await self._is_answered.wait()
+
+    async def keep(self) -> None:
+        """Ask again and again. While Temporal does not answer, the zones of the last answer count."""
+        is_failing = False
+        while True:
+            try:
+                await self.refresh()
+                is_failing = False
+            except Exception as error:
+                if not is_failing:
+                    log.warning("the landing zones cannot be listed, which is tried again: %s", error)
+                is_failing = True
+            await asyncio.sleep(_EVERY)
+
+    async def refresh(self) -> None:
+        """Ask for the landing zones; have those looked at that are new, as their notifications were dropped."""
+        before = self.zones
+        zones = [await self._readable_zone(memo) async for memo in zone_memos(self._client, self._settings)]
+        self.zones = NotifiedZones(frozenset(zone for zone in zones if zone))
+        if self._is_answered.is_set():
+            self._sender.request({zone.workflow_id: set() for zone in self.zones.zones - before.zones})
+        self._is_answered.set()
+
+    async def _readable_zone(self, memo: dict[str, object]) -> NotifiedZone | None:
+        """Return a zone; nothing, and a log line for the first time, where its memo is not as this version reads it."""
+        try:
+            return await self._zone(memo)
+        except Exception as error:  # written by another version, or another program
+            name = str(memo.get("name", "?"))[:200]
+            if name not in self._logged:
+                self._logged.add(name)
+                log.warning("the landing zone %r is told of no files: %s: %s", name, type(error).__name__, error)
+            return None
+
+    async def _zone(self, memo: dict[str, object]) -> NotifiedZone | None:
+        properties = memo["properties"]
+        assert isinstance(properties, dict)
+        stated, folder = str(properties["from"]), str(properties["paths are relative to"])
+        if (stated, folder) not in self._paths:
+            self._paths[stated, folder] = await asyncio.to_thread(_absolute, stated, folder)
+        path = self._paths[stated, folder]
+        id = landing_zone_id(self._settings.sluice_installation, str(memo["name"]))
+        zone = NotifiedZone(id, path) if path else None
+        if zone and zone.is_too_wide and zone not in self._logged:
+            self._logged.add(zone)
+            log.warning(
+                "%s is not watched, only looks find files there: all of %s would be watched; begin the pattern with at "
+                "least two folders, or name one folder",
+                path,
+                zone.folder,
+            )
+        return zone
+
+    def _report(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._reported_at is None or now - self._reported_at > _REPORT_EVERY:
+            self._reported_at = now
+            log.info("%d notifications concerned no landing zone so far", self.for_nobody)
+
+
+def _absolute(path: str, folder: str) -> str:
+    """Return the path of a landing zone as its looks have it; nothing for one that is not valid."""
+    try:
+        return path if is_remote(path) else str(absolute_path(without_scheme(path), Path(folder)))
+    except InvalidInput:
+        return ""

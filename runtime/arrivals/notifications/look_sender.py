@@ -1,0 +1,172 @@
+"""Tell landing zones to look soon: many notifications of a zone within a second are one signal.
+
+What waits is at most one entry for each zone, however many notifications arrive and however long Temporal is away.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from sluice.arrivals.notified_zones import NamedFiles
+from workflows.arrivals.landing_zone import LandingZone
+
+_COLLECT = 0.2
+"""The seconds after a notification within which others of the same zone join it."""
+_EVERY = 1.0
+"""The shortest time between two signals of a zone."""
+_REMEMBERED = 60.0
+"""The seconds for which it is remembered when a zone was told."""
+_MOST_FILES, _MOST_BYTES = 200, 64 * 1024
+"""So many files one signal names, and so many bytes of their paths; a zone of which more are told lists all."""
+_AT_ONCE = 20
+_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""The seconds between two tries of a zone that cannot be told; the last one repeats."""
+_TIMEOUT = timedelta(seconds=10)
+
+log = logging.getLogger("sluice.notifications")
+
+
+@dataclass
+class _Waiting:
+    """A zone that is to be told."""
+
+    at: float
+    files: set[str] | None = field(default_factory=set)
+    """Those that notifications named; None has the whole zone listed."""
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def add(self, files: set[str] | None) -> None:
+        """Add files. Too many have the whole zone listed, as have names that no message can hold."""
+        both = self.files | files if self.files is not None and files else set()
+        try:
+            size = sum(len(path.encode()) for path in both)
+        except UnicodeEncodeError:  # JSON may have halves of characters
+            size = _MOST_BYTES + 1
+        self.files = both if both and len(both) <= _MOST_FILES and size <= _MOST_BYTES else None
+
+
+class _Failing(NamedTuple):
+    """A zone that could not be told."""
+
+    until: float
+    """When it is tried again."""
+    tries: int
+    error: str
+
+
+class LookSender:
+    """Sends the signals. `send` names files to one zone, or none; it returns False where the zone has ended."""
+
+    def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]]) -> None:
+        self._send = send
+        self._waiting: dict[str, _Waiting] = {}
+        self._sent_at: dict[str, float] = {}
+        self._failing: dict[str, _Failing] = {}
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+
+    def request(self, zones: NamedFiles, every: float = _EVERY) -> None:
+        """Have zones told soon; return at once.
+
+        Args:
+            every: the shortest time since the last signal of each.
+        """
+        now = asyncio.get_running_loop().time()
+        for zone, files in zones.items():
+            at = max(now + _COLLECT, self._sent_at.get(zone, 0.0) + every)
+            if failing := self._failing.get(zone):
+                at = max(at, failing.until)
+            waiting = self._waiting.setdefault(zone, _Waiting(at))
+            waiting.at = min(waiting.at, at)
+            waiting.add(files)
+        self._changed.set()
+
+    async def tell(self, zones: NamedFiles) -> None:
+        """Have zones told soon, and wait until Temporal has taken the signals; a zone that has ended counts as told."""
+        self.request(zones)
+        waiters = []
+        for zone in zones:
+            waiters.append(asyncio.get_running_loop().create_future())
+            self._waiting[zone].waiters.append(waiters[-1])
+        await asyncio.gather(*waiters)
+
+    async def run(self) -> None:
+        """Send what is requested, for ever."""
+        try:
+            while True:
+                self._changed.clear()
+                now = asyncio.get_running_loop().time()
+                idle = {zone: waiting.at for zone, waiting in self._waiting.items() if zone not in self._sending}
+                free = _AT_ONCE - len(self._sending)
+                for zone in [zone for zone, at in idle.items() if at <= now][:free]:
+                    self._sending[zone] = asyncio.create_task(self._send_one(zone))
+                later = [at for zone, at in idle.items() if zone not in self._sending]
+                is_full = len(self._sending) >= _AT_ONCE
+                await self._until(None if is_full or not later else min(later) - now)
+        finally:
+            for task in self._sending.values():
+                task.cancel()
+            await asyncio.gather(*self._sending.values(), return_exceptions=True)
+            self._sending.clear()
+
+    async def _until(self, seconds: float | None) -> None:
+        """Wait so long, or until something else is requested or a signal is sent."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), None if seconds is None else max(0.0, seconds))
+
+    async def _send_one(self, zone: str) -> None:
+        """Tell one zone; after an error it stays requested, and no other zone waits for it."""
+        waiting = self._waiting.pop(zone)  # before the signal: what arrives meanwhile needs another one
+        try:
+            is_there = await self._send(zone, sorted(waiting.files or ()))
+        except Exception as error:
+            later = self._waiting.setdefault(zone, waiting)
+            if later is not waiting:
+                later.waiters += waiting.waiters
+                later.add(waiting.files)
+            later.at = self._pause_after(zone, str(error))
+            return
+        finally:
+            self._sending.pop(zone, None)
+            self._changed.set()
+        self._failing.pop(zone, None)
+        if is_there:
+            now = asyncio.get_running_loop().time()
+            self._sent_at = {each: at for each, at in self._sent_at.items() if at > now - _REMEMBERED} | {zone: now}
+        else:
+            log.info("%s has ended, and is not told of files", zone)
+        for waiter in waiting.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _pause_after(self, zone: str, error: str) -> float:
+        """Return when a zone is told again; log the error unless that of another zone is the same."""
+        if all(failing.error != error for failing in self._failing.values()):
+            log.warning("%s cannot be told to look, which is tried again: %s", zone, error)
+        before = self._failing.get(zone)
+        tries = before.tries + 1 if before else 1
+        until = asyncio.get_running_loop().time() + _PAUSES[min(tries, len(_PAUSES)) - 1]
+        self._failing[zone] = _Failing(until, tries, error)
+        return until
+
+
+def signal_by(client: Client) -> Callable[[str, list[str]], Awaitable[bool]]:
+    """Return what tells a landing zone, by the id of its workflow, to look soon."""
+
+    async def send(zone: str, files: list[str]) -> bool:
+        try:
+            await client.get_workflow_handle(zone).signal(LandingZone.look, files, rpc_timeout=_TIMEOUT)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    return send

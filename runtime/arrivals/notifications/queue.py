@@ -1,0 +1,131 @@
+"""Take notifications of object stores from a queue of SQS, by long polls.
+
+A message is deleted after Temporal took the signals of its landing zones. One that cannot be read stays: it returns
+until the queue moves it to its dead-letter queue, or forgets it.
+"""
+
+import asyncio
+import logging
+import re
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import botocore.config
+import botocore.session
+
+from runtime.arrivals.notifications.known_zones import KnownZones
+from runtime.arrivals.notifications.look_sender import LookSender
+from sluice.arrivals.notifications import StoredObject, UnreadableNotification, read_notification
+
+_POLL = 20
+"""The seconds of a long poll: the longest of SQS."""
+_AT_ONCE = 10
+"""So many messages SQS gives and deletes at a time."""
+_PAUSES = (1.0, 5.0, 15.0, 60.0)
+"""The seconds between two tries after an error; the last one repeats."""
+_REMEMBERED = 1000
+"""So many unreadable messages are remembered, so that each is logged once."""
+_REGION = re.compile(r"sqs\.([a-z0-9-]+)\.amazonaws\.")
+
+log = logging.getLogger("sluice.notifications")
+
+
+async def receive_from_queue(url: str, region: str, known: KnownZones, sender: LookSender) -> None:
+    """Take notifications from a queue until this is cancelled.
+
+    The polls run in a thread that ends by itself: the end of the worker waits for none of them.
+    """
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+
+    async def tell(objects: list[set[StoredObject]]) -> None:
+        named: dict[str, set[str]] = {}
+        for each in objects:
+            for zone, files in known.concerned(each).items():
+                named.setdefault(zone, set()).update(files)
+        await sender.tell(named)
+
+    def take(objects: list[set[StoredObject]]) -> None:
+        asyncio.run_coroutine_threadsafe(tell(objects), loop).result()
+
+    receiver = QueueReceiver(url, region, take, stop)
+    thread = threading.Thread(target=receiver.run, name="queue of notifications", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            await asyncio.sleep(1)
+    finally:
+        stop.set()
+
+
+class QueueReceiver:
+    """Polls a queue. `take` has the objects of messages told to their zones, and returns when that is done."""
+
+    def __init__(
+        self, url: str, region: str, take: Callable[[list[set[StoredObject]]], None], stop: threading.Event
+    ) -> None:
+        self._url, self._take, self._stop = url, take, stop
+        parts = urlsplit(url)
+        stated = _REGION.match(parts.netloc)
+        self._endpoint, self._region = f"{parts.scheme}://{parts.netloc}", stated[1] if stated else region
+        self._unreadable: deque[str] = deque(maxlen=_REMEMBERED)
+        self._failures = 0
+
+    def run(self) -> None:
+        """Poll until `stop` is set. After an error there is a new client, with the credentials of then."""
+        while not self._stop.is_set():
+            try:
+                client = self._client()
+                while not self._stop.is_set():
+                    self._poll(client)
+            except Exception as error:  # of the SDK, by many types: credentials, the queue, the network
+                self._pause_after(error)
+
+    def _client(self) -> Any:
+        once = botocore.config.Config(
+            connect_timeout=10, read_timeout=_POLL + 10, retries={"mode": "standard", "total_max_attempts": 1}
+        )
+        session = botocore.session.get_session()
+        return session.create_client("sqs", region_name=self._region, endpoint_url=self._endpoint, config=once)
+
+    def _poll(self, client: Any) -> None:
+        received = client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=_AT_ONCE, WaitTimeSeconds=_POLL).get(
+            "Messages", []
+        )
+        if self._failures:
+            log.info("notifications are taken from the queue again")
+            self._failures = 0
+        read = [(message, objects) for message in received if (objects := self._read(message)) is not None]
+        if read:
+            self._take([objects for _, objects in read])
+            self._delete(client, [message for message, _ in read])
+        elif received:
+            self._stop.wait(_PAUSES[0])
+
+    def _read(self, message: dict[str, Any]) -> set[StoredObject] | None:
+        """Return the objects of a message; None, and a log line for the first time, where it cannot be read."""
+        try:
+            return read_notification(message.get("Body", ""))
+        except UnreadableNotification as error:
+            id = str(message.get("MessageId", ""))
+            if id not in self._unreadable:
+                self._unreadable.append(id)
+                log.warning("the message %s of the queue is no notification, and is left there: %s", id, error)
+            return None
+
+    def _delete(self, client: Any, messages: list[dict[str, Any]]) -> None:
+        """Delete messages; those that stay return, and change nothing."""
+        entries = [
+            {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]} for number, message in enumerate(messages)
+        ]
+        client.delete_message_batch(QueueUrl=self._url, Entries=entries)
+
+    def _pause_after(self, error: Exception) -> None:
+        if self._stop.is_set():
+            return
+        if not self._failures:
+            log.warning("no notifications are taken from %s, which is tried again: %s", self._url, error)
+        self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
+        self._failures += 1

@@ -1,0 +1,71 @@
+"""The receivers of notifications in a worker: tasks that never end it, and end with it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from temporalio.client import Client
+
+from lakehouse.source_files import is_remote, without_scheme
+from runtime.arrivals.notifications.folders import watch_folders
+from runtime.arrivals.notifications.known_zones import KnownZones
+from runtime.arrivals.notifications.look_sender import LookSender, signal_by
+from runtime.arrivals.notifications.queue import receive_from_queue
+from runtime.arrivals.notifications.webhook import events_address, serve_webhook
+from sluice.settings import Settings
+
+_PAUSE = 30.0
+"""The seconds after which a receiver that failed is started again."""
+
+log = logging.getLogger("sluice.notifications")
+
+
+Receive = Callable[[], Awaitable[None]]
+
+
+class Receivers:
+    """The receivers that the settings ask for.
+
+    Raises:
+        BadEnvironment: a setting is not valid.
+    """
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._sender = sender = LookSender(signal_by(client))
+        self.known = known = KnownZones(client, settings, sender)
+        self._receivers: dict[str, Receive] = {
+            "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings))
+        }
+        if address := events_address(settings):
+            self._receivers["webhook"] = lambda: serve_webhook(*address, known, sender)
+        if queue := settings.sluice_events_queue:
+            self._receivers["queue"] = lambda: receive_from_queue(queue, settings.aws_region, known, sender)
+
+    async def run(self) -> None:
+        """Tell landing zones of the files that arrive, until this is cancelled."""
+        first: dict[str, Receive] = {"sender": self._sender.run, "list of landing zones": self.known.keep}
+        tasks = [asyncio.create_task(_kept(name, work)) for name, work in first.items()]
+        try:
+            await self.known.until_known()
+            tasks += [asyncio.create_task(_kept(name, work)) for name, work in self._receivers.items()]
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _own_folders(settings: Settings) -> list[str]:
+    """Return the folders that workers write to."""
+    local = [settings.lake] if not is_remote(settings.lake) else []
+    return [str(settings.sluice_home), *map(without_scheme, local)]
+
+
+async def _kept(name: str, work: Receive) -> None:
+    """Do the work, and begin it again whenever it fails for a reason that it does not know."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("notifications of files: the %s failed, and is started again in %g s", name, _PAUSE)
+        await asyncio.sleep(_PAUSE)

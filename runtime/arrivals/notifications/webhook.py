@@ -1,0 +1,133 @@
+"""A small HTTP server that takes notifications of object stores: versitygw's, SNS's, or those of a program."""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Callable
+
+from aiohttp import web
+
+from runtime.arrivals.notifications.connections import ConnectionLimits
+from runtime.arrivals.notifications.known_zones import KnownZones
+from runtime.arrivals.notifications.look_sender import LookSender
+from sluice.arrivals.notifications import MAX_BYTES, StoredObject, UnreadableNotification, read_notification
+from sluice.errors import BadEnvironment
+from sluice.secrets import read_secret
+from sluice.settings import Settings
+
+_TIMEOUT = 5.0
+"""The seconds that the body of a request may take."""
+_CONNECTION_TIME, _CONNECTIONS = 10.0, 100
+"""The seconds that a connection may last, headers, body and answer together; and how many may be open at once."""
+_RETRY = 5.0
+"""The seconds between two tries to listen, where another program has the port: another worker, for example."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_MIN_TOKEN = 16
+_MAX_PORT = 65535
+_LOG_EVERY = 600.0
+"""The seconds between two log lines about requests that are refused for one kind of reason."""
+_BEARER = "Bearer "
+
+log = logging.getLogger("sluice.notifications")
+
+
+def events_address(settings: Settings) -> tuple[str, int, str] | None:
+    """Return the host, port and token of the server; None where none is wanted.
+
+    Raises:
+        BadEnvironment: there is no valid token, and other machines could send.
+    """
+    if not settings.sluice_events_address:
+        return None
+    host, _, port = settings.sluice_events_address.rpartition(":")
+    host = host.strip("[]")
+    if not 0 < int(port) <= _MAX_PORT:
+        raise BadEnvironment(
+            f"SLUICE_EVENTS_ADDRESS={settings.sluice_events_address}: a port is a number from 1 to {_MAX_PORT}"
+        )
+    token = read_secret(settings.sluice_events_token_file, "SLUICE_EVENTS_TOKEN_FILE")
+    if token and (len(token) < _MIN_TOKEN or not token.replace("-", "").replace("_", "").replace(".", "").isalnum()):
+        raise BadEnvironment(
+            f"SLUICE_EVENTS_TOKEN_FILE={settings.sluice_events_token_file}: a token has at least {_MIN_TOKEN} letters, "
+            "digits, '-', '_' and '.': `openssl rand -hex 24` makes one"
+        )
+    if host not in _LOOPBACK and not token:
+        raise BadEnvironment(
+            f"SLUICE_EVENTS_ADDRESS={settings.sluice_events_address}: other machines can reach it: set "
+            "SLUICE_EVENTS_TOKEN_FILE, too"
+        )
+    return host, int(port), token
+
+
+async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sender: LookSender) -> None:
+    """Take notifications until this is cancelled; while another program has the port, wait for it."""
+    app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)))
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=_TIMEOUT, lingering_time=1.0)
+    await runner.setup()
+    assert runner.server
+    connections = ConnectionLimits(runner.server, _CONNECTION_TIME, _CONNECTIONS)
+    server: asyncio.Server | None = None
+    is_taken = False
+    try:
+        while True:
+            try:
+                server = await asyncio.get_running_loop().create_server(connections, host, port)
+                log.info("takes notifications at http://%s:%d", host, port)
+                await asyncio.Event().wait()
+            except OSError as error:
+                if not is_taken:
+                    log.warning("takes no notifications at %s:%d, which is tried again: %s", host, port, error.strerror)
+                is_taken = True
+                await asyncio.sleep(_RETRY)
+    finally:
+        if server:
+            server.close()
+        await runner.cleanup()
+
+
+def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Application:
+    """Return the server: a notification in the body of a POST, at any path; with a token, for who has it.
+
+    Each answer ends its connection: versitygw opens one for each event, and closes none.
+    """
+
+    logged: dict[object, float] = {}
+
+    def refused(status: int, why: str, kind: object = None) -> web.Response:
+        """Answer with a reason; log the first such refusal, and one of those that follow every ten minutes."""
+        now = time.monotonic()
+        if now - logged.get(kind or status, -_LOG_EVERY) >= _LOG_EVERY:
+            logged[kind or status] = now
+            log.warning("refuses a notification by HTTP (%d): %s", status, why)
+        return web.json_response({"message": why}, status=status)
+
+    async def answer(request: web.Request) -> web.Response:
+        response = await decide(request)
+        response.force_close()
+        return response
+
+    async def decide(request: web.Request) -> web.Response:
+        if token and not _has_token(request, token):
+            return refused(401, "this receiver asks for the token of SLUICE_EVENTS_TOKEN_FILE")
+        try:
+            body = await asyncio.wait_for(request.read(), _TIMEOUT)
+            take(read_notification(body))
+        except web.HTTPRequestEntityTooLarge:
+            return refused(413, f"a notification has at most {MAX_BYTES:,} bytes")
+        except asyncio.TimeoutError:
+            return refused(408, f"the body was not there after {_TIMEOUT:g} s")
+        except UnreadableNotification as error:
+            return refused(400, f"this is no notification: {error}", type(error))
+        return web.Response(status=204)
+
+    app = web.Application(client_max_size=MAX_BYTES)
+    app.router.add_post("/{path:.*}", answer)
+    return app
+
+
+def _has_token(request: web.Request, token: str) -> bool:
+    """Return whether a request brings the token, in a header or as the first part of its path."""
+    header = request.headers.get("Authorization", "")
+    given = (header.removeprefix(_BEARER), request.match_info["path"].split("/")[0])
+    return any(hmac.compare_digest(each.encode("utf-8", "surrogateescape"), token.encode()) for each in given)

@@ -1,0 +1,139 @@
+"""What a backfill would do: its pipeline for each partition, and the files of each. This needs no server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from lakehouse.source_files import count_files, find_files, preview_types
+from runtime.pipeline.pipeline_input import resolve_paths
+from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.guessed_types import TypePreview
+from sluice.input.scope import placeholders_of_loads
+from sluice.pipeline.file import parse_pipeline, read_pipeline_text
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
+
+
+@dataclass(frozen=True)
+class PlannedPartition:
+    """What a partition would load now."""
+
+    partition: str
+    files: int | None = None
+    """None where the pipeline has no source, or it cannot be listed."""
+    bytes: int = 0
+    problem: str = ""
+    paths: list[str] = field(default_factory=list)
+    """Where its files are."""
+
+
+def preview_partition(stated: PipelineText, partition: str) -> tuple[Pipeline, TypePreview]:
+    """Return the pipeline of a partition, and the types that the first rows of its files give to columns."""
+    pipeline = pipeline_of(stated, partition)
+    source = pipeline.write.source
+    return pipeline, preview_types(source, find_files(source)) if source and pipeline.write.built_in else TypePreview()
+
+
+def read_backfill_pipeline(file: Path, folder: Path) -> PipelineText:
+    """Read the pipeline file of a backfill.
+
+    Raises:
+        InvalidPipeline: it cannot be read.
+    """
+    return PipelineText(name=str(file), text=read_pipeline_text(file), folder=str(folder))
+
+
+def pipeline_of(stated: PipelineText, partition: str) -> Pipeline:
+    """Return the pipeline of one partition.
+
+    Raises:
+        InvalidPipeline: it is not valid.
+    """
+    pipeline = parse_pipeline(stated.text, stated.name, partition_values(partition))
+    return resolve_paths(pipeline, Path(stated.folder))
+
+
+def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipeline:
+    """Validate the pipeline of the first and the last partition; return the first.
+
+    Raises:
+        InvalidPipeline: one is not valid, or two partitions would write the same.
+    """
+    first = pipeline_of(stated, partitions[0])
+    if len(partitions) > 1:
+        pipeline_of(stated, partitions[-1])
+    used = sorted(placeholders_of_loads(YAML(typ="safe").load(stated.text)))
+    if not used:
+        raise InvalidPipeline(
+            f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
+            "where it says what it loads"
+        )
+    _check_that_all_differ(stated, partitions, used)
+    return first
+
+
+def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used: Sequence[str]) -> None:
+    """Check that no two partitions write the same.
+
+    Args:
+        stated: the pipeline file.
+        partitions: the partitions.
+        used: the placeholders that decide what is written.
+
+    Raises:
+        InvalidPipeline: two have the same values of these placeholders.
+    """
+    seen: dict[tuple[str, ...], str] = {}
+    for partition in partitions:
+        values = partition_values(partition)
+        other = seen.setdefault(tuple(values.get(name, "") for name in used), partition)
+        if other != partition:
+            names = ", ".join(f"{{{{ {name} }}}}" for name in used)
+            raise InvalidPipeline(
+                f"{stated.name} writes the same for {other} and {partition}, since it has no more of a partition than "
+                f"{names}: write {{{{ partition }}}} where it says what it loads, or name one of both"
+            )
+
+
+def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
+    """Validate the pipeline of all partitions together, by which the whole is audited before it is published.
+
+    Raises:
+        InvalidPipeline: it is not valid, or the partitions differ in more than the path that they are loaded from.
+    """
+    values = values_of_all(partitions)
+    resolve_paths(parse_pipeline(stated.text, stated.name, values), Path(stated.folder))
+    check_same_for_all(stated, values)
+
+
+def check_same_for_all(stated: PipelineText, values: Mapping[str, str]) -> None:
+    """Check that a pipeline says the same of all partitions, but for the path that they are loaded from.
+
+    Args:
+        values: those of the placeholders for all of them.
+
+    Raises:
+        InvalidPipeline: it does not: a check would be asked about the partition `*`, which has no rows.
+    """
+    if names := sorted(differing_placeholders(YAML(typ="safe").load(stated.text), values)):
+        raise InvalidPipeline(
+            f"{stated.name}: {', '.join(f'{{{{ {name} }}}}' for name in names)} would be `*` when all partitions are "
+            "audited together: outside of the source's path write {{ partition.start }} and {{ partition.end }}, or "
+            "leave out `--publish together`"
+        )
+
+
+def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:
+    """Return what a partition would load now; what is wrong with it is part of the plan."""
+    try:
+        source = pipeline_of(stated, partition).write.source
+        if source is None:
+            return PlannedPartition(partition)
+        files, size = count_files(source)
+    except (InvalidPipeline, InvalidInput) as error:
+        return PlannedPartition(partition, problem=str(error))
+    problem = "" if files else f"there are no files at {source.paths[0]!r}"
+    return PlannedPartition(partition, files, size, problem, source.paths)

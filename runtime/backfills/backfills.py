@@ -1,0 +1,208 @@
+"""Backfills: where the campaign of a pipeline is, starting or joining it, and changing it while it runs."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+
+from temporalio.client import (
+    Client,
+    RPCTimeoutOrCancelledError,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.installation.identity import with_installation
+from runtime.run.started_runs import cancel_start
+from runtime.short_workflow import execute_short_workflow
+from sluice.contracts.backfill import (
+    AddPartitions,
+    BackfillInput,
+    CampaignChange,
+    CampaignStatus,
+    DiscardBackfillInput,
+)
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import pipeline_name
+from sluice.settings import Settings
+from workflows.backfills.backfill import Backfill
+from workflows.backfills.discard_backfill import DiscardBackfill
+
+ANSWER_WITHIN = 20.0
+"""Seconds in which a worker has to answer a command about a backfill."""
+_TRIES = 5
+_T = TypeVar("_T")
+
+Handle = WorkflowHandle[Backfill, CampaignStatus]
+
+
+def backfill_id(settings: Settings, pipeline: str) -> str:
+    """Return the workflow id of a pipeline's backfill: one for each installation."""
+    return f"sluice-{with_installation(settings).sluice_installation}-backfill-{pipeline}"
+
+
+def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle:
+    """Return the handle of a pipeline's latest backfill.
+
+    Raises:
+        InvalidPipeline: no pipeline can have this name.
+    """
+    return client.get_workflow_handle_for(Backfill.run, backfill_id(settings, pipeline_name(pipeline)))
+
+
+async def start_backfill(client: Client, settings: Settings, given: BackfillInput) -> tuple[Handle, bool]:
+    """Start a backfill, or add its partitions to the one of its pipeline that is under way.
+
+    Returns:
+        Its handle, and whether one was under way.
+
+    Raises:
+        InvalidPipeline: the one under way cannot be joined.
+        ServiceUnavailable: no worker answers for it.
+    """
+    workflow_id = backfill_id(settings, given.name)
+    for _ in range(_TRIES):
+        try:
+            handle = await client.start_workflow(
+                Backfill.run,
+                given,
+                id=workflow_id,
+                task_queue=settings.sluice_task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                static_summary=f"backfill of {given.name}",
+            )
+            return handle, False
+        except WorkflowAlreadyStartedError:
+            handle = client.get_workflow_handle_for(Backfill.run, workflow_id)
+        added = AddPartitions(
+            pipeline=given.pipeline,
+            partitions=given.campaign.partitions,
+            starter=given.starter,
+            again=given.again,
+            over_younger=given.over_younger,
+            in_order=given.campaign.in_order,
+            is_together=given.together is not None,
+        )
+        try:
+            await _answered(settings, handle.execute_update(Backfill.add, added))
+            return handle, True
+        except _NotRunning:  # it ended meanwhile
+            continue
+    raise ServiceUnavailable(f"the backfill of {given.name} could neither be started nor joined: try again")
+
+
+async def change_backfill(client: Client, settings: Settings, pipeline: str, change: CampaignChange) -> CampaignStatus:
+    """Change the backfill of a pipeline; return how it stands.
+
+    Raises:
+        InvalidPipeline: none is under way, or the change is refused.
+        ServiceUnavailable: no worker answers for it.
+    """
+    handle = backfill_handle(client, settings, pipeline)
+    try:
+        return await _answered(settings, handle.execute_update(Backfill.change, change))
+    except _NotRunning as error:
+        raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
+
+
+async def find_running_backfill(client: Client, settings: Settings, pipeline: str) -> Handle | None:
+    """Return the handle of exactly the backfill of a pipeline that is under way; None where none is.
+
+    The handle is bound to this backfill, also after it continues as new: a later one of the pipeline is another.
+    """
+    handle = backfill_handle(client, settings, pipeline)
+    try:
+        described = await handle.describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return None
+    if described.status != WorkflowExecutionStatus.RUNNING:
+        return None
+    first = described.raw_description.workflow_execution_info.first_run_id or None
+    return client.get_workflow_handle_for(Backfill.run, handle.id, first_execution_run_id=first)
+
+
+async def cancel_backfill(handle: Handle) -> None:
+    """Ask a backfill to end, with the runs that it started.
+
+    Raises:
+        InvalidPipeline: it has ended.
+    """
+    try:
+        await handle.cancel()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise InvalidPipeline("the backfill has ended meanwhile: nothing was cancelled, look again") from error
+
+
+async def discard_backfill(client: Client, settings: Settings, pipeline: str) -> list[str]:
+    """Cancel the runs that an ended backfill left, and delete the branches on which it collected partitions.
+
+    Returns:
+        The workflows that were cancelled, and the branches that were deleted.
+
+    Raises:
+        InvalidPipeline: it left nothing.
+        ServiceUnavailable: no worker, or the catalog does not answer.
+    """
+    left: list[str] = []
+    with suppress(InvalidPipeline):  # Temporal no longer has it
+        for child in (await read_backfill(client, settings, pipeline)).children.values():
+            left += await cancel_start(client, child)
+    given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
+    left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
+    if not left:
+        raise InvalidPipeline(f"no backfill of {pipeline} is under way, and none left anything: nothing is to be ended")
+    return left
+
+
+async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:
+    """Return how the latest backfill of a pipeline stands, or ended. One that has completed needs no worker.
+
+    Raises:
+        InvalidPipeline: there is none, or Temporal no longer has it.
+        ServiceUnavailable: no worker answers for it.
+    """
+    handle = backfill_handle(client, settings, pipeline)
+    try:
+        described = await _answered(settings, handle.describe())
+        if described.status == WorkflowExecutionStatus.COMPLETED:
+            ended = client.get_workflow_handle_for(Backfill.run, described.id, run_id=described.run_id)
+            return await _answered(settings, ended.result())
+        return await _answered(settings, handle.query(Backfill.status))
+    except _NotRunning as error:
+        raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it") from error
+
+
+class _NotRunning(Exception):
+    """Raised when a workflow is not there, or has ended and takes no update."""
+
+
+async def _answered(settings: Settings, answer: Awaitable[_T]) -> _T:
+    try:
+        return await asyncio.wait_for(answer, ANSWER_WITHIN)
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        raise InvalidPipeline(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error
+    except (asyncio.TimeoutError, RPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
+        raise ServiceUnavailable(_no_worker(settings)) from error
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            raise _NotRunning from error
+        if error.status != RPCStatusCode.DEADLINE_EXCEEDED:
+            raise
+        raise ServiceUnavailable(_no_worker(settings)) from error
+
+
+def _no_worker(settings: Settings) -> str:
+    return (
+        f"no worker answers from the task queue {settings.sluice_task_queue!r} in {ANSWER_WITHIN:.0f} s: start one "
+        "with `make up` or `python worker.py`"
+    )

@@ -1,0 +1,79 @@
+"""Backfills that run or have ended, as `list --backfills` shows them."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
+
+from runtime.backfills.backfills import backfill_id, read_backfill
+from sluice.contracts.backfill import CampaignStatus
+from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
+from sluice.settings import Settings
+from workflows.backfills.backfill import Backfill
+
+_WORKFLOW_TYPE = 'WorkflowType = "Backfill"'
+_MOST_LISTED = 1000
+"""How many workflows are looked at: one that continued as new is several."""
+_AT_ONCE = 8
+"""How many backfills are asked at the same time."""
+_ANSWER_WITHIN = 2.0
+"""Seconds in which a worker has to answer for a backfill; else the list shows no counts."""
+_NO_ANSWER = (ServiceUnavailable, InvalidPipeline, BadEnvironment, RPCError, asyncio.TimeoutError, ValueError)
+"""Why a backfill is shown without counts: no worker, Temporal forgot it, or its data is encrypted by another key."""
+
+
+@dataclass(frozen=True)
+class ListedBackfill:
+    """The latest backfill of a pipeline."""
+
+    pipeline: str
+    state: str
+    """`running`, `completed`, `canceled` and so on, as Temporal has it."""
+    started: datetime
+    """When its present workflow began: one with many partitions continues as new."""
+    closed: datetime | None
+    status: CampaignStatus | None
+    """How it stands; None where nobody tells."""
+
+
+async def list_backfills(client: Client, settings: Settings, limit: int) -> list[ListedBackfill]:
+    """Return the latest backfill of each pipeline of an installation, the newest first."""
+    prefix = backfill_id(settings, "")
+    newest: dict[str, WorkflowExecution] = {}
+    query = f'{_WORKFLOW_TYPE} AND WorkflowId STARTS_WITH "{prefix}"'
+    async for execution in client.list_workflows(query, limit=_MOST_LISTED):
+        newest.setdefault(execution.id, execution)
+    room = asyncio.Semaphore(_AT_ONCE)
+    latest = list(newest.values())[:limit]
+    listed = await asyncio.gather(*(_listed(client, settings, each, prefix, room) for each in latest))
+    return [each for each in listed if each.status is None or each.status.name == each.pipeline]
+
+
+async def _listed(
+    client: Client, settings: Settings, execution: WorkflowExecution, prefix: str, room: asyncio.Semaphore
+) -> ListedBackfill:
+    pipeline = execution.id.removeprefix(prefix)
+    async with room:
+        status = await _status(client, settings, execution, pipeline)
+    return ListedBackfill(
+        pipeline=pipeline,
+        state=execution.status.name.lower() if execution.status else "",
+        started=execution.start_time,
+        closed=execution.close_time,
+        status=status,
+    )
+
+
+async def _status(
+    client: Client, settings: Settings, execution: WorkflowExecution, pipeline: str
+) -> CampaignStatus | None:
+    """Return how a backfill stands; of one that has ended well, this needs no worker."""
+    try:
+        if execution.status == WorkflowExecutionStatus.COMPLETED:
+            handle = client.get_workflow_handle_for(Backfill.run, execution.id, run_id=execution.run_id)
+            return await asyncio.wait_for(handle.result(follow_runs=False), _ANSWER_WITHIN)
+        return await asyncio.wait_for(read_backfill(client, settings, pipeline), _ANSWER_WITHIN)
+    except (*_NO_ANSWER, WorkflowFailureError):
+        return None

@@ -1,0 +1,126 @@
+"""Examining an installation from the command line: settings, Temporal, and what its workers say of themselves."""
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPException
+from urllib.error import HTTPError
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from runtime.installation.reached_installation import connect_command, polling_workers
+from runtime.short_workflow import query_lake
+from runtime.temporal_client import missing_search_attributes
+from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
+from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.settings import Settings, read_settings
+from sluice.sizes import format_count
+
+_TIMEOUT = 5.0
+_START = "start one with `make up` or `python worker.py`: a worker that cannot start says why, and ends"
+
+
+async def examine(environment: Mapping[str, str]) -> list[Finding]:
+    """Look at every part of an installation, as far as those that it needs are there."""
+    try:
+        settings = read_settings(environment)
+    except SluiceError as error:
+        return [failed("settings", str(error), "`.env.example` documents every setting")]
+    findings = [Finding(part="settings", state="ok", detail=f"home {settings.sluice_home}")]
+    try:
+        client = (await connect_command(environment)).client
+    except SluiceError as error:
+        return [*findings, failed("Temporal", str(error))]
+    findings += [await _temporal(client), await _search_attributes(client), await asyncio.to_thread(_web_ui, settings)]
+    return [*findings, *await _workers(client, settings)]
+
+
+async def _temporal(client: Client) -> Finding:
+    address, namespace = client.service_client.config.target_host, client.namespace
+    try:
+        info = await client.workflow_service.get_system_info(GetSystemInfoRequest())
+        await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=namespace))
+    except RPCError as error:
+        return failed("Temporal", f"{address}: {error.message}", "set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE")
+    detail = f"{address}, version {info.server_version}, namespace {namespace}"
+    return Finding(part="Temporal", state="ok", detail=detail)
+
+
+async def _search_attributes(client: Client) -> Finding:
+    missing = await missing_search_attributes(client)
+    if missing is None:
+        detail = "the server does not say which search attributes it has: runs work without them"
+        return Finding(part="search attributes", state="warning", detail=detail)
+    if not missing:
+        return Finding(part="search attributes", state="ok", detail="all are registered")
+    commands = "; ".join(
+        f"temporal operator search-attribute create --name {name} --type {kind}" for name, kind in missing.items()
+    )
+    return Finding(
+        part="search attributes",
+        state="warning",
+        detail=f"{', '.join(missing)} are not registered: `list` and the Web UI cannot search by them",
+        remedy=f"a worker registers them if it may; else: {commands}",
+    )
+
+
+def _web_ui(settings: Settings) -> Finding:
+    """Look at the address to which reports and messages link."""
+    address = settings.temporal_ui
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT):  # the operator's own setting
+            return Finding(part="Web UI", state="ok", detail=address)
+    except HTTPError:  # it answers, and asks for a login
+        return Finding(part="Web UI", state="ok", detail=address)
+    except (OSError, ValueError, HTTPException) as error:
+        return Finding(
+            part="Web UI",
+            state="warning",
+            detail=f"{address} does not answer from here: {getattr(error, 'reason', None) or error}",
+            remedy="set TEMPORAL_UI to its address: reports and messages link there",
+        )
+
+
+async def _workers(client: Client, settings: Settings) -> list[Finding]:
+    """Ask a worker of each task queue about itself; where none takes work, its part is not known.
+
+    The question goes through the first task queue, whose workers run the workflow.
+    """
+    findings: list[Finding] = []
+    queues: dict[str, ExamineInstallationInput | ExamineSparkInput] = {
+        settings.sluice_task_queue: ExamineInstallationInput(),
+        settings.spark_queue: ExamineSparkInput(),
+    }
+    for queue, question in queues.items():
+        number = len(await polling_workers(client, queue))
+        if not number:
+            absent = f"no worker takes work from the task queue {queue!r}, so that what it needs is not known"
+            log = settings.sluice_home / "logs" / "worker.log"
+            remedy = f"{_START} (see {log})" if log.is_file() else _START
+            findings.append(failed("worker", absent, remedy))
+            if queue == settings.sluice_task_queue:
+                break
+            continue
+        polled = Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}")
+        try:
+            findings += [polled, *(await query_lake(client, settings, question, Examination)).findings]
+        except ServiceUnavailable as error:
+            findings.append(_unanswered(queue, settings, number, error))
+        except (SluiceError, RPCError) as error:
+            findings += [polled, failed("worker", f"{queue}: {error}")]
+    return findings
+
+
+def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnavailable) -> Finding:
+    """Return the finding of a worker that gives no answer: it ended, or is of Spark and has a job in each slot.
+
+    Args:
+        number: how many workers Temporal knows. Temporal forgets a killed worker after five minutes.
+    """
+    if queue != settings.spark_queue:
+        known = f"Temporal knows {format_count(number, 'worker')} that asked for work within the last five minutes"
+        return failed("worker", f"{queue}: {error}; {known}", _START)
+    detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
+    return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

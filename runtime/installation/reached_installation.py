@@ -1,0 +1,167 @@
+"""Connect a command to Temporal, and make sure that it reaches its own installation.
+
+The workers of an installation name it in their identity, which Temporal shows for each task queue. A person who sets
+the address of Temporal chose it. Without an address, a command reaches the stack of its folder, or nothing: another
+stack may listen on the usual port.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError
+
+from runtime.installation.identity import known_installation
+from runtime.schedules.schedules import schedule_id
+from runtime.temporal_client import connect
+from sluice.environment_files import given_environment, stack_environment
+from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.settings import INSTALLATION_PATTERN, Settings, read_settings
+
+_ADDRESS = "TEMPORAL_ADDRESS"
+_IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")
+_OWN_STACK = "`make up` starts it"
+
+
+@dataclass(frozen=True)
+class ReachedTemporal:
+    """A connection of a command, and what a person should know of it."""
+
+    client: Client
+    installation: str
+    """The id of the installation whose workers the command reaches, as far as it is known."""
+    hint: str = ""
+    """Whose installation it is, if it is not the one of this folder."""
+
+
+def worker_identity(installation: str) -> str:
+    """Return the identity of this process as a worker: process, host, and the installation if it is known."""
+    return f"{os.getpid()}@{socket.gethostname()}{f'#{installation}' if installation else ''}"
+
+
+async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
+    """Connect a command as its variables say.
+
+    Raises:
+        BadEnvironment: the variables are invalid, or SLUICE_INSTALLATION is not the installation that is reached.
+        ServiceUnavailable: no server answers, or, without an address, one that is not of this folder.
+    """
+    settings = read_settings(environment)
+    chosen, has_stack = _is_chosen(environment), bool(stack_environment(environment))
+    try:
+        client = await connect(environment)
+    except ServiceUnavailable:
+        if chosen or has_stack:
+            raise
+        raise ServiceUnavailable(f"the stack of this folder is down: {_OWN_STACK}. Or set {_ADDRESS}") from None
+    own = known_installation(settings)
+    served = await serving_installations(client, settings.sluice_task_queue)
+    if own in served:
+        return ReachedTemporal(client, own)
+    if chosen:
+        reached = next(iter(served)) if len(served) == 1 else own
+        return ReachedTemporal(client, reached, _hint(client, settings, own, served))
+    if not served and await _has_worked_here(client, settings, own, has_stack=has_stack):
+        return ReachedTemporal(client, own)
+    raise ServiceUnavailable(_refusal(client, served, has_stack=has_stack))
+
+
+async def check_task_queue(client: Client, settings: Settings, environment: Mapping[str, str]) -> str:
+    """Return a warning if workers of another installation take work from the task queue of this worker.
+
+    Raises:
+        BadEnvironment: they do, and nobody chose this Temporal: this worker would take work of theirs.
+    """
+    others = await serving_installations(client, settings.sluice_task_queue) - {settings.sluice_installation}
+    if not others:
+        return ""
+    mixed = (
+        f"workers of {_named(others)} take work from the task queue {settings.sluice_task_queue!r} at "
+        f"{_address(client)}, and this worker is of installation {settings.sluice_installation}"
+    )
+    if not _is_chosen(environment) and not stack_environment(environment):
+        raise BadEnvironment(f"{mixed}. Set {_ADDRESS} or SLUICE_TASK_QUEUE, or start a stack of your own by `make up`")
+    return mixed
+
+
+async def serving_installations(client: Client, queue: str) -> set[str]:
+    """Return the installations whose workers polled a task queue within the last minutes."""
+    return {named[1] for worker in await polling_workers(client, queue) if (named := _IDENTITY.search(worker))}
+
+
+async def polling_workers(client: Client, queue: str) -> set[str]:
+    """Return the identities of the workers that polled a task queue for activities within the last minutes."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    )
+    try:
+        described = await client.workflow_service.describe_task_queue(request)
+    except RPCError:
+        return set()
+    return {poller.identity for poller in described.pollers}
+
+
+def _is_chosen(environment: Mapping[str, str]) -> bool:
+    """Return whether a person set the address, by a variable, in `.env`, or in a configuration file of Temporal."""
+    try:
+        given = ClientConfig.load_client_connect_config(override_env_vars=dict(given_environment()))
+    except Exception:  # `connect` reports it
+        return True
+    return "target_host" in given or environment.get(_ADDRESS) != stack_environment(environment).get(_ADDRESS)
+
+
+async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_stack: bool) -> bool:
+    """Return whether this Temporal knows this installation, whose workers do not run now."""
+    if not own:
+        return False
+    if not settings.sluice_reap_every:  # then there is no schedule to know it by
+        return has_stack
+    try:
+        await client.get_schedule_handle(
+            schedule_id(settings.model_copy(update={"sluice_installation": own}))
+        ).describe()
+    except RPCError:
+        return False
+    return True
+
+
+def _hint(client: Client, settings: Settings, own: str, served: set[str]) -> str:
+    """Return whose installation the chosen Temporal has, if that is not this one's.
+
+    Raises:
+        BadEnvironment: SLUICE_INSTALLATION names another one.
+    """
+    if not served or not own:
+        return ""
+    reached = f"the workers at {_address(client)} are of {_named(served)}"
+    if settings.sluice_installation:
+        raise BadEnvironment(
+            f"{reached}, and SLUICE_INSTALLATION is {own}: nothing was done. Set it to theirs, or remove it, or set "
+            f"{_ADDRESS} or SLUICE_TASK_QUEUE to those of your installation"
+        )
+    return f"{reached}, and not of this folder's {own}"
+
+
+def _refusal(client: Client, served: set[str], *, has_stack: bool) -> str:
+    address = _address(client)
+    who = f"the stack of {_named(served)}" if served else "a Temporal that this folder does not know"
+    if has_stack:
+        return f"the stack of this folder is down, and {who} listens at {address}: run `make down`, then `make up`"
+    return f"the stack of this folder is down: {_OWN_STACK}. At {address} listens {who}; set {_ADDRESS} to use that"
+
+
+def _address(client: Client) -> str:
+    return str(client.service_client.config.target_host)
+
+
+def _named(installations: set[str]) -> str:
+    return f"installation {' and '.join(sorted(installations))}"

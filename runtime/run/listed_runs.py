@@ -1,0 +1,102 @@
+"""The lines of `list`: runs, the runs of one backfill as one line, and what became of quarantines."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from runtime.backfills.backfills import backfill_id
+from runtime.run.find_run import RunFilter, list_runs
+from runtime.short_workflow import query_lake
+from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult
+from sluice.errors import SluiceError
+from sluice.settings import Settings
+from workflows.search_attributes import RELEASES_MEMO
+
+_MOST_READ = 1000
+"""Maximum number of runs that are read to fill a list with lines."""
+_ANSWER_WITHIN = 3.0
+"""Seconds in which a worker has to list the quarantines; else their runs are listed as they ended."""
+
+
+@dataclass(frozen=True)
+class ListedRuns:
+    """A line of the list: one run, or those of one backfill."""
+
+    runs: list[WorkflowExecution]
+    """The newest first."""
+    is_running: bool = False
+    """True while the backfill runs or is paused."""
+    backfill: str = ""
+    """The pipeline of the backfill; empty for a run outside a backfill."""
+
+
+@dataclass(frozen=True)
+class Quarantines:
+    """The quarantines of listed runs: kept, or published by another run."""
+
+    kept: frozenset[str] | None = None
+    """The ids of the runs whose quarantine is kept; None where that is not known."""
+    released_by: dict[str, str] = field(default_factory=dict)
+    """By run id, the workflow id of the run that published its quarantine."""
+
+
+async def list_lines(
+    client: Client, settings: Settings, limit: int, wanted: RunFilter, *, each_run: bool
+) -> list[ListedRuns]:
+    """Return the newest lines of the list.
+
+    Args:
+        each_run: whether the runs of backfills have a line each.
+    """
+    if each_run:
+        return [ListedRuns([run]) for run in await list_runs(client, limit, wanted)]
+    prefix = backfill_id(settings, "")
+    lines: dict[tuple[str, str], ListedRuns] = {}
+    async for run in client.list_workflows(wanted.query, limit=_MOST_READ):
+        root = run.root_id or ""
+        is_of_backfill = root.startswith(prefix)
+        key = (root, run.root_run_id or "") if is_of_backfill else (run.id, run.run_id)
+        if key in lines:
+            lines[key].runs.append(run)
+        elif len(lines) < limit:  # older runs of a listed backfill may still follow
+            lines[key] = ListedRuns([run], backfill=root.removeprefix(prefix) if is_of_backfill else "")
+    return [await _with_state(client, line) if line.backfill else line for line in lines.values()]
+
+
+async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
+    """Return the line of a backfill with its state: that of its latest workflow, if the runs are of that."""
+    root = line.runs[0]
+    try:
+        latest = await client.get_workflow_handle(root.root_id or "").describe()
+    except RPCError:
+        return line
+    is_same = root.root_run_id in (latest.run_id, latest.raw_info.first_run_id)
+    return replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
+
+
+async def find_quarantines(client: Client, settings: Settings, runs: Sequence[WorkflowExecution]) -> Quarantines:
+    """Return what became of the quarantines of some runs, as far as a worker and Temporal answer."""
+    if not runs:
+        return Quarantines()
+    query = query_lake(client, settings, ListQuarantineInput(), ListQuarantineResult)
+    try:
+        listed = await asyncio.wait_for(query, _ANSWER_WITHIN)
+    except (SluiceError, asyncio.TimeoutError):
+        return Quarantines()
+    kept = frozenset(each.summary.run_id for each in listed.quarantined)
+    ended = {run.run_id for run in runs} - kept
+    if not ended:
+        return Quarantines(kept)
+    released: dict[str, str] = {}
+    published = RunFilter(state="published", since=min(run.start_time for run in runs))
+    for run in await list_runs(client, _MOST_READ, published):
+        try:
+            of = str((await run.memo()).get(RELEASES_MEMO, ""))
+        except Exception:  # each codec has errors of its own, and a list is shown without what it hides
+            continue
+        if of in ended:
+            released[of] = run.id
+    return Quarantines(kept, released)

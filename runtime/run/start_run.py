@@ -1,0 +1,239 @@
+"""Starting a run: the one way for the command line, schedules, triggers and a page.
+
+`start_run` builds the request and starts the workflow, or attaches to the run of the same input that is under way. Who
+starts it, and the working directory, are arguments. `runtime/pipeline/pipeline_input.py` reads the pipeline and finds
+its input.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from runtime.run.find_run import read_request
+from runtime.temporal_client import search_attributes_known
+from sluice.approval.required import SignedStart
+from sluice.approval.signatures import sign_start
+from sluice.contracts.existing_rows import Restore, Resume
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
+from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult, run_workflow_id
+from sluice.errors import RunUnderWay
+from sluice.lineage.identity import parse_parent
+from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.model import Pipeline
+from sluice.publishing.release import release_digest
+from sluice.secrets import read_secret
+from sluice.settings import Settings
+from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, RELEASES_MEMO, SUMMARY_MEMO, TABLE, indexed_tables
+from workflows.write_audit_publish import WriteAuditPublish
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Who starts a run, and where: a program of the user's runs in that folder, if the worker has it."""
+
+    name: str
+    working_directory: Path
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """What kind of run is started. By default it writes the pipeline's input, unless that was published before."""
+
+    again: bool = False
+    """Whether an input that was published before may be published again."""
+    publish: bool = True
+    """Whether to publish what passes the audit. Otherwise the run keeps nothing, and says what the audit did."""
+    one_content_per_path: bool = False
+    """Whether a file is refused whose path main holds with other content."""
+    resume: Resume | None = None
+    """Publish rows that a quarantined branch holds, instead of writing."""
+    restore: Restore | None = None
+    """Restore tables to earlier versions, instead of writing."""
+    order: LoadOrder = ANY_ORDER
+    """How old the rows are."""
+    target: str = ""
+    """The branch to publish to, where that is not main."""
+    is_watched: bool = True
+    """Whether a person waits for an answer. Otherwise the run waits for services from its first step on."""
+    guarantee: str = ""
+    """What its publish guarantees, where a worker was asked: the Web UI shows it from the start."""
+
+
+@dataclass(frozen=True)
+class RunHandle:
+    """A run that was started now, or by an earlier start with the same input."""
+
+    handle: WorkflowHandle[WriteAuditPublish, RunResult]
+    attached: bool
+
+
+async def start_run(
+    client: Client,
+    settings: Settings,
+    pipeline: Pipeline,
+    run_input: RunInput | None,
+    starter: Starter,
+    options: StartOptions = StartOptions(),  # immutable
+) -> RunHandle:
+    """Start a run, or attach to the one with the same input that is under way.
+
+    Whether main holds the input, or files of it, is decided by the run: main's history knows it, Temporal does not.
+
+    Args:
+        run_input: what is loaded, or where resumed rows came from; None where that is not known.
+
+    Raises:
+        RunUnderWay: the one that is under way is of another version of the pipeline, or loads less.
+    """
+    request, workflow_id = await make_request(client, settings, pipeline, run_input, starter, options)
+    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
+    return await _start_or_attach(client, settings, signed, workflow_id)
+
+
+async def make_request(
+    client: Client,
+    settings: Settings,
+    pipeline: Pipeline,
+    run_input: RunInput | None,
+    starter: Starter,
+    options: StartOptions = StartOptions(),  # immutable
+) -> tuple[RunRequest, str]:
+    """Return the request that starts a run, not signed, and the workflow id of the run.
+
+    Args:
+        run_input: what is loaded, or where resumed rows came from; None where that is not known.
+    """
+    pipeline = pipeline.model_copy(
+        update={"schedule": None, "arrival": None}
+    )  # a changed schedule leaves runs what they are
+    continued = options.resume or options.restore
+    if options.resume:  # not its statements: a release and a repair of the same rows are one run
+        digest = release_digest(options.resume.branch, options.resume.head)
+    else:
+        digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
+    kind = "-backfill" if options.target else "" if options.publish else "-check"
+    workflow_id = run_workflow_id(pipeline.name, digest, kind)
+    again = options.again or continued is not None or pipeline.write.traits.may_repeat
+    request = RunRequest(
+        pipeline=pipeline,
+        input=run_input or RunInput(digest=digest),
+        starter=starter.name,
+        folder=str(starter.working_directory),
+        resume=options.resume,
+        restore=options.restore,
+        again=again,
+        one_content_per_path=options.one_content_per_path,
+        publish=options.publish,
+        order=options.order if options.publish else options.order.model_copy(update={"over_younger": True}),
+        target=options.target,
+        policy=_policy(settings, is_watched=options.is_watched),
+        search_attributes=await search_attributes_known(client),
+        guarantee=options.guarantee,
+        revision=REVISION,
+        lineage_parent=parse_parent(settings.openlineage_parent_id),
+    )
+    return request, workflow_id
+
+
+def _signed_start(request: RunRequest, workflow_id: str, settings: Settings) -> SignedStart | None:
+    """Return the starter's signature, where this person has a key: no environment variable changes whose it is."""
+    key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
+    return sign_start(request.start_statement(workflow_id), datetime.now(timezone.utc), key) if key else None
+
+
+def _digest(model: Resume | Restore | Pipeline) -> str:
+    return hashlib.sha256(model.model_dump_json().encode()).hexdigest()
+
+
+def _policy(settings: Settings, *, is_watched: bool) -> Policy:
+    return Policy(
+        heartbeat_timeout=settings.sluice_heartbeat_timeout,
+        open_timeout=settings.sluice_open_timeout if is_watched else settings.sluice_step_timeout,
+        step_timeout=settings.sluice_step_timeout,
+        wait_timeout=settings.sluice_wait_timeout,
+        spark_queue=settings.spark_queue,
+        activity_timeout=settings.sluice_activity_timeout,
+    )
+
+
+async def _start_or_attach(client: Client, settings: Settings, request: RunRequest, workflow_id: str) -> RunHandle:
+    pipeline = request.pipeline
+    attributes = TypedSearchAttributes(
+        [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, indexed_tables(pipeline.tables))]
+    )
+    try:
+        handle = await client.start_workflow(
+            WriteAuditPublish.run,
+            request,
+            id=workflow_id,
+            task_queue=settings.sluice_task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
+            memo={SUMMARY_MEMO: describe_work(request)}
+            | ({RELEASES_MEMO: request.resume.run_id} if request.resume else {}),
+            static_summary=f"{pipeline.name}: {describe_work(request)}"[:LONGEST_SUMMARY],
+            static_details=pipeline.description or None,
+        )
+        return RunHandle(handle, attached=False)
+    except WorkflowAlreadyStartedError as running:
+        handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id)
+        await _refuse_another_pipeline(client, handle, request)
+        return RunHandle(handle, attached=True)
+
+
+async def _refuse_another_pipeline(
+    client: Client, running: WorkflowHandle[WriteAuditPublish, RunResult], request: RunRequest
+) -> None:
+    """Make sure that the run under way does what this start asks for: else its end would be taken for that.
+
+    Raises:
+        RunUnderWay: it does not.
+    """
+    earlier = await read_request(client, running.id, running.run_id or "")
+    if earlier is None:  # it ended meanwhile, and Temporal forgot it
+        return
+    if difference := _difference(earlier, request):
+        raise RunUnderWay(
+            f"run {running.id} of the same input is under way, and {difference}. Wait for its end "
+            f"(`watch {running.id}`) or end it (`cancel {running.id}`), and start again"
+        )
+
+
+def _difference(earlier: RunRequest, request: RunRequest) -> str:
+    """Return in what the run under way differs from the one that is asked for; empty if it does the same."""
+    stated = request.pipeline.model_copy(update={"publish": earlier.pipeline.publish})
+    if earlier.pipeline.digest == stated.digest != request.pipeline.digest:
+        return "the message or metadata of its merge commit are other ones"
+    if earlier.pipeline.digest != request.pipeline.digest:
+        return f"it was started by {earlier.starter} from another version of the pipeline {request.pipeline.name!r}"
+    if request.again and not earlier.again:
+        return "it was started without --again"
+    if request.order.over_younger and not earlier.order.over_younger:
+        return f"it was started without {OVER_YOUNGER}"
+    resumed, wanted = earlier.resume, request.resume
+    if resumed != wanted and (resumed is None or wanted is None or resumed.statements != wanted.statements):
+        return "it repairs other rows, or in another way"
+    return ""
+
+
+def describe_work(request: RunRequest) -> str:
+    """Return what a run does, in one line for lists of runs: which tables it changes, from what."""
+    return _describe_work(request)[:LONGEST_SUMMARY]
+
+
+def _describe_work(request: RunRequest) -> str:
+    tables = ", ".join(request.pipeline.tables)
+    if request.restore:
+        runs = len(request.restore.runs)
+        return f"roll back {tables}, {runs} run{'s' * (runs > 1)}"
+    if request.resume:
+        return f"{tables} from {request.resume.branch}"
+    loaded, only_checked = request.input, "" if request.publish else ", not to publish"
+    files = f"{loaded.files} file{'s' * (loaded.files > 1)}, {loaded.bytes:,} bytes" if loaded.files else ""
+    collected = ", for a backfill, not on main" if request.target else ""
+    return f"{tables} from {files or 'tables of the lake'}{only_checked}{collected}"

@@ -1,0 +1,157 @@
+"""Deploying a folder of pipeline files: what is read, planned and applied."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from temporalio.client import Client
+
+from runtime.arrivals.landing_zones import DeployedLandingZones
+from runtime.arrivals.zone_conflicts import check_deploy, check_location, with_absolute_source
+from runtime.schedules.deployed_schedules import DeployedSchedules, deployed_schedules
+from sluice.deployment.files import PipelineFile, read_files
+from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.file import read_pipeline_text
+from sluice.pipeline.model import Pipeline
+from sluice.settings import Settings
+
+_ENDINGS = (".yml", ".yaml")
+
+
+class DeployedKind(Protocol):
+    """A kind of thing that a deploy applies."""
+
+    kind: str
+
+    def wanted(self, file: PipelineFile) -> DeployedItem | None:
+        """Return what a file wants of this kind, if anything."""
+
+    async def present(self) -> list[DeployedItem]:
+        """Return those of this installation that are there."""
+
+    async def apply(self, change: Change, file: PipelineFile | None) -> None:
+        """Create, change or remove one; a removed one has no file."""
+
+
+@dataclass(frozen=True)
+class Deploy:
+    """A deploy that was planned, and not applied."""
+
+    kinds: Mapping[str, DeployedKind]
+    files: Mapping[str, PipelineFile]
+    """By the name of the pipeline."""
+    changes: Sequence[Change]
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to apply."""
+        return any(change.is_work for change in self.changes)
+
+    async def apply(self) -> None:
+        """Apply the plan."""
+        for change in self.changes:
+            if change.is_work:
+                file = self.files.get(change.item.pipeline) if change.action != "remove" else None
+                await self.kinds[change.item.kind].apply(change, file)
+
+
+def read_folder(folder: Path) -> list[PipelineFile]:
+    """Read all pipeline files of a folder and those below it, without hidden ones.
+
+    Raises:
+        InvalidPipeline: there is no such folder, or files of it are not valid: the message has every error.
+    """
+    if not folder.is_dir():
+        raise InvalidPipeline(f"{folder} is no folder: deploy takes the folder of all pipeline files of a set")
+    texts: dict[str, str] = {}
+    problems: list[str] = []
+    for path in sorted(_files_below(folder, problems)):
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            problems.append(f"{path} is no file")
+            continue
+        try:
+            texts[str(path.relative_to(folder))] = read_pipeline_text(path)
+        except InvalidPipeline as error:
+            problems.append(str(error))
+    return read_files(texts, f"{folder}/", problems)
+
+
+def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
+    """Yield the paths of pipeline files, also behind links; add what cannot be read to the problems.
+
+    What is not seen would be removed as if its file were deleted.
+    """
+
+    def note(error: OSError) -> None:
+        problems.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    seen = set[str]()
+    for top, folders, names in os.walk(folder, onerror=note, followlinks=True):
+        if (real := os.path.realpath(top)) in seen:  # a link to a folder above, or to one that was read already
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        yield from (Path(top, each) for each in names if each.endswith(_ENDINGS) and not each.startswith("."))
+
+
+def make_set(folder: Path, name: str) -> DeploySet:
+    """Return the set that a folder is deployed as: of a stated name, or of the folder's own."""
+    absolute = folder.absolute().resolve()
+    return DeploySet(name or absolute.name, str(absolute), stated=bool(name))
+
+
+async def plan_deploy(
+    client: Client, settings: Settings, files: Sequence[PipelineFile], deployed: DeploySet, working_directory: Path
+) -> Deploy:
+    """Return what a deploy would do.
+
+    Args:
+        working_directory: what relative paths of the pipelines are resolved against.
+
+    Raises:
+        InvalidPipeline: what is there belongs to another set, or a landing zone has files that it may not have.
+    """
+    kinds = _kinds(client, settings, deployed, working_directory)
+    wanted = [item for kind in kinds for file in files if (item := kind.wanted(file))]
+    present = [item for kind in kinds for item in await kind.present()]
+    changes = plan_changes(wanted, present, deployed)
+    for file in files:
+        check_location(file.pipeline, settings, working_directory)
+    touched = {change.item.pipeline for change in changes if change.item.kind == DeployedLandingZones.kind}
+    zones = [item for item in wanted if item.kind == DeployedLandingZones.kind]
+    others = [each for each in present if each.kind == DeployedLandingZones.kind and each.pipeline not in touched]
+    scheduled = [with_absolute_source(file.pipeline, working_directory) for file in files if file.pipeline.schedule]
+    if zones:
+        removed = {
+            change.item.pipeline
+            for change in changes
+            if change.action == "remove" and change.item.kind == DeployedSchedules.kind
+        }
+        own = {file.pipeline.name for file in files}
+        scheduled += await _other_scheduled_pipelines(client, settings, own | removed)
+    check_deploy(zones, others, scheduled)
+    return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
+
+
+async def _other_scheduled_pipelines(client: Client, settings: Settings, without: Set[str]) -> list[Pipeline]:
+    """Return the pipelines of deployed schedules without those named, with absolute paths."""
+    pipelines = []
+    async for _, given in deployed_schedules(client, settings):
+        if given.name not in without:
+            with suppress(InvalidPipeline):  # one that is not valid any more starts no run
+                (file,) = read_files({given.pipeline.name: given.pipeline.text})
+                pipelines.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))
+    return pipelines
+
+
+def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:
+    """Return all kinds of things that a deploy applies."""
+    return [
+        DeployedSchedules(client, settings, deployed, working_directory),
+        DeployedLandingZones(client, settings, deployed, working_directory),
+    ]

@@ -1,0 +1,73 @@
+"""Schedules of pipelines: the last start and how it ended, the next one, and those that did not happen."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio.client import (
+    Client,
+    ScheduleActionExecutionStartWorkflow,
+    ScheduleActionResult,
+    ScheduleDescription,
+    WorkflowExecutionStatus,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.schedules.deployed_schedules import deployed_schedules
+from sluice.contracts.schedules import ENDED_MEMO, MissedStarts, StartScheduledInput
+from sluice.contracts.starting import EndedRun
+from sluice.settings import Settings
+
+
+@dataclass(frozen=True)
+class ListedSchedule:
+    """A schedule, and how it stands."""
+
+    given: StartScheduledInput
+    last: datetime | None
+    """The time of the last start that happened."""
+    state: str
+    """How that start stands: `running`, an outcome, or why that is not known; empty where there is none."""
+    ended: EndedRun | None
+    next: datetime | None
+    missed: MissedStarts
+    paused: str | None
+    """Why it is paused; None if it is not."""
+
+
+async def list_schedules(client: Client, settings: Settings) -> list[ListedSchedule]:
+    """Return the schedules of an installation, by pipeline."""
+    return [await _listed(client, *each) async for each in deployed_schedules(client, settings)]
+
+
+async def _listed(client: Client, described: ScheduleDescription, given: StartScheduledInput) -> ListedSchedule:
+    info, state = described.info, described.schedule.state
+    last = info.recent_actions[-1] if info.recent_actions else None
+    how, ended = await _last_end(client, last) if last else ("", None)
+    return ListedSchedule(
+        given=given,
+        last=last.scheduled_at if last else None,
+        state=how,
+        ended=ended,
+        next=info.next_action_times[0] if info.next_action_times and not state.paused else None,
+        missed=MissedStarts(late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap),
+        paused=(state.note or "") if state.paused else None,
+    )
+
+
+async def _last_end(client: Client, last: ScheduleActionResult) -> tuple[str, EndedRun | None]:
+    action = last.action
+    assert isinstance(action, ScheduleActionExecutionStartWorkflow)
+    handle = client.get_workflow_handle(action.workflow_id, run_id=action.first_execution_run_id)
+    try:
+        description = await handle.describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return "forgotten by Temporal", None
+    if ended := (await description.memo()).get(ENDED_MEMO):
+        end = EndedRun.model_validate(ended)
+        is_news = end.outcome == "published" or not end.is_done
+        return end.outcome if is_news else "nothing new", end
+    if description.status == WorkflowExecutionStatus.RUNNING:
+        return "running", None
+    return description.status.name.lower() if description.status else "", None

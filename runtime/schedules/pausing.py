@@ -1,0 +1,61 @@
+"""Pausing and resuming what starts a pipeline without a person."""
+
+import getpass
+
+from temporalio.client import Client, ScheduleHandle
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.arrivals.landing_zones import list_zones, pause_zone
+from runtime.schedules.deployed_schedules import deployed_schedules
+from sluice.contracts.arrivals import PauseZone
+from sluice.contracts.schedules import schedule_id
+from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggestion
+from sluice.settings import Settings
+
+
+async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
+    """Pause the schedule and the landing zone of a pipeline, and note why.
+
+    Raises:
+        InvalidPipeline: it has neither, or there is no note.
+    """
+    if not note.strip():
+        raise InvalidPipeline("--note is empty: say why, for those who see a schedule that does not start")
+    zone, schedule = await _find(client, settings, pipeline)
+    if schedule:
+        await schedule.pause(note=note)
+    if zone:
+        await pause_zone(client, settings, pipeline, PauseZone(paused=True, note=note, by=getpass.getuser()))
+
+
+async def resume_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
+    """Resume the schedule and the landing zone of a pipeline.
+
+    Raises:
+        InvalidPipeline: it has neither.
+    """
+    zone, schedule = await _find(client, settings, pipeline)
+    if schedule:
+        await schedule.unpause(note=note or "resumed")
+    if zone:
+        await pause_zone(client, settings, pipeline, PauseZone(paused=False, note=note, by=getpass.getuser()))
+
+
+async def _find(client: Client, settings: Settings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
+    """Return whether a pipeline has a landing zone, and its schedule."""
+    zones = await list_zones(client, settings)
+    handle = client.get_schedule_handle(schedule_id(settings.sluice_installation, pipeline))
+    try:
+        await handle.describe()
+        return pipeline in zones, handle
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        if pipeline in zones:
+            return True, None
+        known = [*zones, *[given.name async for _, given in deployed_schedules(client, settings)]]
+        raise InvalidPipeline(
+            f"the pipeline {pipeline!r} has no schedule and no landing zone{suggestion(pipeline, known)}; "
+            "`list --schedules` and `arrivals` show those that are deployed"
+        ) from error

@@ -1,0 +1,263 @@
+"""A campaign: which partition runs next, when the campaign pauses, and when it has ended."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from sluice.backfills.partitions import MAX_PARTITIONS
+from sluice.contracts.backfill import CampaignState, PartitionNote, PartitionState
+from sluice.contracts.starting import EndedRun
+from sluice.errors import InvalidPipeline
+from sluice.loading.order import out_of_order
+
+LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
+"""The letter that stands for each state of a partition."""
+_STATES = {letter: state for state, letter in LETTERS.items()}
+_WAITING, _RUNNING = LETTERS["waiting"], LETTERS["running"]
+FAILURES: tuple[PartitionState, ...] = ("kept out", "failed")
+"""The states that count for the stop rule."""
+_OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
+"""The states of partitions that a retry begins again."""
+DONE: tuple[PartitionState, ...] = ("published", "skipped")
+"""The states of partitions that are published, or were."""
+_MAX_NOTES = 200
+_MAX_REASON = 300
+
+
+def _kind(note: PartitionNote) -> tuple[str, str | None]:
+    """Return how the run of a partition ended, as far as exit codes depend on it."""
+    return note.outcome, note.cause
+
+
+def partition_states(state: CampaignState) -> dict[str, PartitionState]:
+    """Return the state of each partition of a campaign, in its order."""
+    letters = state.letters or _WAITING * len(state.partitions)
+    return {name: _STATES[letter] for name, letter in zip(state.partitions, letters, strict=True)}
+
+
+def count_states(state: CampaignState) -> Counter[PartitionState]:
+    """Return how many partitions of a campaign are in each state."""
+    return Counter(partition_states(state).values())
+
+
+def state_of(ended: EndedRun) -> PartitionState:
+    """Return the state of a partition whose run has ended, or could not be started."""
+    if ended.outcome == "published":
+        return "published"
+    if ended.is_done:
+        return "skipped"
+    if ended.outcome == "cancelled":
+        return "cancelled"
+    return "kept out" if ended.cause in ("audit", "rejected", "expired") else "failed"
+
+
+class Campaign:
+    """The partitions of a campaign and the state of each. It decides, and starts nothing."""
+
+    def __init__(self, state: CampaignState) -> None:
+        self._partitions = list(state.partitions)
+        self._letters = state.letters or _WAITING * len(state.partitions)
+        self._positions = {name: position for position, name in enumerate(state.partitions)}
+        self._asked_at = dict(state.asked_at)
+        self._notes = dict(state.notes)
+        self._rest = state
+
+    @property
+    def state(self) -> CampaignState:
+        """The campaign as it stands."""
+        update = {"partitions": list(self._partitions), "letters": self._letters, "notes": dict(self._notes)}
+        return self._rest.model_copy(update={**update, "asked_at": dict(self._asked_at)})
+
+    @property
+    def running(self) -> list[str]:
+        """The partitions that run, in their order."""
+        return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == _RUNNING]
+
+    @property
+    def paused(self) -> str:
+        """Why it is paused; empty where it is not."""
+        return self._rest.paused
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no partition waits or runs."""
+        return _WAITING not in self._letters and _RUNNING not in self._letters
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each partition was published, or was there already."""
+        return set(self._letters) <= {LETTERS[state] for state in DONE}
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing waits or runs, and some partitions are not done: they can be retried."""
+        return self.has_ended and not self.is_complete
+
+    def next_partition(self) -> str | None:
+        """Return the partition to start now, if there is room in the window."""
+        if self.paused or self._letters.count(_RUNNING) >= self._rest.window:
+            return None
+        position = self._letters.find(_WAITING)
+        if position < 0 or (self._rest.in_order and self._first_open() < position):
+            return None
+        return self._partitions[position]
+
+    def _first_open(self) -> int:
+        """Return the position of the first partition that is not done; the number of partitions if all are."""
+        done = {LETTERS[state] for state in DONE}
+        return next((index for index, letter in enumerate(self._letters) if letter not in done), len(self._letters))
+
+    @property
+    def resume_problem(self) -> str:
+        """Why partitions cannot be started again without a retry: an earlier one is open; empty if they can."""
+        position = self._first_open()
+        if not self._rest.in_order or position >= len(self._letters):
+            return ""
+        state = _STATES[self._letters[position]]
+        if state not in _OPEN:
+            return ""
+        return (
+            f"{self._partitions[position]} is {state}, and no later partition may run before it: `backfill retry` "
+            "begins it again"
+        )
+
+    def window_problem(self, window: int) -> str:
+        """Return why so many partitions cannot run at a time; empty if they can."""
+        if window <= 1 or not self._rest.in_order:
+            return ""
+        return "the order of the partitions matters, so that they run one at a time"
+
+    def started(self, partition: str, asked_at: str = "") -> None:
+        """Note that a partition runs, and when its run was asked for, in ISO 8601."""
+        self._set(partition, "running")
+        self._asked_at[partition] = asked_at
+
+    def forget_askers(self) -> None:
+        """Let the starter of the campaign be who asks for each partition."""
+        self._change(askers={})
+
+    def asked_at(self, partition: str) -> str:
+        """Return when the run of a partition that runs was asked for, in ISO 8601."""
+        return self._asked_at.get(partition, "")
+
+    def is_running(self, partition: str) -> bool:
+        """Return whether a partition of this name runs."""
+        position = self._positions.get(partition)
+        return position is not None and self._letters[position] == _RUNNING
+
+    def ended(self, ended: EndedRun) -> None:
+        """Note how the run of a partition ended; a report that comes twice changes nothing."""
+        if not self.is_running(ended.key):
+            return
+        state = state_of(ended)
+        self._set(ended.key, state)
+        self._asked_at.pop(ended.key, None)
+        self._change(rows_added=self._rest.rows_added + ended.rows_added)
+        if state in DONE:
+            return
+        self._keep_note(ended)
+        if state in FAILURES:
+            self._change(failures=self._rest.failures + 1)
+            self._apply_stop_rule()
+        if self._rest.in_order and not self.paused and _WAITING in self._letters:
+            self.pause(f"{ended.key} is {state}, and no later partition may run before it")
+
+    def pause(self, why: str) -> None:
+        """Start no partition until it is resumed; those that run go on."""
+        self._change(paused=why)
+
+    def pause_if_stuck(self) -> None:
+        """Pause where partitions that are published together lack some, until those are retried."""
+        if self.is_stuck and not self.paused:
+            missing = sum(_STATES[letter] not in DONE for letter in self._letters)
+            self.pause(f"{missing} of {len(self._letters)} partitions are missing, and all are published together")
+
+    def resume(self) -> None:
+        """Start partitions again; failures are counted from here."""
+        self._change(paused="", failures=0)
+
+    def set_window(self, window: int) -> None:
+        """Change how many partitions run at a time; none that runs is ended."""
+        self._change(window=window)
+
+    def add(self, partitions: Sequence[str], asked_by: str = "") -> None:
+        """Add partitions at the end; those that are part of it and are not done wait again.
+
+        Args:
+            asked_by: who asks for them, where that is not the starter of the campaign.
+
+        Raises:
+            InvalidPipeline: they would be too many.
+        """
+        further = [name for name in partitions if name not in self._positions]
+        self._check_order(further)
+        if len(self._partitions) + len(further) > MAX_PARTITIONS:
+            raise InvalidPipeline(
+                f"the backfill under way has {len(self._partitions):,} partitions, and at most {MAX_PARTITIONS:,} may "
+                "be in one: wait for its end"
+            )
+        begun = self._begin_again([name for name in partitions if name in self._positions])
+        askers = {**self._rest.askers, **{name: asked_by for name in (*begun, *further) if asked_by}}
+        self._change(askers=askers)
+        for name in further:
+            self._positions[name] = len(self._partitions)
+            self._partitions.append(name)
+        self._letters += _WAITING * len(further)
+        self.resume()
+        if problem := self.resume_problem:
+            self.pause(problem)
+
+    def retry(self) -> None:
+        """Let the partitions wait again that failed, were kept out or were cancelled."""
+        self._begin_again(self._partitions)
+        self.resume()
+
+    def cancel(self) -> None:
+        """Give up the partitions that wait."""
+        self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
+
+    def _check_order(self, further: Sequence[str]) -> None:
+        """Make sure that partitions which are added at the end are younger than those that are there.
+
+        Raises:
+            InvalidPipeline: they are not, and their order matters.
+        """
+        if self._rest.in_order and (pair := out_of_order([*self._partitions, *further])):
+            older, younger = pair
+            raise InvalidPipeline(
+                f"{older} is older than {younger} of the backfill under way, and the order of its partitions matters: "
+                f"wait for the end of the backfill, and then load {older} by a start of its own"
+            )
+
+    def _begin_again(self, partitions: Sequence[str]) -> list[str]:
+        """Let those of these partitions wait again that are not done; return them."""
+        begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in _OPEN]
+        for name in begun:
+            self._set(name, "waiting")
+            self._notes.pop(name, None)
+        return begun
+
+    def _apply_stop_rule(self) -> None:
+        limit, failures = self._rest.stop_after, self._rest.failures
+        if limit and failures >= limit and not self.paused and _WAITING in self._letters:
+            self.pause(f"{failures} of its partitions failed or were kept out (--stop-after {limit})")
+
+    def _set(self, partition: str, state: PartitionState) -> None:
+        position = self._positions[partition]
+        self._letters = self._letters[:position] + LETTERS[state] + self._letters[position + 1 :]
+
+    def _keep_note(self, ended: EndedRun) -> None:
+        self._notes.pop(ended.key, None)
+        self._notes[ended.key] = PartitionNote(
+            outcome=ended.outcome,
+            cause=ended.cause,
+            reason=ended.reason[:_MAX_REASON],
+            workflow_id=ended.workflow_id,
+            run_id=ended.run_id,
+        )
+        if len(self._notes) > _MAX_NOTES:  # one of each kind stays: the exit code depends on it
+            ((kind, _),) = Counter(map(_kind, self._notes.values())).most_common(1)
+            del self._notes[next(name for name, note in self._notes.items() if _kind(note) == kind)]
+
+    def _change(self, **fields: object) -> None:
+        self._rest = self._rest.model_copy(update=fields)

@@ -1,0 +1,72 @@
+"""How a campaign ended, as one exit code."""
+
+from sluice.backfills.campaign import DONE, count_states, partition_states
+from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionNote, PartitionState
+from sluice.contracts.run import RunResult
+from sluice.publishing.outcomes import exit_code
+
+_INVALID = 2
+_BY_STATE: dict[PartitionState, int] = {"failed": 6, "kept out": 3, "cancelled": 5}
+_WORST_FIRST = (6, 7, 2, 3, 4, 5)
+
+
+def campaign_exit_code(state: CampaignState) -> int:
+    """Return 0 where each partition was published or skipped, or else the code of the worst end of one."""
+    states = partition_states(state)
+    codes = {_code(states[name], note) for name, note in state.notes.items()}
+    noted = {states[name] for name in state.notes}  # of very many partitions, one of each kind has a note at least
+    return _worst(codes | {_BY_STATE.get(each, 0) for each in states.values() if each not in noted})
+
+
+def joint_exit_code(joint: JointPublish | None) -> int:
+    """Return the code of the merge of all partitions; 0 where each is published by itself, or it has not ended."""
+    if joint is None or joint.ended is None or joint.ended.is_done:
+        return 0
+    if joint.ended.outcome == "refused":
+        return _INVALID
+    outcome, cause = joint.ended.outcome, joint.ended.cause
+    result = RunResult(run_id="", workflow_id="", pipeline="", outcome=outcome, cause=cause)
+    return exit_code(result) or _BY_STATE["failed"]
+
+
+def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
+    """Return the exit code of a backfill: that of its worst end, or 6 where its workflow was ended by force.
+
+    Args:
+        workflow: how its workflow stands: `running`, `completed`, `canceled`, `terminated` and so on.
+    """
+    code = _worst({campaign_exit_code(now.campaign), joint_exit_code(now.together)})
+    if workflow == "running":
+        return code
+    if workflow == "canceled":
+        return code or _BY_STATE["cancelled"]
+    return _BY_STATE["failed"] if workflow != "completed" or _is_unfinished(now) else code
+
+
+def _is_unfinished(now: CampaignStatus) -> bool:
+    counts = count_states(now.campaign)
+    has_no_merge = now.together is not None and now.together.ended is None
+    return bool(counts["running"] or counts["waiting"]) or has_no_merge
+
+
+def not_published(last: CampaignStatus) -> list[str]:
+    """Return the partitions that the last backfill did not bring to main.
+
+    Those that were collected are not on main before the merge of all of them.
+    """
+    has_merge = last.together is None or (last.together.ended is not None and last.together.ended.is_done)
+    states = partition_states(last.campaign).items()
+    return [name for name, state in states if state not in DONE or not has_merge]
+
+
+def _worst(codes: set[int]) -> int:
+    return next((code for code in _WORST_FIRST if code in codes), 0)
+
+
+def _code(state: PartitionState, note: PartitionNote) -> int:
+    if state not in _BY_STATE:
+        return 0
+    if note.outcome == "refused":
+        return _INVALID
+    result = RunResult(run_id="", workflow_id="", pipeline="", outcome=note.outcome, cause=note.cause)
+    return exit_code(result) or _BY_STATE[state]

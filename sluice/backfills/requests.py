@@ -1,0 +1,37 @@
+"""Decide which requests a backfill under way refuses."""
+
+from sluice.backfills.campaign import Campaign
+from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange
+from sluice.loading.rules import OVER_YOUNGER
+
+
+def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPartitions) -> str:
+    """Return why partitions cannot be added to a backfill; empty if they can."""
+    is_together = input.together is not None
+    options = {
+        "--publish": added.is_together != is_together,
+        "--again": added.again != input.again,
+        OVER_YOUNGER: added.over_younger != input.over_younger,
+    }
+    if other := [option for option, differs in options.items() if differs]:
+        return f"the backfill under way was started with another {other[0]}: wait for its end or cancel it"
+    if added.in_order and not campaign.state.in_order:
+        return (
+            "the order of these partitions matters, and those of the backfill under way come in any order: wait for "
+            "its end or cancel it"
+        )
+    if is_together and set(added.partitions) - set(campaign.state.partitions):
+        return "what is published together is named at the start: wait for the end of the backfill, or cancel it"
+    if added.pipeline != input.pipeline and campaign.running:
+        return (
+            "a backfill of another version of the pipeline is under way: wait for its end, or pause it and start "
+            "again once nothing of it runs, or cancel it"
+        )
+    return ""
+
+
+def problem_of_change(campaign: Campaign, change: CampaignChange) -> str:
+    """Return why a change would let a partition overtake an earlier one; empty if it would not."""
+    if change.action == "resume":
+        return campaign.resume_problem
+    return campaign.window_problem(change.window or 1) if change.action == "window" else ""

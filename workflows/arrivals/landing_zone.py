@@ -1,0 +1,299 @@
+"""The workflow of a landing zone: it looks at the zone, and starts a run for each batch of files that arrived.
+
+It holds the batches that main does not have yet: those that wait, that a run loads, that were kept out, and those that
+a person set aside. Everything else is known by main. Notifications and time-outs lead to a look; only a look counts.
+"""
+
+import asyncio
+from datetime import timedelta
+from functools import partial
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.arrivals.held_batches import HeldBatches
+    from sluice.contracts.arrival_runs import GRANT_SIGNAL, RunGrant
+    from sluice.contracts.arrivals import (
+        ZONE_MEMO,
+        Batch,
+        BatchCommand,
+        CollectArrivalsInput,
+        CollectArrivalsResult,
+        LandingZoneInput,
+        PauseZone,
+        SplitBatch,
+        SplitBatchInput,
+        ZoneStatus,
+        memo_of,
+    )
+    from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
+    from sluice.contracts.zone_loads import LoadBatch
+    from sluice.presentation.start_details import zone_details
+    from workflows.activity_calls import ActivityCalls
+    from workflows.arrivals.batch_runs import BatchRuns
+    from workflows.arrivals.finished_files import FinishedFiles
+    from workflows.arrivals.zone_looks import ZoneLooks
+    from workflows.arrivals.zone_notices import ZoneNotices, iso_of
+    from workflows.arrivals.zone_runs import GrantedRuns
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
+
+
+@workflow.defn(name="LandingZone")
+class LandingZone:
+    """The landing zone of one pipeline."""
+
+    @workflow.init
+    def __init__(self, input: LandingZoneInput) -> None:
+        self._input = input
+        self._calls = ActivityCalls(pipeline=input.name)
+        self._batches = HeldBatches(input.batches, input.changes)
+        self._runs = BatchRuns(self._batches, self._calls, self._pause_if_asked)
+        self._grants = GrantedRuns(self._batches, self._calls, input.answered)
+        self._finished_files = FinishedFiles(self._calls)
+        self._notices = ZoneNotices(input.name, self._calls, input.reported)
+        self._received = input.received
+        self._paused, self._resumed, self._problem = input.paused, input.resumed, input.problem
+        self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
+        self._counts: dict[str, int] = {}
+        self._is_look_due, self._looks = True, ZoneLooks()
+        self._since = input.since or workflow.now().timestamp()
+
+    @workflow.run
+    async def run(self, input: LandingZoneInput) -> None:
+        """Look, start runs and wait, until the workflow is cancelled."""
+        workflow.upsert_memo({ZONE_MEMO: memo_of(self._input)})
+        while True:
+            if self._is_look_due:
+                self._is_look_due = False
+                await self._look()
+            await self._start_batches()
+            self._tell_of_silence()
+            self._notices.add(self._batches.take_unreported())
+            workflow.set_current_details(zone_details(self.status()))
+            if self._is_on_another_queue and not self._is_busy:
+                await self._grants.withdraw()
+            raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+            if self._can_continue_as_new():
+                workflow.continue_as_new(self._state(), task_queue=self._input.task_queue or None)
+            await self._wait()
+
+    @workflow.signal
+    async def look(self, files: list[str] | None = None) -> None:
+        """Look at the zone soon: a notification arrived. It may come often, late, or not at all.
+
+        Args:
+            files: the paths that it named; without any, the whole zone is listed.
+        """
+        self._looks.notify(files or ())
+
+    @workflow.signal(name=RUN_ENDED_SIGNAL)
+    def run_ended(self, ended: EndedRun) -> None:
+        """Learn how the run of a batch ended; a repeated signal changes nothing."""
+        became = self._batches.end(ended)
+        if became in ("loaded", "changed"):
+            self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
+        elif became:
+            self._pause_if_asked(ended.key, ended.reason)
+
+    @workflow.signal(name=GRANT_SIGNAL)
+    def start_batch(self, grant: RunGrant) -> None:
+        """Learn that the run of a batch may be started, under the limit of all landing zones."""
+        self._grants.granted(grant)
+
+    @workflow.update
+    def pause(self, request: PauseZone) -> str:
+        """Pause or resume; return what is shown as the reason."""
+        note = f"{request.note} ({request.by})" if request.note else f"by {request.by}"
+        self._paused, self._resumed = (note, "") if request.paused else ("", note)
+        return note
+
+    @workflow.update
+    def command(self, command: BatchCommand) -> Batch:
+        """Retry a batch that was kept out, or set it aside."""
+        batch, is_look_due = self._batches.decide(command.batch, command.action)
+        self._is_look_due = self._is_look_due or is_look_due
+        return batch
+
+    @command.validator
+    def _check_command(self, command: BatchCommand) -> None:
+        if problem := self._batches.problem_of_request(command, in_order=self._input.in_order):
+            raise ApplicationError(problem, type="NoDecision")
+
+    @workflow.update
+    async def split(self, request: SplitBatch) -> list[Batch]:
+        """Hold two batches in the place of one that was kept out or set aside, so that its bad file is identified."""
+        batch = self._batches.get(request.batch)
+        assert batch, "the validator saw it"
+        try:
+            written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
+        except ActivityError as error:
+            raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
+        halves = self._batches.split(request.batch, written.halves, request.by)
+        if not halves:
+            raise ApplicationError(f"batch {request.batch} is decided about meanwhile", type="NoDecision")
+        return halves
+
+    @split.validator
+    def _check_split(self, request: SplitBatch) -> None:
+        if problem := self._batches.problem_of_request(request, in_order=self._input.in_order):
+            raise ApplicationError(problem, type="NoDecision")
+
+    @workflow.update
+    def load(self, request: LoadBatch) -> Batch:
+        """Load a batch of files that a person named, as any other batch."""
+        return self._batches.load(request.ref, request.by, workflow.now().timestamp())
+
+    @load.validator
+    def _check_load(self, request: LoadBatch) -> None:
+        if problem := self._batches.problem_of_load(request.ref.id):
+            raise ApplicationError(problem, type="NoDecision")
+
+    @workflow.update
+    def replace_pipeline(self, input: LandingZoneInput) -> None:
+        """Take another version of the pipeline: for the looks and runs from now on."""
+        self._input, self._is_look_due = input, True
+        self._looks.list_all()
+        workflow.upsert_memo({ZONE_MEMO: memo_of(input)})
+
+    @workflow.query
+    def status(self) -> ZoneStatus:
+        """Return what the zone holds."""
+        return ZoneStatus(
+            name=self._input.name,
+            pipeline=self._input.pipeline,
+            batches=self._batches.all,
+            paused=self._paused,
+            resumed=self._resumed,
+            problem=self._problem,
+            counts=self._counts,
+            latest_arrival=self._latest_arrival,
+            next_look=iso_of(workflow.now().timestamp() if self._is_look_due else self._looks.at),
+            unfinished=self._finished_files.problem,
+        )
+
+    def _pause_if_asked(self, batch: str, reason: str) -> None:
+        """Load no more batches after one that was kept out, if the pipeline says so."""
+        if self._input.on_failure == "pause" and not self._paused:
+            self._paused, self._resumed = f"batch {batch} was kept out: {reason[:200]}", ""
+            self._notices.add([f"no more batches are loaded: {self._paused}"])
+
+    async def _look(self) -> None:
+        """Collect what arrived; set when to look again."""
+        held, room, files = self._batches.refs, self._batches.room, self._looks.begin()
+        pipeline, received = self._input.pipeline, self._received
+        given = CollectArrivalsInput(
+            pipeline=pipeline, held=held, states=self._batches.decisions, room=room, received=received, files=files
+        )
+        try:
+            result = await self._collect(given)
+        except ActivityError as error:
+            if is_cancelled(error):
+                raise
+            result = CollectArrivalsResult(problem=root_cause(error)[1][:500], is_passing=True)
+        self._take(result)
+        full = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
+        before, self._problem = self._problem, result.problem or ("" if room else full)
+        text = f"cannot be looked at: {result.problem}" if result.problem else self._problem
+        self._notices.of_problem(text, before, is_passing=result.is_passing)
+        await self._runs.start_lost(self._input)
+        self._grants.report_again()
+        self._looks.end(files, result, self._input.look)
+
+    async def _collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
+        """List the zone, and start what is granted meanwhile: a listing may take long, and slots are scarce."""
+        listing = asyncio.create_task(self._calls.collect_arrivals(input))
+        try:
+            while not listing.done():
+                await workflow.wait_condition(lambda: listing.done() or self._grants.has_news(self._room))
+                await self._start_batches()
+        except asyncio.CancelledError:
+            listing.cancel()
+            await workflow.wait([listing])
+            raise
+        return await listing
+
+    def _take(self, result: CollectArrivalsResult) -> None:
+        """Take what a look brought; one that was not possible brings nothing."""
+        if result.problem:
+            return
+        self._batches.add(result.batches, workflow.now().timestamp())
+        self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
+        self._counts, self._received = result.counts, result.mark
+        if (result.latest_arrival or 0) > (self._latest_arrival or 0):
+            self._latest_arrival, self._silence_reported = result.latest_arrival, False
+        self._notices.of_look(result)
+        self._finished_files.note(result)
+        if result.to_finish and self._may_finish(self._input):
+            self._finished_files.start(self._input.pipeline, self._batches, partial(self._may_finish, self._input))
+
+    def _may_finish(self, zone: LandingZoneInput) -> bool:
+        """Return whether files may be tagged or moved as this version of the zone states; the next look goes on."""
+        return not self._paused and zone is self._input and not workflow.info().is_continue_as_new_suggested()
+
+    async def _start_batches(self) -> None:
+        """Start the runs that were granted, and ask for those of the oldest batches that wait."""
+        while (batch := self._grants.take()) is not None:
+            if not self._paused:
+                await self._runs.start(self._input, batch)
+        await self._grants.report(self._room)
+
+    def _tell_of_silence(self) -> None:
+        """Tell people, once, that nothing to load arrived for longer than the pipeline expects."""
+        if not self._silence_reported:
+            self._silence_reported = self._notices.of_silence(self._input.expect, self._latest_arrival or self._since)
+
+    async def _wait(self) -> None:
+        """Wait until a look is due, or there is something to start."""
+        while not self._has_news(self._looks.at):
+            remaining = self._looks.at - workflow.now().timestamp()
+            if remaining <= 0:
+                self._is_look_due = True
+                return
+            try:
+                await workflow.wait_condition(
+                    partial(self._has_news, self._looks.at), timeout=timedelta(seconds=remaining)
+                )
+            except asyncio.TimeoutError:
+                self._is_look_due = True
+
+    def _has_news(self, look_at: float) -> bool:
+        has_news = self._is_look_due or self._grants.has_news(self._room) or self._looks.at < look_at
+        return has_news or self._batches.has_unreported or (self._is_on_another_queue and not self._is_busy)
+
+    @property
+    def _room(self) -> int:
+        """Number of runs that the zone would start now."""
+        return 0 if self._paused else self._runs.room(self._input)
+
+    @property
+    def _is_on_another_queue(self) -> bool:
+        """Whether the zone was deployed for another task queue than the one that it is on."""
+        return self._input.task_queue not in ("", workflow.info().task_queue)
+
+    def _can_continue_as_new(self) -> bool:
+        is_due = workflow.info().is_continue_as_new_suggested() or self._is_on_another_queue
+        return is_due and not self._is_busy
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether something is under way that the next run of this workflow would not know of."""
+        tasks = self._finished_files.are_under_way or self._notices.are_under_way
+        return tasks or self._grants.are_pending or not workflow.all_handlers_finished()
+
+    def _state(self) -> LandingZoneInput:
+        """Return the input with which the workflow continues."""
+        update = {
+            "batches": self._batches.all,
+            "paused": self._paused,
+            "resumed": self._resumed,
+            "latest_arrival": self._latest_arrival,
+            "silence_reported": self._silence_reported,
+            "problem": self._problem,
+            "since": self._since,
+            "answered": self._grants.answered,
+            "changes": self._batches.changes,
+            "reported": self._notices.reported,
+            "received": self._received,
+        }
+        return self._input.model_copy(update=update)

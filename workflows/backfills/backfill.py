@@ -1,0 +1,290 @@
+"""The workflow of a campaign: the runs of one pipeline over many partitions, a few at a time.
+
+Each partition is a child `StartPipeline`, which reports the end of its run by a signal. The children outlive this
+workflow: when it continues as new, or is ended by force and started again, they go on. A child that may have ended
+without a report is asked for once more, under the same id: one that runs is left alone, and the run of one that has
+ended asks main what is left to load.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHandle, ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.backfills.campaign import Campaign
+    from sluice.backfills.requests import problem_of_addition, problem_of_change
+    from sluice.contracts.arrival_runs import WorkflowIds
+    from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
+    from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
+    from sluice.errors import InvalidPipeline
+    from sluice.pipeline.placeholders import partition_values
+    from sluice.presentation.start_details import backfill_details
+    from workflows.activity_calls import ActivityCalls
+    from workflows.backfills.joint_publish import ALL, JointPublication
+    from workflows.failures import is_cancelled, raise_if_cancelled, run_shielded
+    from workflows.run.started_runs import cancel_and_wait
+    from workflows.search_attributes import LONGEST_SUMMARY
+
+_CANCEL_AGAIN = timedelta(minutes=10)
+"""How long runs that are cancelled may be silent before Temporal is asked which of their starts have ended."""
+
+
+@workflow.defn(name="Backfill")
+class Backfill:
+    """The campaign of one pipeline."""
+
+    @workflow.init
+    def __init__(self, input: BackfillInput) -> None:
+        self._input = input
+        self._campaign = Campaign(input.campaign)
+        self._joint = JointPublication(input.together) if input.together else None
+        """For partitions that are published together."""
+        self._calls = ActivityCalls()
+        self._started = 0
+        self._watched: dict[str, ChildWorkflowHandle[Any, Any]] = {}
+        """The children that this run of the workflow started, by partition: their end is seen."""
+        self._unknown: set[str] = set()
+        """The partitions whose child has ended without a report, or has been silent for long."""
+        self._ask_at = workflow.now() + timedelta(seconds=input.ask_again)
+
+    @workflow.run
+    async def run(self, input: BackfillInput) -> CampaignStatus:
+        """Start partitions while there is room, until each has ended."""
+        try:
+            if self._joint and not await self._joint.open(self._input):
+                self._campaign.cancel()
+            while not self._is_over:
+                await self._start_children()
+                if self._should_continue_as_new():
+                    await workflow.wait_condition(workflow.all_handlers_finished)
+                    workflow.continue_as_new(self._continued())
+                if self._joint:
+                    self._campaign.pause_if_stuck()
+                await self._wait()
+            if self._joint and not self._joint.state.ended:
+                await self._joint.publish(self._input, self._campaign.state.partitions)
+        except (FailureError, asyncio.CancelledError) as error:
+            if is_cancelled(error):
+                await run_shielded(self._cancel())
+            raise
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._show()
+        return self.status()
+
+    @workflow.signal(name=RUN_ENDED_SIGNAL)
+    def run_ended(self, ended: EndedRun) -> None:
+        """Note how the run of a partition ended, if this campaign asked its child for it."""
+        if ended.started_by == self._child_id(ended.key):
+            self._campaign.ended(ended)
+            self._show()
+
+    @workflow.query
+    def status(self) -> CampaignStatus:
+        """Return the campaign as it stands."""
+        campaign = self._campaign
+        return CampaignStatus(
+            name=self._input.name,
+            starter=self._input.starter,
+            pipeline=self._input.pipeline.name,
+            children=self._children,
+            campaign=campaign.state,
+            together=self._joint.state if self._joint else None,
+        )
+
+    @property
+    def _children(self) -> dict[str, str]:
+        """The workflows that have started runs which are under way, by partition."""
+        if self._joint and self._joint.state.is_under_way:
+            return {ALL: self._joint.child_id}
+        return {name: self._child_id(name) for name in self._campaign.running}
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no partition is to be run any more: for a joint publish, whether each is there and may be merged."""
+        if self._joint is None or self._joint.state.ended:
+            return self._campaign.has_ended
+        return self._campaign.is_complete and not self._campaign.paused
+
+    @workflow.update
+    def add(self, added: AddPartitions) -> CampaignStatus:
+        """Add partitions, let those wait again that are not done, and resume.
+
+        Another text of the pipeline is taken while nothing runs: then a check or a path was repaired.
+        """
+        self._refuse_if_ending()
+        if problem := problem_of_addition(self._input, self._campaign, added):
+            raise _refused(problem)
+        try:
+            self._campaign.add(added.partitions, added.starter if added.starter != self._input.starter else "")
+        except InvalidPipeline as error:
+            raise _refused(str(error)) from error
+        if added.pipeline != self._input.pipeline:  # who changed the text answers for all that it still brings
+            self._input = self._input.model_copy(update={"pipeline": added.pipeline, "starter": added.starter})
+            self._campaign.forget_askers()
+        return self.status()
+
+    @workflow.update
+    def change(self, change: CampaignChange) -> CampaignStatus:
+        """Pause, resume, retry what is not on main, or change the window."""
+        self._refuse_if_ending()
+        if problem := problem_of_change(self._campaign, change):
+            raise _refused(problem)
+        changes: dict[str, Callable[[], None]] = {
+            "pause": lambda: self._campaign.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
+            "resume": self._campaign.resume,
+            "retry": self._campaign.retry,
+            "window": lambda: self._campaign.set_window(change.window or 1),
+        }
+        changes[change.action]()
+        return self.status()
+
+    async def _start_children(self) -> None:
+        """Ask again for children of which nothing is known, and start what the window has room for."""
+        for partition in [each for each in self._campaign.running if each in self._unknown]:
+            await self._start(partition)
+        self._unknown.clear()
+        while not self._is_full() and (name := self._campaign.next_partition()) is not None:
+            self._campaign.started(name, workflow.now().isoformat())
+            self._started += 1
+            await self._start(name)
+
+    async def _start(self, partition: str) -> None:
+        """Start the child of a partition, unless it runs already."""
+        self._watched.pop(partition, None)
+        given = StartPipelineInput(
+            pipeline=self._input.pipeline,
+            starter=f"backfill {self._input.name}",
+            asked_by=self._campaign.state.askers.get(partition, self._input.starter),
+            values=partition_values(partition),
+            target=self._target,
+            again=self._input.again,
+            over_younger=self._input.over_younger,
+            way="backfill together" if self._joint else "backfill each",
+            in_order=self._campaign.state.in_order,
+            key=partition,
+            report_to=workflow.info().workflow_id,
+            since=self._campaign.asked_at(partition),
+        )
+        start = workflow.start_child_workflow(
+            "StartPipeline",
+            given,
+            id=self._child_id(partition),
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            cancellation_type=ChildWorkflowCancellationType.ABANDON,
+            static_summary=f"{self._input.name}: {partition}"[:LONGEST_SUMMARY],
+        )
+        try:
+            child = await run_shielded(start)  # else a cancel would find no child yet, and leave it running
+        except WorkflowAlreadyStartedError:  # it reports to this id, whichever run of the campaign started it
+            pass
+        else:
+            self._watched[partition] = child
+            child.add_done_callback(lambda done: self._child_ended(partition, done))
+        raise_if_cancelled()
+
+    def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
+        """Ask again for a child that ended without a report, as one does that was ended by force.
+
+        The end of an earlier child of the partition says nothing about the present one. A worker that takes the
+        workflow over may learn of it together with the update that began the partition again, and others before that.
+        """
+        if not done.cancelled():
+            done.exception()
+        if self._watched.get(partition) is not done:
+            return
+        del self._watched[partition]
+        if self._campaign.is_running(partition):
+            self._unknown.add(partition)
+
+    @property
+    def _target(self) -> str:
+        """The branch that partitions are published to; empty for main."""
+        return self._joint.state.branch if self._joint else ""
+
+    def _child_id(self, partition: str) -> str:
+        """Name the child of a partition: what differs in its pipeline's text, `again` or target is another child."""
+        stated = f"{self._input.pipeline.model_dump_json()} {self._input.again} {self._target}"
+        digest = hashlib.sha256(stated.encode()).hexdigest()[:8]
+        return f"{workflow.info().workflow_id}-{partition}-{digest}"
+
+    async def _wait(self) -> None:
+        """Wait until something is to be done; ask from time to time for children whose end is not seen."""
+        self._show()
+        unseen = set(self._campaign.running) - self._watched.keys()
+        left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(self._has_work, timeout=left)
+            return
+        self._unknown |= set(self._campaign.running) - self._watched.keys()
+        self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
+
+    def _show(self) -> None:
+        """Renew what the Temporal Web UI shows of the backfill."""
+        together = self._joint.state if self._joint else None
+        workflow.set_current_details(backfill_details(self._campaign.state, together))
+
+    def _has_work(self) -> bool:
+        campaign = self._campaign
+        to_start = campaign.next_partition() is not None
+        if self._joint and campaign.is_stuck and not campaign.paused:
+            return True
+        return self._is_over or bool(self._unknown) or to_start or self._should_continue_as_new()
+
+    def _is_full(self) -> bool:
+        """Return whether the history of this run of the workflow is long enough."""
+        return self._started >= self._input.starts_per_run or workflow.info().is_continue_as_new_suggested()
+
+    def _should_continue_as_new(self) -> bool:
+        return self._is_full() and not self._campaign.has_ended
+
+    def _continued(self) -> BackfillInput:
+        together = self._joint.state if self._joint else None
+        return self._input.model_copy(update={"campaign": self._campaign.state, "together": together})
+
+    def _refuse_if_ending(self) -> None:
+        if workflow.cancellation_reason() is not None:
+            raise _refused("the backfill was cancelled: start it again when its runs have ended")
+        if self._joint and self._joint.state.is_under_way:
+            raise _refused("all partitions of the backfill are being published: wait for the end of that")
+
+    async def _cancel(self) -> None:
+        """Give up what waits, cancel what runs, and wait for its reports."""
+        self._campaign.cancel()
+        while not self._campaign.has_ended:
+            self._unknown.clear()
+            await self._cancel_children()
+            with suppress(asyncio.TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._campaign.has_ended or bool(self._unknown), timeout=_CANCEL_AGAIN
+                )
+        if self._joint:
+            await self._joint.discard()
+
+    async def _cancel_children(self) -> None:
+        """Cancel what runs partitions: their children, or the runs of children that were ended by force."""
+        children = {self._child_id(name): name for name in self._campaign.running}
+        ended: list[str] = []
+        with suppress(ActivityError):  # Temporal does not say: those that run are cancelled at least
+            ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
+        await asyncio.gather(*(self._cancel_child(name, id, id in ended) for id, name in children.items()))
+
+    async def _cancel_child(self, partition: str, child: str, has_ended: bool) -> None:
+        """Cancel a child, which then reports. Of one that has ended, cancel the runs, and note how they ended."""
+        if not has_ended:
+            with suppress(FailureError):  # it has ended meanwhile
+                await workflow.get_external_workflow_handle(child).cancel()
+            return
+        with suppress(ActivityError):  # Temporal does not say: it is asked again
+            ended = await cancel_and_wait(self._calls, child, self._campaign.asked_at(partition))
+            self._campaign.ended(ended.model_copy(update={"key": partition}))
+
+
+def _refused(message: str) -> ApplicationError:
+    return ApplicationError(message, type="InvalidPipeline", non_retryable=True)

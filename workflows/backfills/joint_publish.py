@@ -1,0 +1,153 @@
+"""The publish of a backfill whose partitions are published by one merge.
+
+Partitions are runs that publish to a branch of the backfill. When each is there, the branch becomes a quarantine of the
+backfill, and a release of it audits the whole, waits for an approval if one is required, and merges it into main.
+"""
+
+import asyncio
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, TerminatedError
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.backfill import BackfillInput, CollectBackfillInput, JointPublish, OpenBackfillInput
+    from sluice.contracts.lake_queries import PlanReleaseInput
+    from sluice.contracts.publish import DiscardBranchInput
+    from sluice.contracts.starting import EndedRun, StartPipelineInput
+    from sluice.pipeline.placeholders import values_of_all
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import is_cancelled, raise_if_cancelled, root_cause, run_shielded
+    from workflows.run.started_runs import cancel_and_wait
+    from workflows.search_attributes import LONGEST_SUMMARY
+
+ALL = "all partitions"
+"""What status and commands call the run that publishes all of them."""
+
+
+class JointPublication:
+    """The branch of a backfill, and the run that publishes it."""
+
+    def __init__(self, state: JointPublish) -> None:
+        self.state = state
+        self._calls = ActivityCalls()
+
+    @property
+    def child_id(self) -> str:
+        """The workflow that starts the run that publishes all partitions."""
+        return f"{workflow.info().workflow_id}-all-{workflow.info().run_id[:8]}"
+
+    async def open(self, input: BackfillInput) -> bool:
+        """Create the branch of the backfill, if it does not exist; return whether there is one."""
+        if self.state.branch:
+            return True
+        try:
+            given = OpenBackfillInput(pipeline=input.name, request=_request_digest(input))
+            opened = await self._calls.open_backfill(given)
+        except ActivityError as error:
+            self._fail(error, "refused")
+            return False
+        self._change(branch=opened.name, catalog_id=opened.catalog_id)
+        raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+        return True
+
+    async def publish(self, input: BackfillInput, partitions: list[str]) -> None:
+        """Put the partitions together, start the run that publishes them, and wait for its end."""
+        self._change(is_under_way=True)
+        try:
+            await self._publish(input, values_of_all(partitions))
+        except FailureError as error:
+            self._fail(error, "failed")
+        except asyncio.CancelledError:
+            self._change(ended=EndedRun(key=ALL, outcome="cancelled", cause="cancelled"))
+            raise
+        finally:
+            self._change(is_under_way=False)
+
+    async def discard(self) -> None:
+        """Delete the branch of a backfill that is cancelled; what was put together is kept."""
+        if self.state.branch and not self.state.quarantine:
+            given = DiscardBranchInput(branch=self.state.branch, catalog_id=self.state.catalog_id)
+            await self._calls.discard_branch(given)
+            self._change(branch="")
+
+    async def _publish(self, input: BackfillInput, values: dict[str, str]) -> None:
+        now, info = workflow.now(), workflow.info()
+        collected = await self._calls.collect_backfill(
+            CollectBackfillInput(
+                branch=self.state.branch,
+                catalog_id=self.state.catalog_id,
+                pipeline=input.pipeline,
+                values=values,
+                workflow_id=info.workflow_id,
+                run_id=info.run_id,
+                day=now.date().isoformat(),
+                expires=(now + timedelta(seconds=input.keep)).isoformat(),
+            )
+        )
+        if not collected.name:
+            await self.discard()
+            reason = "main holds all partitions already"
+            self._change(ended=EndedRun(key=ALL, outcome="skipped", cause="already_published", reason=reason))
+            return
+        self._change(quarantine=collected.name)
+        raise_if_cancelled()
+        plan = await self._calls.plan_joint_release(PlanReleaseInput(run=collected.name, again=input.again))
+        raise_if_cancelled()
+        given = StartPipelineInput(
+            pipeline=input.pipeline,
+            starter=f"backfill {input.name}",
+            asked_by=input.starter,
+            values=values,
+            resume=plan.resume,
+            input_digest=plan.input_digest,
+            key=ALL,
+            since=now.isoformat(),
+        )
+        ended = await self._run_child(given, f"{input.name}: {ALL}"[:LONGEST_SUMMARY])
+        self._change(ended=ended)
+        if ended.outcome == "cancelled" and workflow.cancellation_reason() is not None:
+            raise asyncio.CancelledError  # the wait for the child's end took the cancel of the backfill
+
+    async def _run_child(self, given: StartPipelineInput, summary: str) -> EndedRun:
+        """Start the run that publishes all, and wait for its end; a start that is terminated is begun again.
+
+        Its run goes on meanwhile. If the backfill is cancelled, the run is cancelled instead.
+        """
+        while True:
+            try:
+                ended: EndedRun = await workflow.execute_child_workflow(
+                    "StartPipeline",
+                    given,
+                    id=self.child_id,
+                    result_type=EndedRun,
+                    parent_close_policy=ParentClosePolicy.ABANDON,
+                    cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                    static_summary=summary,
+                )
+                return ended
+            except ChildWorkflowError as error:
+                if not isinstance(error.cause, TerminatedError):
+                    raise
+                if workflow.cancellation_reason() is not None:
+                    ended = await run_shielded(cancel_and_wait(self._calls, self.child_id, given.since))
+                    return ended.model_copy(update={"key": ALL})
+
+    def _fail(self, error: FailureError, outcome: str) -> None:
+        if is_cancelled(error):
+            self._change(ended=EndedRun(key=ALL, outcome="cancelled", cause="cancelled"))
+            raise error
+        self._change(ended=EndedRun(key=ALL, outcome=outcome, cause="error", reason=root_cause(error)[1][:1000]))
+
+    def _change(self, **fields: Any) -> None:
+        self.state = self.state.model_copy(update=fields)
+
+
+def _request_digest(input: BackfillInput) -> str:
+    """Return the digest of what a backfill asks for; with `again`, no other one asks for the same."""
+    once = workflow.info().run_id if input.again else ""
+    stated = f"{input.pipeline.model_dump_json()} {' '.join(input.campaign.partitions)} {once}"
+    return hashlib.sha256(stated.encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""Publishing: conflicts, merges and roll-backs."""

@@ -1,0 +1,63 @@
+"""Waiting in the merge queue of a table, so that runs that conflict again and again publish one after the other."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.merge_queue import MergeTicket
+    from sluice.publishing.retries import count_rebases, wait_before_rebase
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import is_cancelled
+    from workflows.run.run_state import RunState
+
+_MAX_DELAY = timedelta(seconds=2)
+"""How long a run that may wait for people delays its rebase at most; the more conflicts it met, the shorter."""
+_MAX_WAIT = timedelta(minutes=3)
+"""How long a run waits for the merge slot before it goes on without."""
+
+
+async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> None:
+    """Wait until the first table with a conflict has its merge slot free for this run. Nothing depends on the slot.
+
+    Which runs wait, and how, is decided by `wait_before_rebase`.
+    """
+    earlier, request = state.result.conflicts, state.request
+    wait = wait_before_rebase(
+        earlier, needs_approval=request.pipeline.approval is not None, merge_queue=request.policy.merge_queue
+    )
+    if wait == "none":
+        return
+    if wait == "random delay":
+        delay = _MAX_DELAY * workflow.random().random() / (1 + count_rebases(earlier)) ** 2
+        await workflow.sleep(delay, summary="random delay before the rebase")
+        return
+    if state.merge_ticket:
+        return  # the run holds the slot already
+    run_ref, table = state.run_ref, min(conflicts)
+    ticket = MergeTicket(table=table, run_id=run_ref.run_id, workflow_id=run_ref.workflow_id, attempt=run_ref.attempt)
+    state.merge_ticket = ticket
+    try:
+        await calls.acquire_merge_slot(ticket)
+        await workflow.wait_condition(
+            lambda: state.merge_slot == ticket, timeout=_MAX_WAIT, timeout_summary=f"merge slot of {table}"
+        )
+    except asyncio.TimeoutError:
+        return
+    except FailureError as error:
+        if is_cancelled(error):
+            raise
+        workflow.logger.warning("no merge slot of %s: %s", table, error)
+
+
+async def release_merge_slot(calls: ActivityCalls, state: RunState) -> None:
+    """Give the merge slot to the next run, or leave the queue."""
+    ticket, state.merge_ticket = state.merge_ticket, None
+    if ticket is None:
+        return
+    try:
+        await calls.release_merge_slot(ticket)
+    except FailureError as error:  # the queue takes it back after a while
+        workflow.logger.warning("the merge slot of %s could not be released: %s", ticket.table, error)

@@ -1,0 +1,73 @@
+"""The rebase step: after a conflict, files are re-added on a newer main, or the run is rewritten."""
+
+from typing import Literal
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.existing_rows import RebaseBranchInput
+    from sluice.publishing.rebase import describe_compacted
+    from sluice.publishing.retries import conflict_limit_reached, history_is_full
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import RunStopped, raise_if_cancelled
+    from workflows.publishing.merge_slot import wait_for_merge_slot
+    from workflows.run.fencing import fence_attempt
+    from workflows.run.run_state import RunState
+
+Resolution = Literal["published", "rebased", "rewrite"]
+"""How a conflict is resolved: the run is published after all, it goes on with what was written, or it writes again."""
+
+
+async def resolve_conflict(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> Resolution:
+    """Fence the attempt; if main does not hold the run by then, rebase what it wrote onto main as it is now.
+
+    The order matters. A merge of the attempt may still be under way, for instance in a worker that was paused before
+    its request: only when none can happen any more, and main does not hold the run, are the same files added again.
+
+    Raises:
+        RunStopped: main changed tables of the run, or tables that its checks read, too often.
+    """
+    policy = state.request.policy
+    changed = f"main changed {', '.join(conflicts)}"
+    if conflict_limit_reached(state.result.conflicts, policy.max_rebases, policy.max_rewrites):
+        raise RunStopped("error", f"{changed} each time before the merge")
+    if history_is_full(workflow.info().get_current_history_size()):
+        raise RunStopped("error", f"{changed} again, and the history of the run is too large for another attempt")
+    state.enter_stage("rebasing", changed)
+    if await fence_attempt(calls, state):
+        return "published"
+    if state.request.resume or state.request.restore:
+        state.record_conflict(conflicts, "rebased")
+        return "rewrite"  # the next attempt takes its rows again from the branch, or from main, that holds them
+    return await _rebase(calls, state, conflicts)
+
+
+async def _rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> Resolution:
+    """Bring what was written onto the branch of a new attempt; its own branch is deleted."""
+    assert state.branch and state.write_result
+    await wait_for_merge_slot(calls, state, conflicts)
+    raise_if_cancelled()
+    run_ref = state.run_ref.model_copy(update={"attempt": state.attempt + 1})
+    state.orphan_branch = run_ref.branch
+    input = RebaseBranchInput(
+        run_ref=run_ref,
+        branch=state.branch,
+        write_result=state.write_result,
+        write=state.request.pipeline.write,
+        rows_quarantined=bool(state.result.bad_rows),
+        conflicts=conflicts,
+        first_base=state.first_base,
+        published=state.publication_check,
+        input_properties=state.input_properties,
+    )
+    rebased = await calls.rebase_branch(input)
+    state.orphan_branch = ""
+    compacted = describe_compacted(rebased.compacted)
+    if rebased.branch is None or rebased.write_result is None:
+        state.record_conflict(conflicts, "rewritten", "; ".join(filter(None, (rebased.why_not, compacted))))
+        raise_if_cancelled()
+        return "rewrite"
+    state.record_rebase(rebased.branch, rebased.write_result)
+    state.record_conflict(conflicts, "rebased", compacted)
+    raise_if_cancelled()
+    return "rebased"

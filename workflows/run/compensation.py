@@ -1,0 +1,99 @@
+"""The compensation step: how a run that does not publish ends, and what becomes of its branch."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.publish import DiscardBranchInput
+    from sluice.contracts.quarantine import QuarantineBranchInput
+    from sluice.identifiers import quarantine_branch
+    from sluice.publishing.certificate import quarantine_properties
+    from sluice.publishing.outcomes import RunEnding, ending
+    from sluice.publishing.release import (
+        describe_untouched_quarantine,
+        name_failed_statement,
+        verified_write,
+    )
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import explain_error, root_cause
+    from workflows.run.fencing import adopt_publication, discard
+    from workflows.run.run_state import RunState
+    from workflows.workflow_task import end_workflow_task
+
+
+async def compensate(calls: ActivityCalls, state: RunState, error: BaseException) -> None:
+    """End a run that failed, was stopped or was cancelled, and leave nothing half done."""
+    if state.is_published:
+        return  # after the merge there is nothing to compensate
+    cause, reason = explain_error(error)
+    request = state.request
+    stage = state.stage
+    rows_are_kept_already = request.resume or request.restore
+    end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
+    state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
+    await end_workflow_task(calls, state, "why the run ends is recorded before its branch is deleted")
+    try:
+        kept = await _keep_or_discard(calls, state, end, reason)
+        if state.branch and state.is_publishing and await adopt_publication(calls, state):
+            if kept:
+                await discard(calls, state, kept)
+            return
+    except ActivityError as failure:
+        kept = state.branch.name if state.branch else ""
+        if kept:
+            reason += f" (and the branch {kept} could not be quarantined or deleted: {root_cause(failure)[1]})"
+    if not state.is_published:
+        outcome = end.final_outcome(is_kept=bool(kept))
+        if request.resume and stage == "writing" and end.cause != "cancelled":
+            reason = name_failed_statement(reason, request.resume)
+        if request.resume and (stage == "writing" or end.cause in ("audit", "rejected", "expired", "cancelled")):
+            reason += f"; {describe_untouched_quarantine(request.resume)}"
+        if request.restore and end.cause == "audit":
+            reason += "; to roll back by other checks, name a pipeline file by --pipeline"
+        state.update_result(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
+
+
+async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
+    """Quarantine or discard the branch of the last attempt; return the name of the quarantine, if any."""
+    if state.orphan_branch:
+        await discard(calls, state, state.orphan_branch)
+    if state.branch and end.keep_branch:
+        return await _quarantine(calls, state, end, reason)
+    if state.branch:
+        await discard(calls, state, state.branch.name)
+    elif state.attempt and end.cause != "already_published":  # perhaps it was created, and the answer lost
+        unconfirmed = DiscardBranchInput(branch=state.run_ref.branch, catalog_id=state.catalog_id)
+        await calls.discard_unconfirmed_branch(unconfirmed)
+    return ""
+
+
+async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
+    """Keep what the branch holds under a name with pipeline, date and run; return the name, or "" if it is empty."""
+    assert state.branch
+    now, run_ref = workflow.now(), state.run_ref
+    expires = now + timedelta(seconds=state.request.pipeline.keep)
+    written, write = state.write_result, state.request.pipeline.write
+    head = written.head if written else ""
+    verified = verified_write(written, state.attempt, write, rows_quarantined=bool(state.result.bad_rows))
+    input = QuarantineBranchInput(
+        branch=state.branch,
+        head=head,
+        name=quarantine_branch(run_ref.pipeline, now.date().isoformat(), run_ref.run_id),
+        properties=quarantine_properties(
+            run_ref,
+            state.branch.base,
+            end.cause,
+            reason,
+            expires.isoformat(),
+            head=head,
+            audited_hash=state.result.audited_hash,
+            input=state.input_properties,
+            checks=state.result.checks,
+            verified=verified,
+            target=state.request.target,
+        ),
+        versions=state.write_result.versions if state.write_result else {},
+    )
+    return await calls.quarantine_branch(input)

@@ -1,0 +1,300 @@
+"""The state of one run, in one object: the query answers from it, and the result is part of it."""
+
+from datetime import datetime
+from typing import Literal
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeUpdate
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.approval.decisions import Decision
+    from sluice.approval.required import ApprovalTerms, RequiredApproval
+    from sluice.approval.waivers import WaivableCheck, WaivedCheck
+    from sluice.audit.bad_rows import describe_bad_rows
+    from sluice.audit.carry_over import carried_over_verdicts
+    from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
+    from sluice.audit.watched_tables import watched_tables
+    from sluice.contracts.audit import PreviousAudit
+    from sluice.contracts.input import ManifestRef, PublicationCheck
+    from sluice.contracts.merge_queue import MergeTicket
+    from sluice.contracts.publish import Publication
+    from sluice.contracts.references import BranchRef, RunRef
+    from sluice.contracts.registration import Registration
+    from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
+    from sluice.contracts.write import WriteResult
+    from sluice.input.publication_check import check_of_run
+    from sluice.presentation.web_ui import details
+    from sluice.publishing.certificate import input_properties, stated_options
+    from sluice.publishing.change_summary import summarize_changes
+    from sluice.publishing.outcomes import describe_overtaken
+    from workflows.approval.approval_state import ApprovalState
+    from workflows.search_attributes import BRANCH
+
+_OF_ATTEMPT = ("tables", "summary", "checks", "waived", "bad_rows", "broken_checks", "types", "repaired")
+_MAX_CONFLICTS = 100
+"""So many conflicts are kept in the result."""
+_MAX_CARRIED_OVER = 400_000
+"""Verdicts of more bytes are not handed to the next audit, which has the pipeline in the same message."""
+_MAX_EVENTS = 50
+_LONGEST_NOTE = 1_000
+"""So many stage events are part of the status, and so many characters of the note of each."""
+
+
+class RunState:
+    """What a run knows about itself. Only the workflow changes it; each `record_…` updates the result too."""
+
+    def __init__(self, request: RunRequest) -> None:
+        info = workflow.info()
+        self.request = request
+        self.attempt = 0
+        self.catalog_id: str | None = None
+        self.runs_apart = False
+        """Whether Spark jobs of the run have a Spark of their own from now on: a server that they shared crashed."""
+        self.branch: BranchRef | None = None
+        self.write_result: WriteResult | None = None
+        """The verified write of the present attempt; its head is what is audited and published."""
+        self.report: AuditReport | None = None
+        """The finished audit of the present write."""
+        self._audit_digest: tuple[AuditReport | None, str] = (None, "")
+        self.previous_audit: PreviousAudit | None = None  # the last finished audit before a rebase
+        self.first_base = ""  # the hash of main that the first attempt's branch began at
+        self.is_publishing = False
+        """Whether a merge was requested that may still happen: its answer is not known, or not the last word."""
+        self.orphan_branch = ""
+        """During a rebase, a second branch that may exist."""
+        self.merge_ticket: MergeTicket | None = None
+        """The ticket of the merge slot that the run waits for or holds."""
+        self.merge_slot: MergeTicket | None = None
+        """The ticket that the merge queue called last."""
+        self.deadline: datetime | None = None
+        # Now, and not when it is needed: SQL was parsed before the request came here (`runtime/payloads.py`), and a
+        # workflow has two seconds for a step.
+        self.watched_tables = watched_tables(request.pipeline.tables)
+        """The tables that checks read: if main changes one before the merge, the checks are asked again."""
+        required = request.pipeline.approval.required if request.pipeline.approval else 0
+        self.approval = ApprovalState(required)
+        self.stage: Stage = "starting"
+        self._registrations: dict[str, Registration] = {}
+        """The registrations that ended, by workflow id: they may end before it is known that they began."""
+        self._events: list[StageEvent] = []
+        self._stage_start = self._run_start = workflow.now()
+        self.result = RunResult(
+            run_id=info.run_id,
+            workflow_id=info.workflow_id,
+            pipeline=request.pipeline.name,
+            guarantee=request.guarantee,
+            publish=stated_options(request),
+        )
+
+    @property
+    def run_ref(self) -> RunRef:
+        """The run and its present attempt, as activities need it."""
+        pipeline = self.request.pipeline
+        return RunRef(
+            run_id=self.result.run_id,
+            workflow_id=self.result.workflow_id,
+            pipeline=pipeline.name,
+            label=pipeline.label,
+            attempt=self.attempt,
+            partition=self.request.order.partition,
+        )
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The decisions that count about the hash that waits, or waited last."""
+        return self.approval.decisions
+
+    @property
+    def approval_terms(self) -> ApprovalTerms:
+        """What decides which approval the run needs: what its pipeline asks for, and who started it."""
+        request = self.request
+        return ApprovalTerms(
+            approval=request.pipeline.approval,
+            starter=request.asked_by or request.starter,
+            start=request.start_statement(self.result.workflow_id),
+            signed_start=request.signed_start,
+            started_at=workflow.info().start_time.isoformat(),
+        )
+
+    @property
+    def manifest(self) -> ManifestRef | None:
+        """The files that the present attempt loads, or that the rows of a release are of."""
+        resume = self.request.resume
+        if resume:
+            return resume.manifest
+        return self.result.input.manifest if self.result.input else None
+
+    @property
+    def input_properties(self) -> dict[str, str]:
+        """What commits on branches of the run say of its input."""
+        return input_properties(self.request.input.digest, list(self.request.pipeline.tables), self.manifest)
+
+    @property
+    def publication_check(self) -> PublicationCheck | None:
+        """How activities find out whether main holds the input by now; None where it may be published again."""
+        return check_of_run(self.request, self.manifest)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether main holds the run."""
+        return self.result.outcome == "published"
+
+    def enter_stage(self, stage: Stage, note: str = "") -> None:
+        """Begin a stage: add up the time of the one before, and show the new one."""
+        now = workflow.now()
+        timings = dict(self.result.timings)
+        if self.stage != "starting":
+            spent = timings.get(self.stage, 0.0) + (now - self._stage_start).total_seconds()
+            timings[self.stage] = round(spent, 3)
+        timings["total"] = round((now - self._run_start).total_seconds(), 3)
+        self.stage, self._stage_start = stage, now
+        self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note[:_LONGEST_NOTE]))
+        self.update_result(timings=timings)
+
+    def update_result(self, **fields: object) -> None:
+        """Change fields of the result, and the details in the Web UI."""
+        self.result = self.result.model_copy(update=fields)
+        workflow.set_current_details(details(self.status()))
+
+    def start_attempt(self) -> None:
+        """Count an attempt, and reset what the one before it wrote and audited."""
+        self.attempt += 1
+        self.branch = self.write_result = self.report = self.previous_audit = None
+        self.is_publishing = False
+        nothing = {name: RunResult.model_fields[name].get_default(call_default_factory=True) for name in _OF_ATTEMPT}
+        self.update_result(attempts=self.attempt, branch=None, audited_hash=None, **nothing)
+
+    def record_loss(self) -> None:
+        """Record that the present attempt was lost with its worker or a service."""
+        self.update_result(lost_attempts=self.result.lost_attempts + 1)
+
+    def record_branch(self, branch: BranchRef) -> None:
+        """Record the branch that the attempt writes on."""
+        self.branch, self.catalog_id = branch, branch.catalog_id
+        self.first_base = self.first_base or branch.base
+        self.update_result(branch=branch.name, main_before=branch.base, guarantee=branch.guarantee)
+        self.set_search_attribute(BRANCH.value_set(branch.name))
+
+    def record_write(self, write_result: WriteResult) -> None:
+        """Record a verified write on the branch: it is not audited yet."""
+        self.write_result, self.report = write_result, None
+        tables = write_result.tables
+        self.update_result(tables=tables, summary=summarize_changes(tables), audited_hash=None)
+
+    def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
+        """Record that the run continues, as a new attempt, on a branch that holds the same rows on a newer main."""
+        if self.report:
+            checks = {name: table.checks for name, table in self.request.pipeline.tables.items()}
+            still_hold = carried_over_verdicts(checks, self.report.checks)
+            carried_over = PreviousAudit(verdicts=list(still_hold.values()))
+            if len(carried_over.model_dump_json()) <= _MAX_CARRIED_OVER:
+                self.previous_audit = carried_over
+        self.attempt += 1
+        self.is_publishing = False
+        self.update_result(attempts=self.attempt, checks=[], waived=[])
+        self.record_branch(branch)
+        self.record_write(write_result)
+
+    def record_conflict(self, tables: list[str], resolved: Literal["rebased", "rewritten"], why: str = "") -> None:
+        """Record that main changed tables of the run, and how the run resolves it."""
+        conflict = Conflict(tables=tables, resolved=resolved, why=why)
+        self.update_result(conflicts=[*self.result.conflicts, conflict][-_MAX_CONFLICTS:])
+
+    def record_verdicts(self, checks: list[CheckResult]) -> None:
+        """Record the verdicts so far of an audit that goes on, with samples trimmed to fit into a history."""
+        self.update_result(checks=trim_samples(checks))
+
+    def record_audit(self, checks: list[CheckResult]) -> AuditReport:
+        """Record the finished audit of the present write; from now on its hash is the audited hash."""
+        assert self.branch and self.write_result
+        self.record_verdicts(checks)
+        self.report = AuditReport(
+            branch=self.branch.name, audited_hash=self.write_result.head, checks=self.result.checks
+        )
+        self._audit_digest = (self.report, self.report.digest)
+        self.approval.begin_audit()
+        shown = self.approval.record if self.result.approval else None
+        self.update_result(audited_hash=self.report.audited_hash, waived=[], approval=shown)
+        return self.report
+
+    def record_waivers(self, in_force: list[WaivedCheck], to_waive: list[WaivableCheck]) -> None:
+        """Record the waivers in force for failed checks of the finished audit, and what people have to waive beside."""
+        self.approval.to_waive = to_waive
+        self.update_result(waived=in_force)
+
+    def record_granted_waivers(self) -> None:
+        """Record what those who approved have waived."""
+        granted = self.approval.granted(self.result.run_id, self.result.workflow_id)
+        self.update_result(waived=[*self.result.waived, *granted])
+
+    def record_publication(self, publication: Publication) -> None:
+        """Record that main holds the run."""
+        target = self.request.target and f"on {self.request.target}, and not on main: its backfill publishes all of it"
+        bad_rows = describe_bad_rows(self.result.bad_rows, self.result.broken_checks)
+        reasons = [target, bad_rows, describe_overtaken(publication)]
+        self.update_result(
+            outcome="published",
+            cause=None,
+            reason="; ".join(filter(None, reasons)),
+            branch=None,
+            main_before=publication.main_before,
+            main_after=publication.main_after,
+        )
+
+    def record_registrations(self, registrations: list[Registration]) -> None:
+        """Record the registrations that began, or how they ended meanwhile."""
+        self.update_result(registrations=[self._registrations.get(each.workflow_id, each) for each in registrations])
+
+    def record_registration(self, registration: Registration) -> None:
+        """Record that a registration ended."""
+        self._registrations[registration.workflow_id] = registration
+        self.record_registrations(self.result.registrations)
+
+    def record_required_approval(self, required: RequiredApproval) -> None:
+        """Record which approval the present write needs: decisions about an earlier one do not count."""
+        self.approval.require(required)
+        self.update_result(approval=self.approval.record)
+
+    def request_decisions(self, deadline: datetime) -> None:
+        """Wait for decisions about the present write until a deadline."""
+        self.deadline = deadline
+        self.update_result()
+
+    def refusal(self, decision: Decision) -> str | None:
+        """Return why a decision does not count now, or None if it does."""
+        return self.approval.refusal(decision, self.report, self.stage)
+
+    def complete(self, decision: Decision) -> Decision:
+        """Return a decision with the hash and the report that wait, and the time, as it is recorded."""
+        assert self.report
+        return self.approval.complete(decision, self.report)
+
+    def record_decision(self, decision: Decision) -> None:
+        """Record a decision that counts."""
+        self.approval.add(decision)
+        self.update_result(approval=self.approval.record)
+
+    def record_refusal(self, decision: Decision, why: str) -> None:
+        """Record a decision that does not count."""
+        self.approval.refuse(decision, why)
+        self.update_result(approval=self.approval.record)
+
+    def record_expiry(self) -> None:
+        """Record that the wait for decisions ended without enough of them."""
+        self.approval.expire()
+        self.update_result(approval=self.approval.record)
+
+    def set_search_attribute(self, update: SearchAttributeUpdate[str]) -> None:
+        """Set a search attribute, if the server has Sluice's."""
+        if self.request.search_attributes:
+            workflow.upsert_search_attributes([update])
+
+    def status(self) -> RunStatus:
+        """Return the answer to the query `status`."""
+        return RunStatus(
+            stage=self.stage,
+            events=self._events[-_MAX_EVENTS:],
+            result=self.result,
+            audit_digest=self._audit_digest[1] if self._audit_digest[0] is self.report else "",
+            deadline=self.deadline.isoformat() if self.deadline else "",
+        )

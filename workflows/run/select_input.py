@@ -1,0 +1,40 @@
+"""The step that selects the files of an attempt: those of its source that main does not hold yet."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from sluice.contracts.input import SelectInputInput
+    from workflows.activity_calls import ActivityCalls
+    from workflows.failures import raise_if_cancelled
+    from workflows.run.run_state import RunState
+
+
+def selects_files(state: RunState) -> bool:
+    """Return whether each file of the input is asked about, and not the input as a whole."""
+    return bool(state.request.pipeline.write.source) and state.request.pipeline.write.loaded_files != "reload"
+
+
+async def select_input(calls: ActivityCalls, state: RunState) -> None:
+    """Decide which files of the source the attempt loads: main may hold others than when the run was started."""
+    pipeline = state.request.pipeline
+    assert state.branch
+    if pipeline.write.source is None:
+        return
+    state.enter_stage("selecting input", "which files main does not hold yet")
+    earlier = state.result.input
+    input = SelectInputInput(
+        run_ref=state.run_ref,
+        branch=state.branch,
+        source=pipeline.write.source,
+        tables=list(pipeline.tables),
+        input_digest=state.request.input.digest,
+        scope=state.request.input.scope,
+        policy=pipeline.write.loaded_files,
+        order_matters=pipeline.write.traits.order_matters,
+        again=state.request.again,
+        reads_selection=pipeline.write.built_in,
+        one_content_per_path=state.request.one_content_per_path,
+        listed=earlier.manifest if earlier else None,
+    )
+    state.update_result(input=await calls.select_input(input))
+    raise_if_cancelled()

@@ -1,1 +1,0 @@
-"""The steps of a run, one module each: write, audit, approval, publish, rebase, fencing, compensation, finish."""
