@@ -17,8 +17,8 @@ from sluice.audit.answers import check_key
 from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
 from sluice.audit.scan_groups import ScanGroup, TableView
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import AnsweredBy, sample_size
 from sluice.checks.base import Check
+from sluice.checks.verdicts import AnsweredBy, sample_size
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings

@@ -23,10 +23,10 @@ from engine.private_files import private_folder
 from engine.row_deletes import deleted_rows
 from engine.store_files import StoreFiles, is_in_store
 from sluice.audit.query_builder import AuditQuery
-from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.identifiers import name_elements
+from sluice.metadata.statistics import DeleteFile, SchemaField
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
 

@@ -14,7 +14,7 @@ from pyiceberg.io import load_file_io
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
-from sluice.audit.statistics import DeleteFile
+from sluice.metadata.statistics import DeleteFile
 
 _Positions = dict[str, pa.ChunkedArray]
 """The positions of deleted rows by the path of their data file."""

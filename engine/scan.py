@@ -2,7 +2,7 @@
 
 How an engine is chosen: `sluice/audit/engine_choice.py`. A check goes to the first engine that does not refuse it.
 How an engine is added: write a class with the members of `ScanEngine`, and name it in `in_process_engines` of
-`engine/scan_engines.py` and in `AnsweredBy` of `sluice/audit/verdicts.py`.
+`engine/scan_engines.py` and in `AnsweredBy` of `sluice/checks/verdicts.py`.
 The implementations are `engine/duckdb_scan.py` and `engine/spark_scan.py`.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from engine.process.heartbeat import Heartbeat
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import AnsweredBy
 from sluice.checks.base import Check
+from sluice.checks.verdicts import AnsweredBy
 from sluice.contracts.audit import AuditInput
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.sql.dialect import Dialect

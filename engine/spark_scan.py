@@ -14,8 +14,8 @@ from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import AnsweredBy, sample_size
 from sluice.checks.base import Check
+from sluice.checks.verdicts import AnsweredBy, sample_size
 from sluice.contracts.spark_jobs import ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
 from sluice.sealed_answer import new_answer_key

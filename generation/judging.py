@@ -12,12 +12,12 @@ from typing import Any, Protocol
 from generation.columns import TableShape
 from generation.demands import reference_key
 from sluice.audit.query_builder import AuditQuery
-from sluice.audit.statistics import FileStatistics, StatisticsNeed, TableStatistics
 from sluice.checks.base import ROWS, Check, CheckQuery, Evaluation, check_problems
 from sluice.checks.counts import EqualRowCount
 from sluice.checks.query import Sql
 from sluice.checks.references import Relationships
 from sluice.checks.rows import RowCheck
+from sluice.metadata.statistics import FileStatistics, StatisticsNeed, TableStatistics
 from sluice.sql.dialect import DUCKDB, NeedsSpark
 
 Row = dict[str, Any]

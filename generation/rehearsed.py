@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from generation.rehearsal import FaultBatch, PlantedFault, RehearsalPlan
-from sluice.audit.verdicts import CheckResult, Verdict
 from sluice.base_model import Model
 from sluice.checks.base import Check
+from sluice.checks.verdicts import CheckResult, Verdict
 
 RehearsalResult = Literal["caught", "not caught", "refuses good rows", "not rehearsed"]
 _WRONG: tuple[RehearsalResult, ...] = ("not caught", "refuses good rows")

@@ -8,10 +8,10 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.statistics import collect_statistics, file_statistics, schema_fields
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.engine_choice import field_id_problem
-from sluice.audit.statistics import StatisticsNeed
 from sluice.audit.tables import AuditedTable, CarriedRows, ReferencedTable, referenced_tables
 from sluice.checks.base import Check, TableReference
 from sluice.contracts.audit import AuditInput
+from sluice.metadata.statistics import StatisticsNeed
 
 
 @dataclass(frozen=True)

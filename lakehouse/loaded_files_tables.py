@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sluice.input.held_files import LoadedFile
-from sluice.input.scope import LoadScope
+from sluice.pipeline.scope import LoadScope
 
 VERSION = 2
 """The version of the tables below: an index of another version is built again."""

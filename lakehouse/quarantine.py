@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
+from sluice.ambiguous_names import describe_several
 from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange
 from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
-from sluice.presentation.several import describe_several
 from sluice.publishing.certificate import (
     BASE,
     CAUSE,

@@ -11,9 +11,9 @@ from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.quarantine import find_quarantined_branch
 from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem, file_problem
-from sluice.audit.statistics import SchemaField
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
+from sluice.metadata.statistics import SchemaField
 from sluice.sizes import format_size
 from sluice.sql.values import kind_of
 

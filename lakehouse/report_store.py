@@ -7,7 +7,7 @@ from typing import Any
 
 from pyiceberg.io import FileIO, load_file_io
 
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunResult
 

@@ -53,8 +53,8 @@ class ParsingCodec(PayloadCodec):
 
 def _parse_pipeline(message: bytes) -> None:
     """Validate the pipeline of a message. If it is invalid, the activity or workflow that decodes it says why."""
-    from sluice.audit.watched_tables import watched_tables  # noqa: PLC0415  # commands start without it
     from sluice.pipeline.model import Pipeline  # noqa: PLC0415
+    from sluice.publishing.watched_tables import watched_tables  # noqa: PLC0415  # commands start without it
 
     class WithPipeline(BaseModel):
         pipeline: Pipeline

@@ -13,8 +13,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
-from sluice.input.guessed_types import GuessedColumn
 from spark_jobs.file_columns import in_order_of
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.guessed_types import guess_types, type_of

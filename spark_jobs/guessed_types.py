@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
-from sluice.input.guessed_types import GuessedColumn
 from sluice.input.plain_notation import (
     BOOLEANS,
     DOUBLE_DIGITS,

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sluice.contracts.guessed_types import listed_types
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
 from sluice.identifiers import quoted, quoted_table, suggestion
-from sluice.input.guessed_types import listed_types
 from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode

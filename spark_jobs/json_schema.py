@@ -6,9 +6,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
+from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
-from sluice.input.guessed_types import GuessedColumn
 from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
 from spark_jobs.load_files import load_plainly
 from spark_jobs.schemas import merged_schema, sql_type

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
+from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
-from sluice.input.guessed_types import GuessedColumn
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.exact_text import convert, converted_types, holds

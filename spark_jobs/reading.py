@@ -16,9 +16,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
-from sluice.input.guessed_types import GuessedColumn
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles

@@ -13,8 +13,8 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import CheckResult, short_verdicts, trim_samples
 from sluice.checks.base import Check
+from sluice.checks.verdicts import CheckResult, short_verdicts, trim_samples
 from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.settings import Settings
 

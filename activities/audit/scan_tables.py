@@ -13,7 +13,7 @@ from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
-from sluice.audit.verdicts import CheckResult, error_result, short_verdicts, trim_samples
+from sluice.checks.verdicts import CheckResult, error_result, short_verdicts, trim_samples
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.settings import Settings

@@ -14,7 +14,6 @@ from lakehouse.quarantine import create_quarantine
 from lakehouse.released_rows import read_marked_tables
 from runtime.backfills.backfill_plan import check_same_for_all
 from runtime.pipeline.pipeline_input import pipeline_of_text
-from sluice.audit.bad_rows import quarantine_table
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
@@ -24,6 +23,7 @@ from sluice.identifiers import quarantine_branch
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.pipeline.model import Pipeline
+from sluice.publishing.bad_rows import quarantine_table
 from sluice.publishing.certificate import (
     ATTEMPT,
     INSTALLATION,

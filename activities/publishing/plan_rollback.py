@@ -15,11 +15,11 @@ from lakehouse.published_commits import (
     read_published_commits,
     recorded_pipeline,
 )
-from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.write import TableChange
+from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.published_run import find_published_run
 from sluice.publishing.rollback import plan_rollback, restored_change
 

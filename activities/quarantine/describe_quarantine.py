@@ -9,7 +9,7 @@ from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import short_row, trim_samples, verdicts_digest
+from sluice.checks.verdicts import short_row, trim_samples, verdicts_digest
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,

@@ -8,10 +8,10 @@ from temporalio import activity
 from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
 from sluice.errors import InvalidPipeline
-from sluice.loading.rules import rule_of
+from sluice.pipeline.loading_rules import rule_of
+from sluice.publishing.bad_rows import RUN, quarantine_table
 from sluice.publishing.requeue import plan_requeue, requeued_table
 
 

@@ -15,9 +15,9 @@ from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
 from lakehouse.audited_tables import AuditedTables
 from sluice import errors
-from sluice.audit.bad_rows import bad_rows_of_table
 from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
+from sluice.publishing.bad_rows import bad_rows_of_table
 from sluice.sealed_answer import new_answer_key
 
 _PROGRAM = Path(__file__).resolve().parents[2] / "spark_jobs" / "quarantine_rows.py"

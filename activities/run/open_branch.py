@@ -14,7 +14,7 @@ from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
-from sluice.loading.order import layout_problem
+from sluice.pipeline.loading_order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.certificate import input_properties

@@ -17,8 +17,8 @@ from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run import InputFile, RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
-from sluice.loading.order import partition_of, window_problem
-from sluice.loading.rules import require_allowed
+from sluice.pipeline.loading_order import partition_of, window_problem
+from sluice.pipeline.loading_rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 from sluice.settings import Settings

@@ -13,7 +13,7 @@ from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
 from sluice.approval.waivers import WaivedCheck, parse_until
-from sluice.audit.verdicts import CheckResult, with_whole_samples
+from sluice.checks.verdicts import CheckResult, with_whole_samples
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
 from sluice.presentation.waivers import waiver_of

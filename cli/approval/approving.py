@@ -15,7 +15,7 @@ from cli.run.report import print_report
 from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision, refusal
 from sluice.approval.signatures import sign
 from sluice.approval.waiving import waiver_refusal
-from sluice.audit.verdicts import AuditReport
+from sluice.checks.verdicts import AuditReport
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.secrets import read_secret

@@ -15,7 +15,7 @@ from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.zone_loads import MOST_NAMED, LoadBatch, LoadPlan, PlanLoadInput
 from sluice.errors import InvalidPipeline
-from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from sluice.sizes import format_count, format_size

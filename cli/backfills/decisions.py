@@ -17,7 +17,7 @@ from runtime.backfills.backfills import ANSWER_WITHIN, read_backfill
 from runtime.run.find_run import Handle, describe_run, query_status
 from sluice.approval.decisions import Decision
 from sluice.approval.waivers import describe_checks
-from sluice.audit.verdicts import count_verdicts
+from sluice.checks.verdicts import count_verdicts
 from sluice.contracts.run import RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_summary

@@ -25,8 +25,8 @@ from sluice.backfills.partitions import parse_partitions
 from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
-from sluice.loading.order import out_of_order, partition_after_later, window_problem
-from sluice.loading.rules import Way, require_allowed
+from sluice.pipeline.loading_order import out_of_order, partition_after_later, window_problem
+from sluice.pipeline.loading_rules import Way, require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.guessed_types import describe_preview
 from sluice.sizes import format_count, format_size

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 ScheduledFor = Annotated[
     str, typer.Option("--scheduled-for", metavar="TIME", help="The time that {{ scheduled_for }} stands for.")

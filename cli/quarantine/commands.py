@@ -39,8 +39,8 @@ from sluice.contracts.lake_queries import (
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.run import RunInput
+from sluice.durations import seconds
 from sluice.errors import InvalidPipeline, SluiceError
-from sluice.pipeline.durations import seconds
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.presentation.changes import describe_change

@@ -13,8 +13,8 @@ from cli.program import program
 from cli.run.report import print_detail
 from runtime.quarantine.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
 from runtime.run.find_run import find_run
-from sluice.audit.bad_rows import AT, CHECKS, RUN, quarantine_table
 from sluice.errors import InvalidPipeline
+from sluice.publishing.bad_rows import AT, CHECKS, RUN, quarantine_table
 from sluice.sizes import format_count
 from sluice.times import format_time
 

@@ -17,7 +17,6 @@ from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.quarantine.quarantined_rows import duckdb_table, duckdb_text, preview_requeue, with_new_values
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
-from sluice.audit.bad_rows import AT, RUN, quarantine_table
 from sluice.contracts.lake_queries import (
     PlanRequeueInput,
     QueryRows,
@@ -28,6 +27,7 @@ from sluice.contracts.lake_queries import (
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
+from sluice.publishing.bad_rows import AT, RUN, quarantine_table
 from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
 from sluice.settings import read_environment
 from sluice.sizes import format_count

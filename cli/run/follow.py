@@ -10,13 +10,13 @@ from cli.run.watch import watch_run
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.start_run import StartOptions, start_run
-from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import changed_options
 from sluice.presentation.changes import describe_guarantee
+from sluice.publishing.bad_rows import with_quarantine_tables
 
 _DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
 _UNKNOWN = "The run is started; it ends as invalid if the catalog cannot publish its tables as the pipeline asks for"

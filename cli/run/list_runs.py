@@ -18,8 +18,8 @@ from cli.schedules.list_schedules import print_schedules
 from runtime.installation.identity import with_known_installation
 from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, query_status
 from runtime.run.listed_runs import ListedRuns, find_quarantines, list_lines
+from sluice.durations import seconds
 from sluice.errors import BadEnvironment, InvalidPipeline
-from sluice.pipeline.durations import seconds
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
 from sluice.times import format_time, parse_time

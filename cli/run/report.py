@@ -9,7 +9,7 @@ from rich.text import Text
 from cli.layout import Column, print_line, print_rows, visible
 from cli.program import program
 from cli.run.verdicts import WAIVED_STYLE, print_checks
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.presentation.changes import (
     describe_change,

@@ -8,7 +8,7 @@ from rich.text import Text
 from cli.layout import fits, one_line, print_line, print_rows
 from sluice.approval.waivers import WaivedCheck
 from sluice.audit.observed import describe_observed
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.presentation.waivers import count_audit, shown_verdict, waiver_of
 from sluice.sizes import format_count, format_size

@@ -16,7 +16,7 @@ from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
 from runtime.run.find_run import Handle, query_status, read_result
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.progress import Progress
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait

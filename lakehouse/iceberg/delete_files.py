@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent, Manif
 
 from lakehouse.iceberg.delete_manifests import live_entries, only_path, path_bounds
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.statistics import DeleteFile
+from sluice.metadata.statistics import DeleteFile
 
 _MAX_FILES = 1000
 _FORMS = ("PARQUET", "PUFFIN")

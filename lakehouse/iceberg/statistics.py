@@ -17,7 +17,7 @@ from pyiceberg.types import DecimalType, NestedField
 
 from lakehouse.iceberg.delete_files import DeleteFiles
 from lakehouse.iceberg.table_state import TableState
-from sluice.audit.statistics import (
+from sluice.metadata.statistics import (
     ChangeStatistics,
     ColumnStatistics,
     FileStatistics,

@@ -17,7 +17,7 @@ from lakehouse.source_files.object_store import SCHEMES, describe_object, list_o
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
 from sluice.contracts.run import InputFile, RunInput
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput, NoFiles
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Format, Source, format_of
 
 _PARQUET_MAGIC = b"PAR1"

@@ -14,9 +14,9 @@ from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.paths import is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
+from sluice.contracts.guessed_types import GuessedColumn, TypePreview
 from sluice.contracts.run import InputFile
 from sluice.errors import InvalidInput
-from sluice.input.guessed_types import GuessedColumn, TypePreview
 from sluice.input.plain_notation import (
     DATES,
     LEAST_INT,

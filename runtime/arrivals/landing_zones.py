@@ -37,7 +37,7 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
-from sluice.loading.rules import rule_of
+from sluice.pipeline.loading_rules import rule_of
 from sluice.settings import Settings
 from workflows.arrivals.landing_zone import LandingZone
 

@@ -8,13 +8,13 @@ from ruamel.yaml import YAML
 
 from lakehouse.source_files import count_files, find_files, preview_types
 from runtime.pipeline.pipeline_input import resolve_paths
+from sluice.contracts.guessed_types import TypePreview
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.input.guessed_types import TypePreview
-from sluice.input.scope import placeholders_of_loads
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
+from sluice.pipeline.scope import placeholders_of_loads
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from lakehouse.source_files import (
     read_column_names,
     without_scheme,
 )
+from sluice.contracts.guessed_types import TypePreview
 from sluice.contracts.run import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.input.guessed_types import TypePreview
 from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.environment import pipeline_from_environment

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
-from sluice.loading.order import partition_of
 from sluice.pipeline.file import read_pipeline
+from sluice.pipeline.loading_order import partition_of
 from sluice.pipeline.placeholders import partition_values, time_values
 from sluice.pipeline.schedule import Schedule
 from sluice.times import parse_time

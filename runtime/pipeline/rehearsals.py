@@ -21,7 +21,7 @@ from runtime.pipeline.pipeline_input import inspect_input
 from runtime.run.find_run import Handle, read_result
 from runtime.run.start_run import RunHandle, Starter, StartOptions, start_run
 from runtime.short_workflow import query_lake
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable

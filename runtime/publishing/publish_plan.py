@@ -6,12 +6,12 @@ from collections.abc import Collection
 from temporalio.client import Client
 
 from runtime.short_workflow import query_lake
-from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.errors import ServiceUnavailable
-from sluice.loading.age import may_be_older
 from sluice.pipeline.model import Pipeline
+from sluice.publishing.bad_rows import with_quarantine_tables
+from sluice.publishing.older_rows import may_be_older
 from sluice.settings import Settings
 
 _LIMIT = 20.0

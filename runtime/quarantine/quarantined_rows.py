@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from runtime.short_workflow import query_lake
-from sluice.audit.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput, RequeueSelection
 from sluice.errors import SluiceError
 from sluice.identifiers import name_elements
+from sluice.publishing.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.expression import likely_duckdb

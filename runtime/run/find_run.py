@@ -17,10 +17,10 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from sluice.ambiguous_names import describe_several
 from sluice.contracts.run import Outcome, RunRequest, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.presentation.several import describe_several
 from sluice.times import format_time
 from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
 

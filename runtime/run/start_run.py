@@ -23,7 +23,7 @@ from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult, run_workflow_id
 from sluice.errors import RunUnderWay
 from sluice.lineage.identity import parse_parent
-from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta, timezone
 
 from pydantic import ConfigDict
 
-from sluice.audit.verdicts import CheckResult, check_title
 from sluice.base_model import Model
 from sluice.checks.base import Check
+from sluice.checks.verdicts import CheckResult, check_title
 from sluice.command_line import COMMAND
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.table import Table

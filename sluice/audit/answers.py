@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from sluice.audit.scan_groups import ScanGroup
-from sluice.audit.verdicts import AnsweredBy, AnswerSource, CheckResult, check_result, error_result
 from sluice.checks.base import Evaluation
 from sluice.checks.rows import RowCheck
+from sluice.checks.verdicts import AnsweredBy, AnswerSource, CheckResult, check_result, error_result
 from sluice.contracts.spark_jobs import ScanAnswer
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sluice.audit.verdicts import CheckResult
 from sluice.checks.base import Check
+from sluice.checks.verdicts import CheckResult
 
 
 def carried_over_verdicts(

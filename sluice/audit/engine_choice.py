@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sluice.audit.scan_groups import ScanGroup, scan_groups
-from sluice.audit.statistics import FileStatistics
 from sluice.audit.tables import AuditedTable
 from sluice.checks.base import Check, CheckQuery
+from sluice.metadata.statistics import FileStatistics
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sluice.audit.statistics import FileStatistics, Scope, TableStatistics
 from sluice.audit.tables import AuditedTable, ReferencedTable
 from sluice.checks.base import Check, CheckQuery
 from sluice.checks.rows import RowCheck
+from sluice.metadata.statistics import FileStatistics, Scope, TableStatistics
 from sluice.sql.values import FLOATS, kind_of
 
 

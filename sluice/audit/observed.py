@@ -1,7 +1,7 @@
 """Describe what a check observed, as messages show it; verdicts and signatures stay as they are."""
 
-from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
+from sluice.checks.verdicts import CheckResult
 from sluice.sizes import format_count
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from sluice.audit.engine_choice import RefusingEngine, accepted_checks
 from sluice.audit.scan_groups import ScanGroup
-from sluice.audit.statistics import TableStatistics
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import AnswerSource, CheckResult, check_result, error_result
 from sluice.checks.base import Check, Evaluation
 from sluice.checks.rows import RowCheck
+from sluice.checks.verdicts import AnswerSource, CheckResult, check_result, error_result
 from sluice.contracts.audit import AuditInput, AuditResult
+from sluice.metadata.statistics import TableStatistics
 from sluice.sql.dialect import Dialect
 
 Sampler = Callable[[AuditedTable, Check], Sequence[dict[str, Any]]]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sluice.audit.files import all_other_live_files, disjoint_groups, referenced_files, undecided_files
-from sluice.audit.statistics import FileStatistics, SchemaField, Scope
 from sluice.audit.tables import AuditedTable, CarriedRows
 from sluice.checks.base import OTHER_ROWS, ROWS, Check, CheckQuery
+from sluice.metadata.statistics import FileStatistics, SchemaField, Scope
 from sluice.sql.dialect import Dialect, NeedsSpark
 
 

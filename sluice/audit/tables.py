@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sluice.audit.statistics import FileStatistics, SchemaField, TableStatistics
 from sluice.checks.base import Check, TableReference, check_problems
 from sluice.identifiers import suggestion
+from sluice.metadata.statistics import FileStatistics, SchemaField, TableStatistics
 
 
 @dataclass(frozen=True)

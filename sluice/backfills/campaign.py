@@ -8,7 +8,7 @@ from sluice.backfills.partitions import MAX_PARTITIONS
 from sluice.contracts.backfill import CampaignState, PartitionNote, PartitionState
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
-from sluice.loading.order import out_of_order
+from sluice.pipeline.loading_order import out_of_order
 
 LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
 """The letter that stands for each state of a partition."""

@@ -2,7 +2,7 @@
 
 from sluice.backfills.campaign import Campaign
 from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange
-from sluice.loading.rules import OVER_YOUNGER
+from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 
 def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPartitions) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileStatistics, TableStatistics
 from sluice.checks.base import (
     CheckQuery,
     Evaluation,
@@ -23,6 +22,7 @@ from sluice.checks.base import (
 )
 from sluice.checks.rows import Filtered
 from sluice.checks.values import Bound, enclosed
+from sluice.metadata.statistics import FileStatistics, TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import NUMBERS, kind_of, plain, typed
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from sluice.audit.statistics import Scope, StatisticsNeed, TableStatistics
 from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.metadata.statistics import Scope, StatisticsNeed, TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import kind_of
 

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ByteSize, Field, model_validator
 
-from sluice.audit.statistics import ChangeStatistics, StatisticsNeed, TableStatistics
 from sluice.checks.base import Check, Evaluation, between, judge_size, pass_or_fail, require_range
+from sluice.metadata.statistics import ChangeStatistics, StatisticsNeed, TableStatistics
 
 Count = Annotated[int, Field(ge=0)]
 

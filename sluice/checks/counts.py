@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import StatisticsNeed, TableStatistics
 from sluice.checks.base import (
     Check,
     CheckQuery,
@@ -18,6 +17,7 @@ from sluice.checks.base import (
     require_range,
 )
 from sluice.checks.rows import Filtered
+from sluice.metadata.statistics import StatisticsNeed, TableStatistics
 from sluice.sql.dialect import Dialect
 
 Rows = Annotated[int, Field(ge=0)]

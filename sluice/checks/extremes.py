@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from sluice.audit.statistics import FileStatistics
 from sluice.checks.aggregates import RANGE_ALIASES, AggregateCheck, Interval
 from sluice.checks.values import bound_of, enclosed
+from sluice.metadata.statistics import FileStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import ORDERED, typed
 

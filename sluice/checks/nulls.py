@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileStatistics, TableStatistics
 from sluice.checks.base import CheckQuery, Evaluation, Metrics, expand_columns, pass_or_fail
 from sluice.checks.rows import ColumnRows, Filtered
+from sluice.metadata.statistics import FileStatistics, TableStatistics
 from sluice.sql.dialect import Dialect
 
 Proportion = Annotated[float, Field(ge=0, le=1)]

@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from sluice.audit.statistics import Scope
 from sluice.checks.base import Check, CheckQuery, TableReference
 from sluice.checks.rows import Condition, RowCheck
+from sluice.metadata.statistics import Scope
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.expression import columns_of, query_problem, tables_of, without_comments
 

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import FileStatistics
 from sluice.checks.base import BAD_ROWS, ROWS, CheckQuery, TableReference, type_problem
 from sluice.checks.rows import ColumnRows, RowCheck
 from sluice.checks.values import enclosed
+from sluice.metadata.statistics import FileStatistics
 from sluice.sql.dialect import Dialect, NeedsSpark
 from sluice.sql.values import FLOATS, NUMBERS, ORDERED, kind_of
 

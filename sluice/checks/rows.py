@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from sluice.audit.statistics import FileStatistics, TableStatistics
 from sluice.checks.base import Check, CheckQuery, Evaluation, Metrics, expand_columns, type_problem
 from sluice.checks.thresholds import contradiction, exceeds, is_share, threshold
+from sluice.metadata.statistics import FileStatistics, TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.expression import columns_of, expression_problem, without_comments
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import SchemaField, StatisticsNeed, TableStatistics
 from sluice.checks.base import Check, Evaluation, between, expand_columns, pass_or_fail, require_range
+from sluice.metadata.statistics import SchemaField, StatisticsNeed, TableStatistics
 
 _SYNONYMS = {
     "bigint": "long",

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.audit.statistics import FileStatistics
 from sluice.checks.base import between, require_range
 from sluice.checks.rows import ColumnRows
 from sluice.checks.values import enclosed
+from sluice.metadata.statistics import FileStatistics
 from sluice.sql import regex
 from sluice.sql.dialect import Dialect
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.statistics import TableStatistics
 from sluice.checks.base import (
     BAD_ROWS,
     ROWS,
@@ -19,8 +18,9 @@ from sluice.checks.base import (
 )
 from sluice.checks.rows import ColumnRows, Filtered
 from sluice.checks.values import enclosed
+from sluice.durations import Duration, format_duration
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.durations import Duration, format_duration
+from sluice.metadata.statistics import TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import TIMES, kind_of, typed
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from sluice.audit.statistics import FileStatistics, StatisticsNeed, TableStatistics
 from sluice.checks.base import (
     BAD_ROWS,
     OTHER_ROWS,
@@ -24,6 +23,7 @@ from sluice.checks.base import (
     type_problem,
 )
 from sluice.checks.rows import ColumnRows, Filtered, RowCheck
+from sluice.metadata.statistics import FileStatistics, StatisticsNeed, TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import ORDERED, kind_of
 

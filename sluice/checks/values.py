@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.checks.base import CheckQuery, Evaluation, Metrics, between, require_range
 from sluice.checks.rows import ColumnRows
+from sluice.metadata.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.sql.dialect import Dialect
 from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
 

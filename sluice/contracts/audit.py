@@ -2,8 +2,8 @@
 
 from pydantic import Field, field_validator
 
-from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table
 

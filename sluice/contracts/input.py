@@ -4,7 +4,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
 from sluice.contracts.existing_rows import Resume

@@ -8,18 +8,18 @@ from pydantic import Field
 from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.required import SignedStart, StartStatement
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import CheckResult
 from sluice.base_model import Model
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.existing_rows import Restore, Resume
+from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
-from sluice.input.guessed_types import NO_TYPES, GuessedTypes
-from sluice.input.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 Outcome = Literal["published", "checked", "skipped", "quarantined", "discarded", "cancelled", "failed"]
 Cause = Literal[

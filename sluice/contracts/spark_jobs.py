@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.base import CheckQuery
-from sluice.input.guessed_types import NO_TYPES, GuessedTypes
+from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 

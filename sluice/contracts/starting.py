@@ -8,7 +8,7 @@ from pydantic import Field
 from sluice.base_model import Model
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import Cause, Outcome, RunRequest
-from sluice.loading.rules import Way
+from sluice.pipeline.loading_rules import Way
 
 RUN_ENDED_SIGNAL = "run_ended"
 """The signal by which a workflow is told that a run which it asked for has ended."""

@@ -5,11 +5,11 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
-from sluice.input.guessed_types import NO_TYPES, GuessedTypes
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 

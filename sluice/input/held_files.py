@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 
 @dataclass(frozen=True)

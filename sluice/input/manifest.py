@@ -7,7 +7,7 @@ from typing import Literal
 
 from sluice.base_model import Model
 from sluice.errors import ManifestUnreadable
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
 
 LeftOut = Literal["loaded before", "same content"]

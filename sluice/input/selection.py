@@ -7,7 +7,7 @@ from sluice.contracts.run import InputFile
 from sluice.errors import AlreadyPublished, InvalidInput
 from sluice.input.held_files import HeldFile, LoadedFile
 from sluice.input.manifest import ManifestFile
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
 from sluice.times import format_time
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.lineage import EmitLineageInput, LineageCheck, LineageEventType, LineageTable
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import Outcome, RunRequest, RunResult

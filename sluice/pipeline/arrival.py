@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
-from sluice.pipeline.durations import Duration, format_duration
+from sluice.durations import Duration, format_duration
 from sluice.sizes import format_size
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,

@@ -14,14 +14,14 @@ from sluice.checks.base import Check
 from sluice.checks.rows import RowCheck
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.input.scope import load_scope
-from sluice.loading.order import partition_problem
 from sluice.pipeline.arrival import Arrival, BatchLimits
 from sluice.pipeline.limits import MAX_FILE_BYTES, MAX_PIPELINE_BYTES
+from sluice.pipeline.loading_order import partition_problem
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.pipeline.placeholders import replace_placeholders
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.schedule import Schedule
+from sluice.pipeline.scope import load_scope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write

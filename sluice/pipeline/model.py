@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
 from sluice.base_model import Model
+from sluice.durations import Duration
 from sluice.identifiers import branch_name, pipeline_name, table_name
-from sluice.input.scope import NO_SCOPE, LoadScope
-from sluice.loading.order import start_problem, with_order_of_arrival
 from sluice.pipeline.arrival import Arrival, with_source_of_arrival
-from sluice.pipeline.durations import Duration
 from sluice.pipeline.limits import MAX_CHECKS
+from sluice.pipeline.loading_order import start_problem, with_order_of_arrival
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.schedule import Schedule
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import format_of
 from sluice.pipeline.table import Table
 from sluice.pipeline.target_names import target_names

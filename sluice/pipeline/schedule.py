@@ -7,9 +7,9 @@ from zoneinfo import available_timezones
 from pydantic import AfterValidator
 
 from sluice.base_model import Model
+from sluice.durations import Duration, format_duration
 from sluice.identifiers import suggestion
 from sluice.pipeline.cron import parse_cron
-from sluice.pipeline.durations import Duration, format_duration
 
 Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "allow_all"]
 """What happens at a time at which the run before has not ended. Temporal's `terminate_other` is none of them: it ends

@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from sluice.base_model import Model
+from sluice.durations import Duration
 from sluice.job_environment import values_problem
-from sluice.pipeline.durations import Duration
 from sluice.pipeline.source import SILENT, Source, TextOptions, as_text
 from sluice.pipeline.source_options import CONF_OF_READERS
 from sluice.pipeline.write_modes import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 
 _NAMED = 3
 

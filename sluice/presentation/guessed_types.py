@@ -1,6 +1,6 @@
 """The guessed types of columns, as `check`, `plan`, `backfill --dry-run` and reports show them."""
 
-from sluice.input.guessed_types import GuessedColumn, GuessedTypes, TypePreview
+from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes, TypePreview
 from sluice.pipeline.model import Pipeline
 
 _SHOWN = 20

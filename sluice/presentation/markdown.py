@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.write import TableChange
 from sluice.presentation.changes import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import get_args
 
-from sluice.loading.rules import GUARDS, LOADED, TRAITS, Rule, Way, table
+from sluice.pipeline.loading_rules import GUARDS, LOADED, TRAITS, Rule, Way, table
 
 MARKS = ("<!-- rules: made by `make docs` -->", "<!-- end of rules -->")
 """Between these lines the document holds the tables."""

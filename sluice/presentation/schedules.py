@@ -2,7 +2,7 @@
 
 from sluice.contracts.schedules import MissedStarts, ScheduleNotice
 from sluice.contracts.starting import EndedRun
-from sluice.pipeline.durations import format_duration
+from sluice.durations import format_duration
 from sluice.pipeline.schedule import Schedule
 
 _LONGEST = 500

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sluice.approval.waivers import WaivedCheck, waive_command
-from sluice.audit.verdicts import CheckResult, count_verdicts
+from sluice.checks.verdicts import CheckResult, count_verdicts
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
 from sluice.times import format_time

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import signed_fields
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import AuditReport, CheckResult, count_verdicts, verdicts_digest
+from sluice.checks.verdicts import AuditReport, CheckResult, count_verdicts, verdicts_digest
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef

@@ -5,8 +5,8 @@ Every report takes its numbers from here: the terminal, the Web UI, Slack, markd
 
 from collections.abc import Mapping
 
-from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
+from sluice.publishing.bad_rows import is_quarantine_table
 
 
 def known_row_numbers(change: TableChange) -> RowNumbers | None:

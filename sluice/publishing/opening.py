@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from sluice.audit.bad_rows import with_quarantine_tables
 from sluice.checks.base import Check, check_location
 from sluice.contracts.write import OpenBranchInput
 from sluice.identifiers import suggestion
 from sluice.pipeline.table import column_problems
+from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities
 
 TypesByTable = Mapping[str, Mapping[str, str] | None]

@@ -1,9 +1,9 @@
 """Endings of a run: the outcome by cause, whether its branch is kept, and the exit code."""
 
 from sluice.audit.observed import describe_observed
-from sluice.audit.verdicts import CheckResult, count_verdicts
 from sluice.base_model import Model
 from sluice.checks import REGISTRY
+from sluice.checks.verdicts import CheckResult, count_verdicts
 from sluice.contracts.publish import Publication
 from sluice.contracts.run import Cause, Outcome, RunResult
 from sluice.pipeline.model import OnFailure

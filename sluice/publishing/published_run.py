@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from sluice.ambiguous_names import describe_several
 from sluice.errors import InvalidPipeline
-from sluice.presentation.several import describe_several
 from sluice.publishing.rollback import PublishedCommit, runs_taken_back
 from sluice.times import format_time
 

@@ -9,7 +9,7 @@ from sluice.approval.required import RequiredApproval
 from sluice.approval.signatures import approval_error
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, parse_until
 from sluice.approval.waiving import granted_waivers
-from sluice.audit.bad_rows import is_quarantine_table
+from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.certificate import (
     AUDIT_DIGEST,
     AUDITED,

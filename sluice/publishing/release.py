@@ -9,7 +9,7 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange, WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline
-from sluice.loading.rules import traits_of
+from sluice.pipeline.loading_rules import traits_of
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.written_tables import WrittenTable, check_rebased

@@ -3,15 +3,15 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sluice.audit.bad_rows import RUN, quarantine_table
 from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
-from sluice.loading.rules import require_allowed
+from sluice.pipeline.loading_rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.publishing.bad_rows import RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
 MAX_REQUEUED_RUNS = 5000

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sluice.audit.bad_rows import is_quarantine_table
 from sluice.contracts.rollback import PublishedChecks
 from sluice.contracts.write import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
@@ -12,6 +11,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.publishing.bad_rows import is_quarantine_table
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sluice.audit.bad_rows import quarantine_table
 from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.references import RunRef
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
-from sluice.loading.order import is_scheduled_time, replaces_other
+from sluice.pipeline.loading_order import is_scheduled_time, replaces_other
+from sluice.publishing.bad_rows import quarantine_table
 from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from sluice.base_model import Model
+from sluice.durations import Duration
 from sluice.errors import BadEnvironment
 from sluice.identifiers import name_elements
-from sluice.pipeline.durations import Duration
 from sluice.secrets import read_secret
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"

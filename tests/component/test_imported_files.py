@@ -11,7 +11,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from lakehouse.open_catalog import open_catalog
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.settings import read_settings
 from tests.harness.audited_table import Table, check_of
 

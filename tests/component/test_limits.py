@@ -12,7 +12,7 @@ from activities.audit.scan_tables import TableScanner
 from engine.scan_engines import in_process_engines
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.pipeline.file import parse_pipeline

@@ -13,8 +13,8 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from sluice.input.held_files import LoadsOfTable
-from sluice.input.scope import NO_SCOPE
-from sluice.loading.rules import Rule
+from sluice.pipeline.loading_rules import Rule
+from sluice.pipeline.scope import NO_SCOPE
 from tests.component import test_partition_sequences as partitions
 from tests.component import test_sequences as runs
 from tests.component import test_zone_sequences as zones

@@ -21,11 +21,11 @@ from lakehouse.audited_tables import AuditedTables
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.query_builder import AuditQuery
-from sluice.audit.statistics import SchemaField
-from sluice.audit.verdicts import CheckResult
 from sluice.checks import REGISTRY
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput, ScanInput
 from sluice.contracts.references import RunRef
+from sluice.metadata.statistics import SchemaField
 from sluice.pipeline.table import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB

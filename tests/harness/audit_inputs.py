@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sluice.audit.statistics import ColumnStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.audit.tables import AuditedTable
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
 from sluice.contracts.audit import AuditInput
 from sluice.contracts.references import RunRef
+from sluice.metadata.statistics import ColumnStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.pipeline.table import Table
 
 TYPES = {"c": "int", "s": "string", "list": "list<int>"}

@@ -17,7 +17,7 @@ from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.publishing.certificate import (

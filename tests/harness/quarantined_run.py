@@ -17,7 +17,7 @@ from activities.run.attempt_branch import AttemptBranch
 from activities.run.running_workflows import RunningWorkflows
 from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.catalog import BranchCatalog
-from sluice.audit.verdicts import AuditReport
+from sluice.checks.verdicts import AuditReport
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.publish import Publication, PublishBranchInput

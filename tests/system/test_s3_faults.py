@@ -14,10 +14,10 @@ from engine.duckdb_session import DuckDBSession, ParquetView
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.store_errors import explain_store_error
 from lakehouse.source_files.object_store import describe_object, list_objects
-from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import CredentialsExpired, InvalidInput, ServiceUnavailable
+from sluice.metadata.statistics import DeleteFile, SchemaField
 from sluice.settings import read_settings
 from tests.harness.object_store import running_store, store_files
 from tests.harness.store_proxy import StoreFault, StoreProxy

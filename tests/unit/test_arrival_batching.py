@@ -5,9 +5,9 @@ import pytest
 from sluice.arrivals.batching import Batching, WaitingFile, plan_batches
 from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import Batch, BatchRef
+from sluice.durations import format_duration, seconds
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.arrival import Arrival
-from sluice.pipeline.durations import format_duration, seconds
 from sluice.pipeline.file import parse_pipeline
 
 FILE = """\

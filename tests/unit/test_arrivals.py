@@ -24,7 +24,7 @@ from sluice.contracts.arrivals import (
 )
 from sluice.contracts.run import InputFile, run_workflow_id
 from sluice.errors import InvalidInput, ManifestUnreadable, ServiceUnavailable
-from sluice.input.scope import LoadScope
+from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.source import Source
 from tests.harness.loading_run import TABLE, roll_back
 from tests.harness.memory_zone import TEXT, Zone

@@ -8,20 +8,20 @@ import pytest
 
 from lakehouse.audited_tables import AuditedTables
 from sluice.audit.answers import check_key, verdicts
-from sluice.audit.bad_rows import bad_row_limit, bad_rows_of_table, quarantinable_checks
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.engine_choice import accepted_checks, duckdb_refusals, field_id_problem
 from sluice.audit.files import other_live_files, referenced_files
 from sluice.audit.planner import plan_audit, prove_checks, sample_group
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.spark_target import spark_target
-from sluice.audit.statistics import ColumnStatistics, DeleteFile, FileStatistics, SchemaField
 from sluice.audit.tables import AuditedTable, ReferencedTable, referenced_tables
-from sluice.audit.verdicts import CheckResult
 from sluice.checks.base import Check, TableReference
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput
 from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.metadata.statistics import ColumnStatistics, DeleteFile, FileStatistics, SchemaField
 from sluice.pipeline.table import Table
+from sluice.publishing.bad_rows import bad_row_limit, bad_rows_of_table, quarantinable_checks
 from sluice.sql.dialect import DUCKDB, SPARK
 from tests.harness.audit_inputs import NOT_NULL, RANGE, UNIQUE, audit_input, check, file, table
 from tests.harness.memory_catalog import MemoryCatalog

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from sluice.audit.bad_rows import bad_rows_of_table
 from sluice.audit.engine_choice import duckdb_refusals
 from sluice.audit.planner import plan_table
 from sluice.audit.scan_groups import scan_groups
 from sluice.audit.spark_target import spark_target
-from sluice.audit.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.audit.tables import AuditedTable, CarriedRows
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import OTHER_ROWS, ROWS, Check
+from sluice.metadata.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.pipeline.table import Table
+from sluice.publishing.bad_rows import bad_rows_of_table
 from sluice.sql.dialect import SPARK
 
 ADDED = FileStatistics(10, {"a": ColumnStatistics(nulls=2), "id": ColumnStatistics(nulls=0)}, "/added.parquet")

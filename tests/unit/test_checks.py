@@ -10,10 +10,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from devstack.stack import ROOT
-from sluice.audit.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, check_problems
 from sluice.checks.thresholds import contradiction, exceeds, threshold
+from sluice.metadata.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.pipeline.file import parse_pipeline
 from sluice.presentation.check_reference import entries, json_schema
 

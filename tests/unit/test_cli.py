@@ -14,7 +14,7 @@ from cli.run.watch import ShownStatus
 from cli.unknown_command import QUARANTINE_COMMANDS, unknown_command
 from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
 from sluice.contracts.write import TableChange
 

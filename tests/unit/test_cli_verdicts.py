@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cli.run.report import print_report
 from cli.run.watch import ShownStatus
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
 
 LONG = "each loan has a member who was registered on the day that the loan began, or was a guest of the library"

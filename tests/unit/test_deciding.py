@@ -16,7 +16,7 @@ from cli.approval.approving import check_named_report, make_decision, refusal_in
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import new_approver_key, verification_error
-from sluice.audit.verdicts import AuditReport, CheckResult
+from sluice.checks.verdicts import AuditReport, CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings

@@ -3,12 +3,12 @@
 import pytest
 
 from sluice.approval.decisions import AwaitedDecision, Decision, approval_outcome, is_same_person, refusal
-from sluice.audit.verdicts import AuditReport, CheckResult, short_row, trim_samples
+from sluice.checks.verdicts import AuditReport, CheckResult, short_row, trim_samples
 from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
 from sluice.contracts.write import TableChange
+from sluice.durations import format_duration, seconds
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
-from sluice.pipeline.durations import format_duration, seconds
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
 from sluice.presentation.slack import blocks, headline

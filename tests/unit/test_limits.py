@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from sluice.audit.query_builder import AuditQuery
-from sluice.audit.verdicts import (
+from sluice.checks.base import CheckQuery, Evaluation, pass_or_fail
+from sluice.checks.verdicts import (
     AnswerSource,
     check_result,
     error_result,
@@ -14,7 +15,6 @@ from sluice.audit.verdicts import (
     trim_samples,
     verdicts_digest,
 )
-from sluice.checks.base import CheckQuery, Evaluation, pass_or_fail
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunInput, RunRequest, RunResult, RunStatus, StageEvent

@@ -21,7 +21,7 @@ from activities.lineage.lineage_client import is_configured
 from devstack.stack import ROOT
 from sluice import VERSION
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.examination import Finding
 from sluice.contracts.input import ManifestRef, SelectedInput
 from sluice.contracts.lineage import EmitLineageInput, LineageEventType

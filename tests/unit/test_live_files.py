@@ -21,12 +21,12 @@ from lakehouse.audited_tables import audited_table
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.planner import plan_table
-from sluice.audit.statistics import ChangeStatistics, TableStatistics
 from sluice.audit.tables import AuditedTable
 from sluice.checks import REGISTRY
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, VerifyWriteInput, WriteResult
 from sluice.identifiers import joined_name, name_elements, namespaces_of
+from sluice.metadata.statistics import ChangeStatistics, TableStatistics
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, marks

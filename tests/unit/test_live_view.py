@@ -18,7 +18,7 @@ import time
 from rich.console import Console
 from cli.run.watch import ShownStatus
 from sluice.approval.decisions import ApprovalRecord, Decision
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 
 stages = [

@@ -13,10 +13,10 @@ from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
 from sluice.input.repeated_loads import hints_on_repeated_loads
-from sluice.input.scope import NO_SCOPE, LoadScope, load_scope
 from sluice.input.selection import describe_overlap, refuse_partly_loaded
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.placeholders import partition_values, time_values, values_of_all
+from sluice.pipeline.scope import NO_SCOPE, LoadScope, load_scope
 
 TIME = datetime(2026, 3, 2, 5, 30, tzinfo=timezone.utc)
 LAST_OF_JANUARY = partition_values("2018-01-31") | time_values(datetime(2018, 1, 31, tzinfo=timezone.utc))

@@ -26,7 +26,7 @@ from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
 from sluice.input.held_files import WantedFile
-from sluice.input.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import (

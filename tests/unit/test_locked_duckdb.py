@@ -9,9 +9,9 @@ import pytest
 from pyarrow import parquet
 
 from engine.duckdb_session import DuckDBSession, ParquetView
-from sluice.audit.statistics import SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
+from sluice.metadata.statistics import SchemaField
 
 _FIELDS = [SchemaField(1, "id", "long")]
 

@@ -1,6 +1,6 @@
 """The report as markdown: a table of what changed and of the verdicts, and no row."""
 
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.write import RowCounts, TableChange
 from sluice.presentation.markdown import markdown_report

@@ -26,12 +26,12 @@ from sluice.contracts.run import RunInput
 from sluice.contracts.starting import EndedRun, PipelineText, PreparedRun, StartPipelineInput
 from sluice.deployment.files import read_files
 from sluice.errors import InvalidPipeline
-from sluice.loading.age import may_be_older
-from sluice.loading.order import is_later, latest_of, out_of_order
-from sluice.loading.rules import TRAITS, Kind, Rule, Way, rule_of, table
 from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.loading_order import is_later, latest_of, out_of_order
+from sluice.pipeline.loading_rules import TRAITS, Kind, Rule, Way, rule_of, table
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
+from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.release import may_append, not_added_to_main
 from sluice.publishing.requeue import plan_requeue
 from sluice.settings import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.input.guessed_types import MOST_LISTED, GuessedColumn, GuessedTypes, listed_types
+from sluice.contracts.guessed_types import MOST_LISTED, GuessedColumn, GuessedTypes, listed_types
 from sluice.input.plain_notation import digits_of, is_exact_double, notation_of
 from sluice.presentation.guessed_types import describe_types
 

@@ -9,7 +9,7 @@ import pytest
 
 from devstack.stack import ROOT
 from runtime.run.start_run import _difference
-from sluice.audit.verdicts import AuditReport
+from sluice.checks.verdicts import AuditReport
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RunInput, RunRequest

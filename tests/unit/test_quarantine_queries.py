@@ -13,7 +13,7 @@ from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
 from activities.quarantine.list_quarantine import ListQuarantineActivity
 from lakehouse.quarantine import QuarantinedTable, create_quarantine
 from lakehouse.report_store import ReportStore
-from sluice.audit.verdicts import CheckResult, verdicts_digest
+from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
 from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
 from tests.harness.memory_catalog import MemoryCatalog

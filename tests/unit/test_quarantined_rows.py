@@ -16,10 +16,10 @@ from runtime.quarantine.quarantined_rows import (
     show_quarantined_rows,
     with_new_values,
 )
-from sluice.audit.bad_rows import describe_above_cap, describe_bad_rows
 from sluice.contracts.audit import QuarantineRowsResult
 from sluice.contracts.lake_queries import QueryRows
 from sluice.errors import InvalidInput
+from sluice.publishing.bad_rows import describe_above_cap, describe_bad_rows
 from sluice.settings import Settings
 
 CLIENT = cast(Client, None)

@@ -6,7 +6,7 @@ from activities.run.record_run import RecordRunActivity
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.report_store import ReportStore
 from sluice.approval.waivers import WaivedCheck
-from sluice.audit.verdicts import CheckResult, Verdict
+from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
 from tests.harness.memory_catalog import MemoryCatalog

@@ -11,7 +11,7 @@ from generation.rehearsed import not_planted, refused_good_rows, rehearsal_exit_
 from generation.requests import Request, checks_of, shape_of
 from runtime.pipeline.rehearsals import check_rehearsable, rehearsal_copy
 from runtime.pipeline.row_engine import DuckDBRows
-from sluice.audit.verdicts import CheckResult, Verdict
+from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline

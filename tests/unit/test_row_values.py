@@ -6,8 +6,8 @@ import pytest
 
 from engine.job import JobResult
 from engine.spark.job_errors import job_failure
-from sluice.audit.verdicts import CheckResult, with_whole_samples
 from sluice.checks import REGISTRY
+from sluice.checks.verdicts import CheckResult, with_whole_samples
 from sluice.errors import InvalidInput
 from sluice.publishing.outcomes import describe_blocking_checks
 from sluice.row_values import mask_error, mask_values

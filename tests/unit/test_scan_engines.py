@@ -27,7 +27,7 @@ from lakehouse.report_store import ReportStore
 from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.tables import AuditedTable
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec

@@ -16,10 +16,10 @@ from engine.duckdb_scan import DuckDBScan, scan_groups_by
 from engine.duckdb_session import DuckDBSession, ParquetView
 from engine.scan_engines import in_process_engines
 from engine.store_files import StoreFiles
-from sluice.audit.statistics import DeleteFile, SchemaField
 from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import ServiceUnavailable
+from sluice.metadata.statistics import DeleteFile, SchemaField
 from sluice.settings import Settings
 from tests.harness.folder_store import IO, FolderIO, in_store
 

@@ -35,8 +35,8 @@ from sluice.approval.waiving import (
     unwaived_error,
     waiver_refusal,
 )
-from sluice.audit.verdicts import AnswerSource, CheckResult, Verdict, check_result, count_verdicts, verdicts_digest
 from sluice.checks.base import Evaluation
+from sluice.checks.verdicts import AnswerSource, CheckResult, Verdict, check_result, count_verdicts, verdicts_digest
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline

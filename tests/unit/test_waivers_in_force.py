@@ -18,7 +18,7 @@ from sluice.approval.required import ApprovalTerms, RequiredApproval
 from sluice.approval.signatures import new_approver_key, sign
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
 from sluice.approval.waiving import granted_waivers
-from sluice.audit.verdicts import AuditReport, CheckResult
+from sluice.checks.verdicts import AuditReport, CheckResult
 from sluice.contracts.publish import (
     FindWaiversInput,
     Publication,

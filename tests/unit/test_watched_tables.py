@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from sluice.audit.watched_tables import watched_tables
 from sluice.contracts.existing_rows import RebaseBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import TableChange, WriteResult
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.rebase import moved_tables_problem
+from sluice.publishing.watched_tables import watched_tables
 
 SOURCE = {"source": {"path": "/in.csv"}}
 

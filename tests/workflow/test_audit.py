@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from sluice.audit.verdicts import CheckResult, verdicts_digest
+from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput

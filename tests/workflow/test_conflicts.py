@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.existing_rows import RebaseResult
 from sluice.contracts.publish import (

@@ -13,7 +13,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from runtime.temporal_client import converter
-from sluice.audit.verdicts import error_result
+from sluice.checks.verdicts import error_result
 from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.contracts.run import Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.lineage import EmitLineageInput
 from sluice.contracts.run import REVISION, Policy, RunResult

@@ -13,7 +13,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from sluice.approval.decisions import Decision
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.write import JobReport, WriteResult, WriteTableInput

@@ -23,7 +23,7 @@ from activities.run.discard_branch import DiscardBranchActivity
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.verify_write import VerifyWriteActivity
 from runtime.run.find_run import Handle
-from sluice.audit.verdicts import CheckResult
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef

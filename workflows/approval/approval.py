@@ -10,9 +10,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.approval.required import RequiredApproval
     from sluice.approval.waivers import describe_checks, waive_command
-    from sluice.audit.verdicts import AuditReport
+    from sluice.checks.verdicts import AuditReport
     from sluice.contracts.publish import RequireApprovalInput, VerifyDecisionInput
-    from sluice.pipeline.durations import format_duration
+    from sluice.durations import format_duration
     from sluice.times import format_time
     from workflows.activity_calls import ActivityCalls
     from workflows.approval.waivers import describe_failed_audit

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.required import RequiredApproval
     from sluice.approval.waivers import WaivableCheck, WaivedCheck
     from sluice.approval.waiving import completed_waivers, granted_waivers, waiver_refusal
-    from sluice.audit.verdicts import AuditReport
+    from sluice.checks.verdicts import AuditReport
     from sluice.contracts.run import Stage
 
 _MAX_REFUSED = 20

@@ -5,7 +5,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from sluice.approval.waivers import MAX_WAIVED, waivable_checks
     from sluice.approval.waiving import describe_ended, ended_waivers
-    from sluice.audit.verdicts import AuditReport
+    from sluice.checks.verdicts import AuditReport
     from sluice.contracts.publish import FindWaiversInput
     from sluice.publishing.outcomes import describe_blocking_checks
     from workflows.activity_calls import ActivityCalls

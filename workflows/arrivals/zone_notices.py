@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.arrivals import CollectArrivalsResult, ZoneNotice
-    from sluice.pipeline.durations import format_duration
+    from sluice.durations import format_duration
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
 

@@ -7,10 +7,10 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.audit.bad_rows import describe_above_cap, quarantinable_checks
-    from sluice.audit.verdicts import AuditReport, missing_verdicts, short_verdicts
+    from sluice.checks.verdicts import AuditReport, missing_verdicts, short_verdicts
     from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
+    from sluice.publishing.bad_rows import describe_above_cap, quarantinable_checks
     from sluice.publishing.retries import AttemptLimit
     from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls

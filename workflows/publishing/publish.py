@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.audit.verdicts import AuditReport
+    from sluice.checks.verdicts import AuditReport
     from sluice.contracts.publish import FindConflictsInput, PublishBranchInput
     from sluice.publishing.certificate import certificate, merge_message
     from sluice.publishing.retries import count_rebases

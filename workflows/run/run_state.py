@@ -10,10 +10,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.approval.required import ApprovalTerms, RequiredApproval
     from sluice.approval.waivers import WaivableCheck, WaivedCheck
-    from sluice.audit.bad_rows import describe_bad_rows
     from sluice.audit.carry_over import carried_over_verdicts
-    from sluice.audit.verdicts import AuditReport, CheckResult, trim_samples
-    from sluice.audit.watched_tables import watched_tables
+    from sluice.checks.verdicts import AuditReport, CheckResult, trim_samples
     from sluice.contracts.audit import PreviousAudit
     from sluice.contracts.input import ManifestRef, PublicationCheck
     from sluice.contracts.merge_queue import MergeTicket
@@ -24,9 +22,11 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.write import WriteResult
     from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details
+    from sluice.publishing.bad_rows import describe_bad_rows
     from sluice.publishing.certificate import input_properties, stated_options
     from sluice.publishing.change_summary import summarize_changes
     from sluice.publishing.outcomes import describe_overtaken
+    from sluice.publishing.watched_tables import watched_tables
     from workflows.approval.approval_state import ApprovalState
     from workflows.search_attributes import BRANCH
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from sluice.contracts.load_order import LoadOrder
-from sluice.loading.rules import rule_of
+from sluice.pipeline.loading_rules import rule_of
 from sluice.pipeline.write import Write
 
 

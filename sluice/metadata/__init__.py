@@ -1,0 +1,1 @@
+"""Statistics that the metadata of tables records."""
