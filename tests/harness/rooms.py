@@ -23,3 +23,9 @@ SHELVES = {
 """Names of the folders in rooms that serve several subjects: `ls -d */arrivals` shows a whole feature."""
 ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "workflows")
 """These rooms have no other folders. The domain `sluice/` has the same shelves, and folders of its own."""
+
+DOMAIN = (
+    *("metadata", "sql", "checks", "pipeline", "approval", "contracts", "lineage", "audit", "publishing"),
+    *("backfills", "presentation", "registration", "input", "arrivals", "deployment"),
+)
+"""The packages of the domain `sluice/`: each imports only packages that stand before it."""

@@ -19,7 +19,7 @@ from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.reference import DOCUMENTS
 from sluice.settings import Settings
-from tests.harness.rooms import ALLOWED, ROOMS_WITH_SHELVES, SHELVES
+from tests.harness.rooms import ALLOWED, DOMAIN, ROOMS_WITH_SHELVES, SHELVES
 
 ROOMS = {*ALLOWED, "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -40,6 +40,14 @@ def test_imports_point_one_way(room: str) -> None:
     for file in (ROOT / room).rglob("*.py"):
         others = imported(file) & ROOMS - {room}
         assert others <= ALLOWED[room], f"{file.relative_to(ROOT)} imports {others - ALLOWED[room]}"
+
+
+def test_imports_inside_the_domain_point_one_way() -> None:
+    assert {path.parent.name for path in (ROOT / "sluice").glob("*/__init__.py")} == {*DOMAIN}
+    for number, package in enumerate(DOMAIN):
+        for file in (ROOT / "sluice" / package).rglob("*.py"):
+            wrong = {each.split(".")[1] for each in imported_modules(file) if each.startswith("sluice.")}
+            assert not wrong & {*DOMAIN[number + 1 :]}, f"{file.relative_to(ROOT)} imports {wrong}"
 
 
 def test_rooms_have_the_same_shelves() -> None:
