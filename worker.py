@@ -24,6 +24,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
+from activities.errors import ErrorMapping
 from activities.heartbeats import Heartbeats
 from activities.run.target_catalog import TargetCatalog
 from engine.private_files import private_folder
@@ -172,7 +173,7 @@ def make_worker(
         workflows=[AUTO_UPGRADE.get(each, each) for each in workflows] if deployment else workflows,
         workflow_runner=sandbox(),
         activities=activities,
-        interceptors=[*interceptors, TargetHeader(), RunLogContext(), Heartbeats()],
+        interceptors=[*interceptors, TargetHeader(), RunLogContext(), ErrorMapping(), Heartbeats()],
         deployment_config=deployment,
         activity_executor=ThreadPoolExecutor(at_once + _CONTROL_AT_ONCE, thread_name_prefix="activity"),
         max_concurrent_activities=at_once,

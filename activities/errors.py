@@ -1,14 +1,22 @@
-"""Mapping of errors to Temporal's application errors: which are retried, and which fail the activity at once."""
+"""Mapping of errors to Temporal's application errors: which are retried, and which fail the activity at once.
 
+The worker maps the errors of all activities by one interceptor, so that an activity raises the errors of the domain.
+"""
+
+import functools
+import inspect
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from activities.heartbeats import missed_heartbeats
 from lakehouse.iceberg.store_errors import explain_store_error
@@ -40,6 +48,38 @@ def overdue() -> bool:
     limit = activity.info().start_to_close_timeout
     is_late = limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
     return is_late or missed_heartbeats()
+
+
+class ErrorMapping(Interceptor):
+    """Maps the errors of each activity to application errors of Temporal."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Wrap the execution of an activity."""
+        return _Mapped(next)
+
+
+class _Mapped(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        return await super().execute_activity(replace(input, fn=with_mapped_errors(input.fn)))
+
+
+def with_mapped_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of an activity that raises application errors of Temporal alone."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def run_async(*args: Any) -> Any:
+            with as_application_error():
+                return await function(*args)
+
+        return run_async
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:  # in the thread of the activity, where `overdue` looks for its start
+        with as_application_error():
+            return function(*args)
+
+    return run
 
 
 @contextmanager

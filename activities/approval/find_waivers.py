@@ -7,7 +7,6 @@ from temporalio import activity
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from sluice.approval.waivers import WaivedCheck
 from sluice.contracts.publish import FindWaiversInput
 from sluice.publishing.recorded_waivers import last_to_end
@@ -22,6 +21,5 @@ class FindWaiversActivity:
     @activity.defn(name="find_waivers")
     def find_waivers(self, input: FindWaiversInput) -> list[WaivedCheck]:
         """Return which of the failed checks are waived now, each by the waiver that ends last."""
-        with as_application_error():
-            check_catalog(self.policy.catalog, input.branch.catalog_id)
-            return last_to_end(self.policy.waivers_in_force(input, datetime.now(timezone.utc)))
+        check_catalog(self.policy.catalog, input.branch.catalog_id)
+        return last_to_end(self.policy.waivers_in_force(input, datetime.now(timezone.utc)))

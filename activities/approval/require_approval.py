@@ -8,7 +8,6 @@ from temporalio import activity
 
 from activities.approval.verify_decision import read_approvers
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.table_identity import table_uuid
 from sluice.approval.approvers import Approvers
@@ -143,14 +142,13 @@ class RequireApprovalActivity:
     @activity.defn(name="require_approval")
     def require_approval(self, input: RequireApprovalInput) -> RequiredApproval:
         """Return the approval that the run needs. Where the approvers cannot be read, nobody can approve for now."""
-        with as_application_error():
-            check_catalog(self.policy.catalog, input.branch.catalog_id)
-            try:
-                approvers = read_approvers(self.policy.approvers_file)
-                why = "nobody can approve: the file of approvers lists nobody" if approvers == Approvers() else ""
-            except BadEnvironment as error:
-                approvers, why = Approvers(), f"nobody can approve: {error}"
-            required = self.policy.required(input.branch.name, input.head, input.terms, approvers, input.at_least)
-            if not required.required:
-                return required
-            return required.model_copy(update={"why": "; ".join(filter(None, [required.why, why]))})
+        check_catalog(self.policy.catalog, input.branch.catalog_id)
+        try:
+            approvers = read_approvers(self.policy.approvers_file)
+            why = "nobody can approve: the file of approvers lists nobody" if approvers == Approvers() else ""
+        except BadEnvironment as error:
+            approvers, why = Approvers(), f"nobody can approve: {error}"
+        required = self.policy.required(input.branch.name, input.head, input.terms, approvers, input.at_least)
+        if not required.required:
+            return required
+        return required.model_copy(update={"why": "; ".join(filter(None, [required.why, why]))})

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from sluice.approval.approvers import Approvers, parse_approvers
 from sluice.approval.signatures import verification_error
 from sluice.approval.waiving import secret_problem
@@ -29,9 +28,8 @@ class VerifyDecisionActivity:
         Whether a waiver holds a secret is asked here and not in the workflow: what is taken for one may change with a
         release, and a replay may not.
         """
-        with as_application_error():
-            why = verification_error(input.decision, input.run_id, read_approvers(self.approvers_file))
-            return why or secret_problem(input.decision.waivers)
+        why = verification_error(input.decision, input.run_id, read_approvers(self.approvers_file))
+        return why or secret_problem(input.decision.waivers)
 
 
 def read_approvers(file: str) -> Approvers | None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
@@ -30,15 +29,14 @@ class CollectArrivalsActivity:
         def work(on_progress: OnProgress) -> CollectArrivalsResult:
             return self.collector.collect(pipeline_of_text(input.pipeline), input, on_progress)
 
-        with as_application_error():
-            try:
-                return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
-            except (InvalidPipeline, InvalidInput, ManifestUnreadable, CredentialsExpired) as error:
-                return CollectArrivalsResult(problem=_describe(error))
-            except ServiceUnavailable as error:
-                if activity.info().attempt < _TRIES:
-                    raise
-                return CollectArrivalsResult(problem=_describe(error), is_passing=True)
+        try:
+            return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
+        except (InvalidPipeline, InvalidInput, ManifestUnreadable, CredentialsExpired) as error:
+            return CollectArrivalsResult(problem=_describe(error))
+        except ServiceUnavailable as error:
+            if activity.info().attempt < _TRIES:
+                raise
+            return CollectArrivalsResult(problem=_describe(error), is_passing=True)
 
 
 def _describe(error: Exception) -> str:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.finisher import ArrivalFinisher
 from lakehouse.source_files import OnProgress
@@ -27,9 +26,8 @@ class FinishArrivalsActivity:
         def work(on_progress: OnProgress) -> FinishArrivalsResult:
             return self.finisher.finish(pipeline_of_text(input.pipeline), input, on_progress)
 
-        with as_application_error():
-            try:
-                result = await run_with_progress(work, activity.heartbeat, "tagging or moving files that main holds")
-            except (InvalidPipeline, ManifestUnreadable) as error:
-                result = FinishArrivalsResult(failed=1, problem=str(error))
-            return result.model_copy(update={"problem": redacted(result.problem)[:1000]})
+        try:
+            result = await run_with_progress(work, activity.heartbeat, "tagging or moving files that main holds")
+        except (InvalidPipeline, ManifestUnreadable) as error:
+            result = FinishArrivalsResult(failed=1, problem=str(error))
+        return result.model_copy(update={"problem": redacted(result.problem)[:1000]})

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
@@ -26,7 +25,6 @@ class ListArrivalsActivity:
         def work(on_progress: OnProgress) -> ListArrivalsResult:
             return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input, on_progress)
 
-        with as_application_error():
-            result = await run_with_progress(work, activity.heartbeat, "listing the landing zone")
-            check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
-            return result
+        result = await run_with_progress(work, activity.heartbeat, "listing the landing zone")
+        check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
+        return result

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.source_files import OnProgress
@@ -25,5 +24,4 @@ class PlanLoadActivity:
         def work(on_progress: OnProgress) -> LoadPlan:
             return self.collector.plan_load(pipeline_of_text(input.pipeline), input, on_progress)
 
-        with as_application_error():
-            return await run_with_progress(work, activity.heartbeat, "listing the landing zone")
+        return await run_with_progress(work, activity.heartbeat, "listing the landing zone")

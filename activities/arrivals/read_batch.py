@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.arrivals.batch_store import BatchStore
 from sluice.contracts.arrivals import BatchPaths, BatchRef
 
@@ -18,5 +17,4 @@ class ReadBatchActivity:
     @activity.defn(name="read_batch")
     def read_batch(self, input: BatchRef) -> BatchPaths:
         """Return the paths of the files of a batch."""
-        with as_application_error():
-            return BatchPaths(paths=[file.path for file in self.batches.read(input)])
+        return BatchPaths(paths=[file.path for file in self.batches.read(input)])

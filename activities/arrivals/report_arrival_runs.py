@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.errors import as_application_error
 from sluice.contracts.arrival_runs import RunSlotsState, ZoneRuns, arrival_runs_id
 
 
@@ -24,13 +23,12 @@ class ReportArrivalRunsActivity:
     @activity.defn(name="report_arrival_runs")
     async def report_arrival_runs(self, input: ZoneRuns) -> None:
         """Signal the workflow that limits the runs, and start it where it does not run."""
-        with as_application_error():
-            await self.client.start_workflow(
-                "ArrivalRuns",
-                RunSlotsState(limit=self.limit),
-                id=arrival_runs_id(self.installation, self.task_queue),
-                task_queue=self.task_queue,
-                start_signal="report",
-                start_signal_args=[input, self.limit],
-                static_summary="limits the runs of landing zones",
-            )
+        await self.client.start_workflow(
+            "ArrivalRuns",
+            RunSlotsState(limit=self.limit),
+            id=arrival_runs_id(self.installation, self.task_queue),
+            task_queue=self.task_queue,
+            start_signal="report",
+            start_signal_args=[input, self.limit],
+            static_summary="limits the runs of landing zones",
+        )

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.arrivals.batch_store import BatchStore
 from sluice.contracts.arrivals import SplitBatchInput, SplitBatchResult
 
@@ -18,8 +17,7 @@ class SplitBatchActivity:
     @activity.defn(name="split_batch")
     def split_batch(self, input: SplitBatchInput) -> SplitBatchResult:
         """Write the halves, and return where they are; the same batch has the same halves each time."""
-        with as_application_error():
-            files = self.batches.read(input.ref)
-            middle = (len(files) + 1) // 2
-            halves = [half for half in (files[:middle], files[middle:]) if half]
-            return SplitBatchResult(halves=[self.batches.write(input.name, half) for half in halves])
+        files = self.batches.read(input.ref)
+        middle = (len(files) + 1) // 2
+        halves = [half for half in (files[:middle], files[middle:]) if half]
+        return SplitBatchResult(halves=[self.batches.write(input.name, half) for half in halves])

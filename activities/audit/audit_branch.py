@@ -6,7 +6,6 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from engine.scan import SamplingEngine
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
@@ -34,12 +33,11 @@ class AuditBranchActivity:
     @activity.defn(name="audit_branch")
     def audit_branch(self, input: AuditInput) -> AuditResult:
         """Decide what metadata can decide; the checks in `files` and `undecided` need a scan."""
-        with as_application_error():
-            carried_over = self._carried_over(input)
-            plan = plan_audit(input, self.tables.load(input), carried_over, self.engines, self._sample)
-            decided = short_verdicts(plan.decided, input.check_count)
-            self.reports.write_verdicts(input.run_ref, input.head, "metadata", decided)
-            return plan.model_copy(update={"decided": trim_samples(decided)})
+        carried_over = self._carried_over(input)
+        plan = plan_audit(input, self.tables.load(input), carried_over, self.engines, self._sample)
+        decided = short_verdicts(plan.decided, input.check_count)
+        self.reports.write_verdicts(input.run_ref, input.head, "metadata", decided)
+        return plan.model_copy(update={"decided": trim_samples(decided)})
 
     def _carried_over(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
         """Return the verdicts of the audit before a rebase that still hold."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.audit.scan_tables import TableScanner
-from activities.errors import as_application_error
 from engine.scan import ScanEngine
 from sluice.contracts.audit import AuditResult, ScanInput
 
@@ -20,5 +19,4 @@ class ScanBranchActivity:
     @activity.defn(name="scan_branch")
     async def scan_branch(self, input: ScanInput) -> AuditResult:
         """Answer all undecided checks. One that Spark cannot answer is an error, which blocks the merge."""
-        with as_application_error():
-            return await self.scanner.scan(input, [self.engine], "spark", is_last=True)
+        return await self.scanner.scan(input, [self.engine], "spark", is_last=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.audit.scan_tables import TableScanner
-from activities.errors import as_application_error
 from engine.scan import ScanEngine
 from sluice.contracts.audit import AuditResult, ScanInput
 
@@ -21,5 +20,4 @@ class ScanFilesActivity:
     @activity.defn(name="scan_files")
     async def scan_files(self, input: ScanInput) -> AuditResult:
         """Answer the checks that these engines can answer; hand back the others as undecided, for Spark."""
-        with as_application_error():
-            return await self.scanner.scan(input, self.engines, "files")
+        return await self.scanner.scan(input, self.engines, "files")

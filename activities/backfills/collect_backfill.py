@@ -7,7 +7,6 @@ from itertools import takewhile
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.input_manifests import InputManifests
 from lakehouse.quarantine import create_quarantine
@@ -62,20 +61,19 @@ class CollectBackfillActivity:
             InvalidInput: the branch is gone.
             UnexpectedWrite: the branch holds something else than what runs of the pipeline published to it.
         """
-        with as_application_error():
-            check_catalog(self.catalog, input.catalog_id)
-            check_same_for_all(input.pipeline, input.values)
-            pipeline = pipeline_of_text(input.pipeline, input.values)
-            name = quarantine_branch(pipeline.name, input.day, input.run_id)
-            head = self.catalog.find_head(input.branch)
-            if head is None:
-                return self._read_collected(input, name)
-            base = self.catalog.fork_point(input.branch)
-            if not self.catalog.diff(base, input.branch, head):
-                return BackfillBranch(name="", catalog_id=input.catalog_id)
-            create_quarantine(self.catalog, name, head, input.branch, self._describe(input, pipeline, base, head))
-            self.catalog.delete_branch_at(input.branch, head)
-            return BackfillBranch(name=name, catalog_id=input.catalog_id)
+        check_catalog(self.catalog, input.catalog_id)
+        check_same_for_all(input.pipeline, input.values)
+        pipeline = pipeline_of_text(input.pipeline, input.values)
+        name = quarantine_branch(pipeline.name, input.day, input.run_id)
+        head = self.catalog.find_head(input.branch)
+        if head is None:
+            return self._read_collected(input, name)
+        base = self.catalog.fork_point(input.branch)
+        if not self.catalog.diff(base, input.branch, head):
+            return BackfillBranch(name="", catalog_id=input.catalog_id)
+        create_quarantine(self.catalog, name, head, input.branch, self._describe(input, pipeline, base, head))
+        self.catalog.delete_branch_at(input.branch, head)
+        return BackfillBranch(name=name, catalog_id=input.catalog_id)
 
     def _read_collected(self, input: CollectBackfillInput, name: str) -> BackfillBranch:
         """Return the quarantine that an earlier try made, whose answer was lost.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.backfill import DiscardBackfillInput
 from sluice.identifiers import backfill_branches
@@ -20,8 +19,7 @@ class DiscardBackfillActivity:
     @activity.defn(name="discard_backfill")
     def discard_backfill(self, input: DiscardBackfillInput) -> list[str]:
         """Delete the branches on which partitions were collected, and return them: runs that publish to one fail."""
-        with as_application_error():
-            left = self.catalog.list_branches(backfill_branches(self.installation, input.pipeline))
-            for branch in left:
-                self.catalog.delete_branch(branch.name)
-            return [branch.name for branch in left]
+        left = self.catalog.list_branches(backfill_branches(self.installation, input.pipeline))
+        for branch in left:
+            self.catalog.delete_branch(branch.name)
+        return [branch.name for branch in left]

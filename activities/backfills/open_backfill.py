@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, BranchInfo
 from sluice.contracts.backfill import BackfillBranch, OpenBackfillInput
 from sluice.errors import InvalidPipeline
@@ -25,19 +24,18 @@ class OpenBackfillActivity:
         Raises:
             InvalidPipeline: the catalog cannot, or another backfill left partitions that were not asked for.
         """
-        with as_application_error():
-            if not self.catalog.capabilities.merges_into_branches:
-                raise InvalidPipeline(
-                    "this catalog merges into main alone, so that partitions cannot be published together: leave out "
-                    "`--publish together`, and each is published by itself"
-                )
-            identity = self.catalog.identity()
-            name = backfill_branch(self.installation, input.pipeline, input.request)
-            for left in self.catalog.list_branches(backfill_branches(self.installation, input.pipeline)):
-                self._take_up_or_delete(left, name, input.pipeline)
-            if self.catalog.find_head(name) is None:
-                self.catalog.create_branch(name, self.catalog.initialize_main())
-            return BackfillBranch(name=name, catalog_id=identity)
+        if not self.catalog.capabilities.merges_into_branches:
+            raise InvalidPipeline(
+                "this catalog merges into main alone, so that partitions cannot be published together: leave out "
+                "`--publish together`, and each is published by itself"
+            )
+        identity = self.catalog.identity()
+        name = backfill_branch(self.installation, input.pipeline, input.request)
+        for left in self.catalog.list_branches(backfill_branches(self.installation, input.pipeline)):
+            self._take_up_or_delete(left, name, input.pipeline)
+        if self.catalog.find_head(name) is None:
+            self.catalog.create_branch(name, self.catalog.initialize_main())
+        return BackfillBranch(name=name, catalog_id=identity)
 
     def _take_up_or_delete(self, left: BranchInfo, name: str, pipeline: str) -> None:
         """Delete a branch that an earlier backfill left, if it holds nothing.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.file_listing import list_files
 from lakehouse.loaded_files import LoadedFiles
@@ -21,7 +20,6 @@ class ListFilesActivity:
     @activity.defn(name="list_files")
     def list_files(self, input: ListFilesInput) -> ListFilesResult:
         """Return the files of runs that were published, are under way or are quarantined."""
-        with as_application_error():
-            result = list_files(self.catalog, self.loaded_files, input)
-            check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
-            return result
+        result = list_files(self.catalog, self.loaded_files, input)
+        check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
+        return result

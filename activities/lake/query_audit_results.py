@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from engine.queries.runner import QueryRunner
 from lakehouse.audit_results_table import AuditResultsTable
 from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
@@ -28,8 +27,7 @@ class QueryAuditResultsActivity:
     @activity.defn(name="query_audit_results")
     async def query_audit_results(self, input: QueryAuditResultsInput) -> QueryRows:
         """Return the rows of a query over the results of all runs that ended."""
-        with as_application_error():
-            rows = await asyncio.to_thread(self.table.read_rows)
-            if rows is None:
-                raise InvalidInput("no run has ended yet")
-            return await self.queries.read(input.sql, rows={VIEW: rows})
+        rows = await asyncio.to_thread(self.table.read_rows)
+        if rows is None:
+            raise InvalidInput("no run has ended yet")
+        return await self.queries.read(input.sql, rows={VIEW: rows})

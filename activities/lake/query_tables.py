@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from engine.duckdb_session import ParquetView
 from engine.queries.runner import QueryRunner
 from engine.queries.sql import asks_for_tables
@@ -29,14 +28,13 @@ class QueryTablesActivity:
     @activity.defn(name="query_tables")
     async def query_tables(self, input: QueryTablesInput) -> QueryRows:
         """Return the rows of a query; all tables are read at one hash. `SHOW TABLES` lists them."""
-        with as_application_error():
-            if asks_for_tables(input.sql):
-                return await asyncio.to_thread(self._list_tables, input.ref)
-            names = await self.queries.tables_in(input.sql)
-            tables = await asyncio.to_thread(self._read_tables, input.ref, names)
-            files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
-            rows = {each.name: each.rows for each in tables if each.rows is not None}
-            return await self.queries.read(input.sql, files, rows)
+        if asks_for_tables(input.sql):
+            return await asyncio.to_thread(self._list_tables, input.ref)
+        names = await self.queries.tables_in(input.sql)
+        tables = await asyncio.to_thread(self._read_tables, input.ref, names)
+        files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
+        rows = {each.name: each.rows for each in tables if each.rows is not None}
+        return await self.queries.read(input.sql, files, rows)
 
     def _list_tables(self, ref: str) -> QueryRows:
         branch, head = resolve_ref(self.catalog, ref)

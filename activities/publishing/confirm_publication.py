@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from sluice.contracts.publish import ConfirmPublicationInput, Publication
@@ -20,11 +19,10 @@ class ConfirmPublicationActivity:
     @activity.defn(name="confirm_publication")
     def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:
         """Return whether main holds the run, by any of its attempts, whatever the answers to earlier requests were."""
-        with as_application_error():
-            check_catalog(self.catalog, input.catalog_id)
-            publication = find_merge_of_run(self.catalog, input.run_id, input.since)
-            if publication is None and input.head:
-                publication = self.catalog.find_publication(input.head, input.since)
-            if publication is None:
-                return Publication(merged=False)
-            return with_overtaken(self.catalog, publication, input.base or input.since, input.watched_tables)
+        check_catalog(self.catalog, input.catalog_id)
+        publication = find_merge_of_run(self.catalog, input.run_id, input.since)
+        if publication is None and input.head:
+            publication = self.catalog.find_publication(input.head, input.since)
+        if publication is None:
+            return Publication(merged=False)
+        return with_overtaken(self.catalog, publication, input.base or input.since, input.watched_tables)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import FindConflictsInput
@@ -20,7 +19,6 @@ class FindConflictsActivity:
     @activity.defn(name="find_conflicts")
     def find_conflicts(self, input: FindConflictsInput) -> list[str]:
         """Return the tables for which a merge now would fail."""
-        with as_application_error():
-            check_catalog(self.catalog, input.branch.catalog_id)
-            conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
-            return conflicts or tables_changed_since(self.catalog, input.watched_tables, input.branch.base)
+        check_catalog(self.catalog, input.branch.catalog_id)
+        conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
+        return conflicts or tables_changed_since(self.catalog, input.watched_tables, input.branch.base)

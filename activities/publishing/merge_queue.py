@@ -6,7 +6,6 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.errors import as_application_error
 from sluice.contracts.merge_queue import MergeTicket, queue_id
 
 
@@ -24,8 +23,7 @@ class MergeQueueActivity:
     @activity.defn(name="acquire_merge_slot")
     async def acquire_merge_slot(self, ticket: MergeTicket) -> None:
         """Add a run to the merge queue; the queue signals the run when it has the slot."""
-        with as_application_error():
-            await self.enqueue(ticket)
+        await self.enqueue(ticket)
 
     async def enqueue(self, ticket: MergeTicket) -> None:
         """Start the table's queue with this ticket, or signal the one that runs."""
@@ -42,10 +40,9 @@ class MergeQueueActivity:
     @activity.defn(name="release_merge_slot")
     async def release_merge_slot(self, ticket: MergeTicket) -> None:
         """Give the slot to the next run in the queue. A queue that has ended needs no signal."""
-        with as_application_error():
-            try:
-                queue = self.client.get_workflow_handle(queue_id(self.installation, ticket.table))
-                await queue.signal("release", ticket)
-            except RPCError as error:
-                if error.status != RPCStatusCode.NOT_FOUND:
-                    raise
+        try:
+            queue = self.client.get_workflow_handle(queue_id(self.installation, ticket.table))
+            await queue.signal("release", ticket)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
@@ -22,10 +21,9 @@ class PlanPublishActivity:
     @activity.defn(name="plan_publish")
     def plan_publish(self, input: PlanPublishInput) -> PublishPlan:
         """Return what a publish of the tables guarantees; refuse one that `open_branch` would refuse."""
-        with as_application_error():
-            capabilities = self.catalog.capabilities
-            require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
-            if input.write:
-                loads = LaterLoads(self.catalog, self.io)
-                loads.check_youngest(input.pipeline, input.write, input.tables, input.order)
-            return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))
+        capabilities = self.catalog.capabilities
+        require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
+        if input.write:
+            loads = LaterLoads(self.catalog, self.io)
+            loads.check_youngest(input.pipeline, input.write, input.tables, input.order)
+        return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

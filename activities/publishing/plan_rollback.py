@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.published_commits import (
@@ -37,28 +36,25 @@ class PlanRollbackActivity:
     @activity.defn(name="plan_rollback")
     def plan_rollback(self, input: PlanRollbackInput) -> PlanRollbackResult:
         """Return which tables are restored to which hash of main, and who read them since."""
-        with as_application_error():
-            main = self.catalog.main
-            main_head = self.catalog.head(main)
-            target = find_published_run(list(read_published_commits(self.catalog)), input.run)
-            history = list_published_commits(self.catalog, target.run_id)
-            plan = plan_rollback(
-                history, target.run_id, with_later=input.with_later, despite_readers=input.despite_readers
-            )
-            remaining = [name for name, at in plan.tables.items() if self.catalog.table_version(main, name, at)]
-            audited = [name for name in remaining if not is_quarantine_table(name)]
-            result = PlanRollbackResult(
-                restore=Restore(runs=plan.runs, main_head=main_head, tables=plan.tables),
-                remaining=remaining,
-                pipeline=target.pipeline,
-                workflow_id=target.workflow_id,
-                recorded=recorded_pipeline(self._properties(target.hash)),
-                older=find_published_checks(self.catalog, {name: plan.tables[name] for name in audited}),
-                readers=plan.readers,
-                changes=self._changes(plan.tables, main_head),
-            )
-            check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
-            return result
+        main = self.catalog.main
+        main_head = self.catalog.head(main)
+        target = find_published_run(list(read_published_commits(self.catalog)), input.run)
+        history = list_published_commits(self.catalog, target.run_id)
+        plan = plan_rollback(history, target.run_id, with_later=input.with_later, despite_readers=input.despite_readers)
+        remaining = [name for name, at in plan.tables.items() if self.catalog.table_version(main, name, at)]
+        audited = [name for name in remaining if not is_quarantine_table(name)]
+        result = PlanRollbackResult(
+            restore=Restore(runs=plan.runs, main_head=main_head, tables=plan.tables),
+            remaining=remaining,
+            pipeline=target.pipeline,
+            workflow_id=target.workflow_id,
+            recorded=recorded_pipeline(self._properties(target.hash)),
+            older=find_published_checks(self.catalog, {name: plan.tables[name] for name in audited}),
+            readers=plan.readers,
+            changes=self._changes(plan.tables, main_head),
+        )
+        check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
+        return result
 
     def _changes(self, tables: Mapping[str, str], main_head: str) -> dict[str, TableChange]:
         """Return what becomes of the rows of each table whose metadata can be read."""

@@ -7,7 +7,6 @@ from temporalio import activity
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from activities.publishing.input_overlap import input_overlap
 from activities.publishing.merge_priority import MergePriority
 from lakehouse.catalog import BranchCatalog
@@ -40,16 +39,15 @@ class PublishBranchActivity:
     @activity.defn(name="publish_branch")
     def publish_branch(self, input: PublishBranchInput) -> Publication:
         """Merge once. A try whose predecessor merged, and lost its answer, finds that in the history of main."""
-        with as_application_error():
-            check_catalog(self.catalog, input.branch.catalog_id)
-            since = input.first_base or input.branch.base
-            if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
-                publication = with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
-            else:
-                publication = self._publish(input, since)
-            if self.priority:
-                self.priority.update(input, publication)
-            return publication
+        check_catalog(self.catalog, input.branch.catalog_id)
+        since = input.first_base or input.branch.base
+        if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
+            publication = with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
+        else:
+            publication = self._publish(input, since)
+        if self.priority:
+            self.priority.update(input, publication)
+        return publication
 
     def _publish(self, input: PublishBranchInput, since: str) -> Publication:
         """Merge when it is the run's turn, unless main changed a table meanwhile."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from activities.publishing.input_overlap import input_overlap
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
@@ -44,20 +43,19 @@ class RebaseBranchActivity:
 
         The earlier attempt's branch is deleted by then: the versions of its tables can be read without it.
         """
-        with as_application_error():
-            check_catalog(self.catalog, input.branch.catalog_id)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
-            diffs = table_diffs(input.write_result.versions)
-            tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
-            check_not_replaced(tables, input.branch.name)
-            moved = sorted({*input.conflicts, *input.write_result.tables})
-            compacted = compacted_tables(self.catalog, self.io, moved, input.branch.base, attempt.base)
-            if self._is_opened_to_write(input, attempt):
-                return RebaseResult(why_not=_OPENED_TO_WRITE, compacted=compacted)
-            if not attempt.is_created and (problem := self._rebase(input, attempt, tables, compacted)):
-                return RebaseResult(why_not=problem, compacted=compacted)
-            branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
-            return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
+        check_catalog(self.catalog, input.branch.catalog_id)
+        attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+        diffs = table_diffs(input.write_result.versions)
+        tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]
+        check_not_replaced(tables, input.branch.name)
+        moved = sorted({*input.conflicts, *input.write_result.tables})
+        compacted = compacted_tables(self.catalog, self.io, moved, input.branch.base, attempt.base)
+        if self._is_opened_to_write(input, attempt):
+            return RebaseResult(why_not=_OPENED_TO_WRITE, compacted=compacted)
+        if not attempt.is_created and (problem := self._rebase(input, attempt, tables, compacted)):
+            return RebaseResult(why_not=problem, compacted=compacted)
+        branch = attempt.ref(input.branch.catalog_id, tables=input.write_result.tables)
+        return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
 
     def _is_opened_to_write(self, input: RebaseBranchInput, attempt: AttemptBranch) -> bool:
         """Return whether an earlier try refused the rebase, and the run then opened the branch to write again.

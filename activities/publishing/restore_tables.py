@@ -7,7 +7,6 @@ from pyiceberg.table import StaticTable
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import table_commit
@@ -41,25 +40,24 @@ class RestoreTablesActivity:
     @activity.defn(name="restore_tables")
     def restore_tables(self, input: RestoreTablesInput) -> ExistingRowsResult:
         """Commit earlier versions of tables to the branch of a new attempt, all by one commit."""
-        with as_application_error():
-            identity = self.catalog.identity()
-            check_catalog(self.catalog, input.catalog_id)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
-            tables = list(input.restore.tables)
-            require_capabilities(self.catalog.capabilities, tables, allow_partial=input.allow_partial)
-            commits = list(self._commits(input.restore, attempt.base))
-            properties = {ROLLED_BACK: ",".join(run for run in input.restore.runs if run)}
-            attempt.create(
-                input.run_ref, f"Roll back {', '.join(input.restore.runs)}"[:500], commits, properties=properties
-            )
-            branch = attempt.ref(identity, tables=input.restore.tables)
-            head = self.catalog.head(branch.name)
-            diffs = self.catalog.diff(branch.base, branch.name, head)
-            check_something_changed(diffs)
-            self._verify(input.restore, branch.base, diffs)
-            changes = {diff.name: self._change(diff) for diff in diffs}
-            written = WriteResult(head=head, tables=changes, versions=changed_tables(diffs))
-            return ExistingRowsResult(branch=branch, write_result=written)
+        identity = self.catalog.identity()
+        check_catalog(self.catalog, input.catalog_id)
+        attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
+        tables = list(input.restore.tables)
+        require_capabilities(self.catalog.capabilities, tables, allow_partial=input.allow_partial)
+        commits = list(self._commits(input.restore, attempt.base))
+        properties = {ROLLED_BACK: ",".join(run for run in input.restore.runs if run)}
+        attempt.create(
+            input.run_ref, f"Roll back {', '.join(input.restore.runs)}"[:500], commits, properties=properties
+        )
+        branch = attempt.ref(identity, tables=input.restore.tables)
+        head = self.catalog.head(branch.name)
+        diffs = self.catalog.diff(branch.base, branch.name, head)
+        check_something_changed(diffs)
+        self._verify(input.restore, branch.base, diffs)
+        changes = {diff.name: self._change(diff) for diff in diffs}
+        written = WriteResult(head=head, tables=changes, versions=changed_tables(diffs))
+        return ExistingRowsResult(branch=branch, write_result=written)
 
     def _commits(self, restore: Restore, base: str) -> Iterator[TableCommit]:
         main = self.catalog.main

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
@@ -38,23 +37,22 @@ class DescribeQuarantineActivity:
     @activity.defn(name="describe_quarantine")
     def describe_quarantine(self, input: DescribeQuarantineInput) -> DescribeQuarantineResult:
         """Return the summary, the tables and the verdicts of a quarantined branch."""
-        with as_application_error():
-            branch = find_quarantined_branch(self.catalog, input.run)
-            tables = {
-                table.name: QuarantinedTable(
-                    change=table.change,
-                    columns=table.columns,
-                    bytes=table.bytes,
-                    rows=[short_row(json_value(row)) for row in table.rows],
-                )
-                for table in read_quarantined_tables(self.catalog, self.io, branch, rows=input.rows)
-            }
-            run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
-            report = self.reports.read_report(run_ref)
-            checks = trim_samples(report.checks, _SAMPLES_BYTES, input.rows) if report else []
-            # The report lies in the lake, where jobs can write; the digest, in a commit that only the publisher makes.
-            if verdicts_digest(checks) != branch.properties.get(VERDICTS):
-                checks = []
-            result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
-            check_result_size(len(result.model_dump_json().encode()), "ask for fewer rows of each table by --rows")
-            return result
+        branch = find_quarantined_branch(self.catalog, input.run)
+        tables = {
+            table.name: QuarantinedTable(
+                change=table.change,
+                columns=table.columns,
+                bytes=table.bytes,
+                rows=[short_row(json_value(row)) for row in table.rows],
+            )
+            for table in read_quarantined_tables(self.catalog, self.io, branch, rows=input.rows)
+        }
+        run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
+        report = self.reports.read_report(run_ref)
+        checks = trim_samples(report.checks, _SAMPLES_BYTES, input.rows) if report else []
+        # The report lies in the lake, where jobs can write; the digest, in a commit that only the publisher makes.
+        if verdicts_digest(checks) != branch.properties.get(VERDICTS):
+            checks = []
+        result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
+        check_result_size(len(result.model_dump_json().encode()), "ask for fewer rows of each table by --rows")
+        return result

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import PREFIX, keeps
 from sluice.contracts.quarantine import DiscardQuarantineInput
@@ -22,16 +21,15 @@ class DiscardQuarantineActivity:
     @activity.defn(name="discard_quarantine")
     def discard_quarantine(self, input: DiscardQuarantineInput) -> str:
         """Delete the branch if it still holds what was released, and nothing else; return why not, or ""."""
-        with as_application_error():
-            self.catalog.check_identity(input.catalog_id)
-            for _ in range(_TRIES):
-                head = self.catalog.find_head(input.branch)
-                if head is None:
-                    return ""
-                if not self._holds_what_was_released(input, head):
-                    return f"{input.branch} was changed meanwhile, and is kept"
-                self.catalog.delete_branch_at(input.branch, head)
-            return "" if self.catalog.find_head(input.branch) is None else f"{input.branch} moves, and is kept"
+        self.catalog.check_identity(input.catalog_id)
+        for _ in range(_TRIES):
+            head = self.catalog.find_head(input.branch)
+            if head is None:
+                return ""
+            if not self._holds_what_was_released(input, head):
+                return f"{input.branch} was changed meanwhile, and is kept"
+            self.catalog.delete_branch_at(input.branch, head)
+        return "" if self.catalog.find_head(input.branch) is None else f"{input.branch} moves, and is kept"
 
     def _holds_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
         """Return whether only the description changed since, as by `quarantine keep`."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import (
     QuarantinedBranch,
@@ -35,19 +34,16 @@ class ListQuarantineActivity:
     @activity.defn(name="list_quarantine")
     def list_quarantine(self, input: ListQuarantineInput) -> ListQuarantineResult:
         """Return every quarantined branch, or the one of a run, each with the beginning of its reason."""
-        with as_application_error():
-            if input.run is None:
-                branches = list_quarantined_branches(self.catalog)
-            else:
-                branches = [find_only_quarantined_branch(self.catalog, input.run)]
-            entries = [self._entry(branch, input.sizes) for branch in branches]
-            if input.run is not None:
-                entries = [self._with_tables(branch, each) for branch, each in zip(branches, entries, strict=True)]
-            result = ListQuarantineResult(quarantined=entries)
-            check_result_size(
-                len(result.model_dump_json().encode()), "discard quarantines that are not needed any more"
-            )
-            return result
+        if input.run is None:
+            branches = list_quarantined_branches(self.catalog)
+        else:
+            branches = [find_only_quarantined_branch(self.catalog, input.run)]
+        entries = [self._entry(branch, input.sizes) for branch in branches]
+        if input.run is not None:
+            entries = [self._with_tables(branch, each) for branch, each in zip(branches, entries, strict=True)]
+        result = ListQuarantineResult(quarantined=entries)
+        check_result_size(len(result.model_dump_json().encode()), "discard quarantines that are not needed any more")
+        return result
 
     def _entry(self, branch: QuarantinedBranch, measured: bool) -> QuarantineEntry:
         size = (

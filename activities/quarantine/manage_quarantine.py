@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
@@ -27,24 +26,23 @@ class ManageQuarantineActivity:
     @activity.defn(name="manage_quarantine")
     def manage_quarantine(self, input: ManageQuarantineInput) -> str:
         """Carry out the action; return the branch that is left, or "" if it is deleted."""
-        with as_application_error():
-            if input.action == "discard" and self.catalog.find_head(input.branch) is None:
-                return ""
-            branch = read_quarantined_branch(self.catalog, input.branch)
-            if branch.installation != self.installation:
-                raise InvalidPipeline(
-                    f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
-                    f"{self.installation!r}: nothing was changed"
-                )
-            if input.action == "keep" and branch.properties.get(EXPIRES) == input.until:
-                return input.branch
-            if input.head and input.head != branch.head:
-                raise InvalidPipeline(f"{input.branch} changed since it was shown: nothing was done, look again")
-            if input.action == "discard":
-                self._discard(branch)
-                return ""
-            self._keep_until(branch, input)
+        if input.action == "discard" and self.catalog.find_head(input.branch) is None:
+            return ""
+        branch = read_quarantined_branch(self.catalog, input.branch)
+        if branch.installation != self.installation:
+            raise InvalidPipeline(
+                f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
+                f"{self.installation!r}: nothing was changed"
+            )
+        if input.action == "keep" and branch.properties.get(EXPIRES) == input.until:
             return input.branch
+        if input.head and input.head != branch.head:
+            raise InvalidPipeline(f"{input.branch} changed since it was shown: nothing was done, look again")
+        if input.action == "discard":
+            self._discard(branch)
+            return ""
+        self._keep_until(branch, input)
+        return input.branch
 
     def _discard(self, branch: QuarantinedBranch) -> None:
         """Delete a quarantine that no release works on, if it did not change meanwhile.

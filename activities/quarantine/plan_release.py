@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.publishing.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
 from lakehouse.loaded_files import LoadedFiles
@@ -34,21 +33,20 @@ class PlanReleaseActivity:
     @activity.defn(name="plan_release")
     def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
         """Return what a run of the quarantined rows starts from; refuse what `resume_branch` would refuse."""
-        with as_application_error():
-            branch = find_only_quarantined_branch(self.catalog, input.run)
-            verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
-            resume = plan_release(branch.summary, branch.base, verified, input.statements)
-            commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
-            check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
-            resume = self._ask_for_its_input(branch, resume, again=input.again)
-            digest = branch.properties.get(INPUT, "")
-            return ReleasePlan(
-                summary=branch.summary,
-                resume=resume,
-                partition=branch.properties.get(PARTITION, ""),
-                input_digest=digest,
-                tables=list(verified.tables),
-            )
+        branch = find_only_quarantined_branch(self.catalog, input.run)
+        verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
+        resume = plan_release(branch.summary, branch.base, verified, input.statements)
+        commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
+        check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
+        resume = self._ask_for_its_input(branch, resume, again=input.again)
+        digest = branch.properties.get(INPUT, "")
+        return ReleasePlan(
+            summary=branch.summary,
+            resume=resume,
+            partition=branch.properties.get(PARTITION, ""),
+            input_digest=digest,
+            tables=list(verified.tables),
+        )
 
     def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
         """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
@@ -29,26 +28,25 @@ class PlanRequeueActivity:
     @activity.defn(name="plan_requeue")
     def plan_requeue(self, input: PlanRequeueInput) -> RequeuePlan:
         """Return the pipeline and the input of the run."""
-        with as_application_error():
-            head = self.catalog.head(self.catalog.main)
-            table = requeued_table(input.pipeline, input.selection.table)
-            version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
-            quarantined = TableState.load(quarantine, None, self.io)
-            plan = plan_requeue(
-                input.pipeline,
-                table,
-                input.selection,
-                columns=TableState.load(version, None, self.io).types,
-                quarantined_columns=quarantined.types,
-                quarantine_location=quarantine.metadata_location,
-                quarantine_snapshot=quarantine.snapshot_id,
-                spark_catalog=self.spark_catalog,
-            )
-            if rule_of("requeue", input.pipeline.write, [table]).guard != "later run":
-                return plan
-            shown = [input.selection.run] if input.selection.run else input.selection.runs
-            runs = _runs(quarantined) if shown is None else shown
-            return plan.model_copy(update={"runs": runs})
+        head = self.catalog.head(self.catalog.main)
+        table = requeued_table(input.pipeline, input.selection.table)
+        version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
+        quarantined = TableState.load(quarantine, None, self.io)
+        plan = plan_requeue(
+            input.pipeline,
+            table,
+            input.selection,
+            columns=TableState.load(version, None, self.io).types,
+            quarantined_columns=quarantined.types,
+            quarantine_location=quarantine.metadata_location,
+            quarantine_snapshot=quarantine.snapshot_id,
+            spark_catalog=self.spark_catalog,
+        )
+        if rule_of("requeue", input.pipeline.write, [table]).guard != "later run":
+            return plan
+        shown = [input.selection.run] if input.selection.run else input.selection.runs
+        runs = _runs(quarantined) if shown is None else shown
+        return plan.model_copy(update={"runs": runs})
 
     def _version(self, table: str, head: str) -> TableVersion:
         version = self.catalog.table_version(self.catalog.main, table, head)

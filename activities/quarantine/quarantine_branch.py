@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff
 from lakehouse.iceberg.commit import table_commit
 from lakehouse.iceberg.table_state import load_table
@@ -34,11 +33,10 @@ class QuarantineBranchActivity:
 
         An attempt that changed no table leaves nothing to look at: then nothing is kept, and "" returned.
         """
-        with as_application_error():
-            check_catalog(self.catalog, input.branch.catalog_id)
-            name = self._copy(input)
-            self.catalog.delete_branch(input.branch.name)
-            return name
+        check_catalog(self.catalog, input.branch.catalog_id)
+        name = self._copy(input)
+        self.catalog.delete_branch(input.branch.name)
+        return name
 
     def _copy(self, input: QuarantineBranchInput) -> str:
         branch = input.branch

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.job_folder import create_job_folder
 from engine.job import SparkJob
 from engine.process.heartbeat import run_in_thread
@@ -33,47 +32,46 @@ class QuarantineRowsActivity:
     @activity.defn(name="quarantine_rows")
     async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Move the rows that break these checks, unless one table has more of them than its cap."""
-        with as_application_error():
-            run_ref, catalog = input.audit.run_ref, self.tables.catalog
-            spark_catalog = self.spark.settings.sluice_catalog
-            make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
-            folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
-            bad_rows = partial(self._bad_rows, input)
-            audited = partial(catalog.audited_catalog, spark_catalog, input.audit.branch, input.audit.head, folder)
-            audited_catalog, pinned = await run_in_thread(audited, activity.heartbeat, "reading the branch")
-            spec = QuarantineRowsSpec(
-                spark_catalog=spark_catalog,
-                audited_catalog=audited_catalog,
-                main=catalog.main,
-                run_id=run_ref.run_id,
-                at=input.audit.now,
-                tables=await run_in_thread(bad_rows, activity.heartbeat, "reading table metadata"),
-                answer=str(folder / "answer.json"),
-                answer_key=new_answer_key(),
-                show_values=input.audit.show_values,
-            )
-            job = SparkJob(
-                program=_PROGRAM,
-                folder=folder,
-                branch=input.audit.branch,
-                catalog={**catalog.spark_properties(spark_catalog, input.audit.branch, None, folder), **pinned},
-                run_id=run_ref.run_id,
-                attempt=run_ref.attempt,
-                pipeline=run_ref.pipeline,
-                partition=run_ref.partition,
-                runs_apart=input.runs_apart,
-            )
-            result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)
-            record = partial(catalog.record_job, input.audit.branch, spark_catalog, folder)
-            await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
-            if answer.error:
-                raise getattr(errors, answer.error_kind)(answer.error)
-            if result.code != 0:
-                refused = catalog.explain_refused_write(result.tail)
-                raise job_failure(result, refused, show_values=input.audit.show_values)
-            return QuarantineRowsResult(
-                bad_rows=answer.bad_rows, broken_checks=answer.broken_checks, above_cap=answer.above_cap
-            )
+        run_ref, catalog = input.audit.run_ref, self.tables.catalog
+        spark_catalog = self.spark.settings.sluice_catalog
+        make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
+        folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
+        bad_rows = partial(self._bad_rows, input)
+        audited = partial(catalog.audited_catalog, spark_catalog, input.audit.branch, input.audit.head, folder)
+        audited_catalog, pinned = await run_in_thread(audited, activity.heartbeat, "reading the branch")
+        spec = QuarantineRowsSpec(
+            spark_catalog=spark_catalog,
+            audited_catalog=audited_catalog,
+            main=catalog.main,
+            run_id=run_ref.run_id,
+            at=input.audit.now,
+            tables=await run_in_thread(bad_rows, activity.heartbeat, "reading table metadata"),
+            answer=str(folder / "answer.json"),
+            answer_key=new_answer_key(),
+            show_values=input.audit.show_values,
+        )
+        job = SparkJob(
+            program=_PROGRAM,
+            folder=folder,
+            branch=input.audit.branch,
+            catalog={**catalog.spark_properties(spark_catalog, input.audit.branch, None, folder), **pinned},
+            run_id=run_ref.run_id,
+            attempt=run_ref.attempt,
+            pipeline=run_ref.pipeline,
+            partition=run_ref.partition,
+            runs_apart=input.runs_apart,
+        )
+        result, answer = await run_built_in_job(self.spark, catalog, job, spec, activity.heartbeat)
+        record = partial(catalog.record_job, input.audit.branch, spark_catalog, folder)
+        await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
+        if answer.error:
+            raise getattr(errors, answer.error_kind)(answer.error)
+        if result.code != 0:
+            refused = catalog.explain_refused_write(result.tail)
+            raise job_failure(result, refused, show_values=input.audit.show_values)
+        return QuarantineRowsResult(
+            bad_rows=answer.bad_rows, broken_checks=answer.broken_checks, above_cap=answer.above_cap
+        )
 
     def _bad_rows(self, input: QuarantineRowsInput) -> list[QuarantineRowsSpec.BadRows]:
         return [

@@ -10,7 +10,6 @@ from itertools import islice
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog, BranchInfo
 from lakehouse.published_commits import find_merge_of_run
@@ -91,16 +90,15 @@ class ReapBranchesActivity:
         branch is deleted only at the head that was looked at, so that two rounds at once, or a person who changes
         something meanwhile, are no danger: a branch that moved is left for the next round.
         """
-        with as_application_error():
-            round = _Round(datetime.now(timezone.utc))
-            for quarantined in list_quarantined_branches(self.catalog):
-                with self._on_its_own(round, quarantined.branch):
-                    self._reap_quarantine(round, quarantined)
-            for branch in self.catalog.list_branches(ATTEMPTS):
-                if is_idle(branch.committed_at, round.now, input.grace):
-                    with self._on_its_own(round, branch.name):
-                        self._reap_attempt(round, branch)
-            return round.finish()
+        round = _Round(datetime.now(timezone.utc))
+        for quarantined in list_quarantined_branches(self.catalog):
+            with self._on_its_own(round, quarantined.branch):
+                self._reap_quarantine(round, quarantined)
+        for branch in self.catalog.list_branches(ATTEMPTS):
+            if is_idle(branch.committed_at, round.now, input.grace):
+                with self._on_its_own(round, branch.name):
+                    self._reap_attempt(round, branch)
+        return round.finish()
 
     @contextmanager
     def _on_its_own(self, round: _Round, branch: str) -> Iterator[None]:

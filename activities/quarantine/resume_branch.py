@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from activities.publishing.input_overlap import input_overlap
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableDiff
@@ -58,18 +57,17 @@ class ResumeBranchActivity:
 
         What the request says of the quarantine is compared with the quarantine. That is only read, never changed.
         """
-        with as_application_error():
-            identity = self.catalog.identity()
-            check_catalog(self.catalog, input.catalog_id)
-            quarantined = read_quarantined_branch(self.catalog, input.resume.branch)
-            verified = self._check_quarantine(input, quarantined)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
-            self._check_not_published(input)
-            self._rebase(input, verified, attempt)
-            branch = attempt.ref(identity, tables=verified.tables)
-            head = self.catalog.head(branch.name)
-            diffs = self.catalog.diff(branch.base, branch.name, head)
-            return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))
+        identity = self.catalog.identity()
+        check_catalog(self.catalog, input.catalog_id)
+        quarantined = read_quarantined_branch(self.catalog, input.resume.branch)
+        verified = self._check_quarantine(input, quarantined)
+        attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
+        self._check_not_published(input)
+        self._rebase(input, verified, attempt)
+        branch = attempt.ref(identity, tables=verified.tables)
+        head = self.catalog.head(branch.name)
+        diffs = self.catalog.diff(branch.base, branch.name, head)
+        return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))
 
     def _check_quarantine(self, input: ResumeBranchInput, quarantined: QuarantinedBranch) -> VerifiedWrite:
         """Make sure that the branch holds the whole write of its run, as that run verified it, and nothing else."""

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.registration.start_registrations import StartRegistrationsActivity
 from lakehouse.catalog import BranchCatalog
 from lakehouse.targets.mirror import MirrorWriter
@@ -41,10 +40,9 @@ class CheckRegistrationsActivity:
     @activity.defn(name="check_registrations")
     async def check_registrations(self, input: CheckRegistrationsInput) -> CheckedRegistrations:
         """Compare each table that a target is to hold with main; a target that is away holds up no other."""
-        with as_application_error():
-            drift = await asyncio.to_thread(self._look, input)
-            for name, table in drift.behind:
-                await self.registrations.start_table(name, table, WaitingRun())
+        drift = await asyncio.to_thread(self._look, input)
+        for name, table in drift.behind:
+            await self.registrations.start_table(name, table, WaitingRun())
         shown = [f"{name} {table}" for name, table in drift.behind]
         problems = dict(list(drift.problems.items())[:_MAX_SHOWN])
         return CheckedRegistrations(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from lakehouse.targets.command import run_command
 from lakehouse.targets.mirror import MirrorWriter
 from lakehouse.targets.open_mirror import open_mirror
@@ -27,15 +26,14 @@ class RegisterPublicationActivity:
     @activity.defn(name="register_publication")
     def register_publication(self, input: RegisterInput) -> str:
         """Do it once, and return what was done in one line. A repeat does the same: an event keeps its id."""
-        with as_application_error():
-            target = self.targets.targets.get(input.target)
-            if isinstance(target, WebhookTarget) and input.event:
-                return send_event(target, input.event, self.installation, os.environ)
-            if isinstance(target, CommandTarget) and input.event:
-                return run_command(target, input.event, self.installation, os.environ)
-            if isinstance(target, TableTarget) and input.table:
-                return self.mirrors.bring_to_main(target, open_mirror(target), input.table)
-            raise RegistrationRefused(
-                f"the installation has no target {input.target!r} of this kind any more: the file of "
-                "SLUICE_TARGETS_FILE lists targets"
-            )
+        target = self.targets.targets.get(input.target)
+        if isinstance(target, WebhookTarget) and input.event:
+            return send_event(target, input.event, self.installation, os.environ)
+        if isinstance(target, CommandTarget) and input.event:
+            return run_command(target, input.event, self.installation, os.environ)
+        if isinstance(target, TableTarget) and input.table:
+            return self.mirrors.bring_to_main(target, open_mirror(target), input.table)
+        raise RegistrationRefused(
+            f"the installation has no target {input.target!r} of this kind any more: the file of "
+            "SLUICE_TARGETS_FILE lists targets"
+        )

@@ -8,7 +8,6 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from activities.errors import as_application_error
 from sluice.contracts.registration import (
     RegisterInput,
     Registration,
@@ -39,10 +38,9 @@ class StartRegistrationsActivity:
     @activity.defn(name="start_registrations")
     async def start_registrations(self, input: StartRegistrationsInput) -> list[Registration]:
         """Start a workflow for each registration, or signal the one that runs; a repeat starts nothing twice."""
-        with as_application_error():
-            run = WaitingRun(workflow_id=input.event.workflow_id, run_id=input.event.run_id)
-            names = self.targets.of_publication(input.targets, input.event.tables)
-            return [each for name in names for each in await self._start(name, input, run)][:_MAX_SHOWN]
+        run = WaitingRun(workflow_id=input.event.workflow_id, run_id=input.event.run_id)
+        names = self.targets.of_publication(input.targets, input.event.tables)
+        return [each for name in names for each in await self._start(name, input, run)][:_MAX_SHOWN]
 
     async def _start(self, name: str, input: StartRegistrationsInput, run: WaitingRun) -> list[Registration]:
         target = self.targets.targets.get(name)

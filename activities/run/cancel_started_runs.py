@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.errors import as_application_error
 from runtime.run.started_runs import cancel_started_runs
 from sluice.contracts.starting import FindRunEndInput, StartedBy
 
@@ -19,5 +18,4 @@ class CancelStartedRunsActivity:
     @activity.defn(name="cancel_started_runs")
     async def cancel_started_runs(self, input: StartedBy) -> list[FindRunEndInput]:
         """Cancel the runs that a workflow started and that are under way; return them, and those that have ended."""
-        with as_application_error():
-            return await cancel_started_runs(self.client, input.workflow_id, input.since)
+        return await cancel_started_runs(self.client, input.workflow_id, input.since)

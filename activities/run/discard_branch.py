@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.publish import DiscardBranchInput
 
@@ -19,6 +18,5 @@ class DiscardBranchActivity:
     @activity.defn(name="discard_branch")
     def discard_branch(self, input: DiscardBranchInput) -> None:
         """Delete a branch for good, if it exists. Each later commit to it fails, and so does its merge."""
-        with as_application_error():
-            check_catalog(self.catalog, input.catalog_id)
-            self.catalog.delete_branch(input.branch)
+        check_catalog(self.catalog, input.catalog_id)
+        self.catalog.delete_branch(input.branch)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.running_workflows import RunningWorkflows
 from sluice.contracts.arrival_runs import WorkflowIds
 
@@ -18,5 +17,4 @@ class FindEndedWorkflowsActivity:
     @activity.defn(name="find_ended_workflows")
     def find_ended_workflows(self, input: WorkflowIds) -> WorkflowIds:
         """Return those that do not run any more, or that Temporal does not have."""
-        with as_application_error():
-            return WorkflowIds(ids=[id for id in input.ids if not self.running.is_running(id)])
+        return WorkflowIds(ids=[id for id in input.ids if not self.running.is_running(id)])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.errors import as_application_error
 from runtime.run.find_run import describe_run, read_result
 from sluice.contracts.run import RunResult
 from sluice.contracts.starting import EndedRun, FindRunEndInput, RunEnd
@@ -20,21 +19,18 @@ class FindRunEndActivity:
     @activity.defn(name="find_run_end")
     async def find_run_end(self, input: FindRunEndInput) -> RunEnd:
         """Return how a run ended, if it has."""
-        with as_application_error():
-            lookup = await describe_run(self.client, input.workflow_id, input.run_id or None)
-            if lookup is None:  # Temporal keeps ended runs for a time, and this one ended before
-                reason = f"Temporal no longer has the run {input.workflow_id}"
-                return RunEnd(
-                    ended=EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=reason)
-                )
-            result = await read_result(self.client, lookup.description) if lookup.ended else None
-            if result is None:
-                return RunEnd()
-            closed = lookup.description.close_time
-            return RunEnd(
-                ended=_ended_run(result, lookup.description.parent_id or ""),
-                ended_at=closed.isoformat() if closed else "",
-            )
+        lookup = await describe_run(self.client, input.workflow_id, input.run_id or None)
+        if lookup is None:  # Temporal keeps ended runs for a time, and this one ended before
+            reason = f"Temporal no longer has the run {input.workflow_id}"
+            return RunEnd(ended=EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=reason))
+        result = await read_result(self.client, lookup.description) if lookup.ended else None
+        if result is None:
+            return RunEnd()
+        closed = lookup.description.close_time
+        return RunEnd(
+            ended=_ended_run(result, lookup.description.parent_id or ""),
+            ended_at=closed.isoformat() if closed else "",
+        )
 
 
 def _ended_run(result: RunResult, started_by: str) -> EndedRun:

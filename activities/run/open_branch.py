@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState, load_table
@@ -42,26 +41,25 @@ class OpenBranchActivity:
     @activity.defn(name="open_branch")
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
         """Create the attempt's branch at the head of main, with the namespaces that its tables need."""
-        with as_application_error():
-            require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
-            identity = self.catalog.identity()
-            check_catalog(self.catalog, input.catalog_id)
-            attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
-            if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
-                raise InvalidPipeline("\n".join(unregistrable))
-            self._refuse_repeat(input)
-            if input.write:
-                loads = LaterLoads(self.catalog, self.io)
-                loads.check_youngest(input.run_ref.pipeline, input.write, list(input.tables), input.order)
-            states = self._read_tables(input, attempt.base)
-            types = {name: state.types if state else None for name, state in states.items()}
-            problems = opening_problems(input, types, self.catalog.capabilities)
-            if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
-                raise InvalidPipeline("\n".join(problems))
-            message = f"Begin attempt {input.run_ref.attempt}"
-            properties = input_properties(input.input_digest)
-            attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
-            return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
+        require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
+        identity = self.catalog.identity()
+        check_catalog(self.catalog, input.catalog_id)
+        attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
+        if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
+            raise InvalidPipeline("\n".join(unregistrable))
+        self._refuse_repeat(input)
+        if input.write:
+            loads = LaterLoads(self.catalog, self.io)
+            loads.check_youngest(input.run_ref.pipeline, input.write, list(input.tables), input.order)
+        states = self._read_tables(input, attempt.base)
+        types = {name: state.types if state else None for name, state in states.items()}
+        problems = opening_problems(input, types, self.catalog.capabilities)
+        if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
+            raise InvalidPipeline("\n".join(problems))
+        message = f"Begin attempt {input.run_ref.attempt}"
+        properties = input_properties(input.input_digest)
+        attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
+        return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
 
     def _refuse_repeat(self, input: OpenBranchInput) -> None:
         if input.again:

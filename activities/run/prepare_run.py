@@ -7,7 +7,6 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import OnProgress, have_changed, identify_input, source_of_files
@@ -40,28 +39,27 @@ class PrepareRunActivity:
     @activity.defn(name="prepare_run")
     async def prepare_run(self, input: StartPipelineInput) -> PreparedRun:
         """Return the request of the run, or what is wrong with the pipeline or its input."""
-        with as_application_error():
-            try:
-                work = partial(self._inspect, input)
-                pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
-            except (InvalidPipeline, InvalidInput) as error:
-                compare = partial(self._have_changed, input)
-                return PreparedRun(
-                    problem=redacted(str(error))[:_MAX_PROBLEM],
-                    is_input_changed=isinstance(error, InputChanged)
-                    or await run_with_progress(compare, activity.heartbeat, "comparing the input with its batch"),
-                )
-            starter = Starter(input.starter, Path(input.pipeline.folder))
-            options = StartOptions(
-                again=input.again,
-                one_content_per_path=_refuses_overwritten(pipeline, input),
-                resume=input.resume,
-                order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
-                target=input.target,
-                is_watched=False,
+        try:
+            work = partial(self._inspect, input)
+            pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
+        except (InvalidPipeline, InvalidInput) as error:
+            compare = partial(self._have_changed, input)
+            return PreparedRun(
+                problem=redacted(str(error))[:_MAX_PROBLEM],
+                is_input_changed=isinstance(error, InputChanged)
+                or await run_with_progress(compare, activity.heartbeat, "comparing the input with its batch"),
             )
-            request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
-            return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
+        starter = Starter(input.starter, Path(input.pipeline.folder))
+        options = StartOptions(
+            again=input.again,
+            one_content_per_path=_refuses_overwritten(pipeline, input),
+            resume=input.resume,
+            order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
+            target=input.target,
+            is_watched=False,
+        )
+        request, workflow_id = await make_request(self.client, self.settings, pipeline, run_input, starter, options)
+        return PreparedRun(workflow_id=workflow_id, request=request, summary=describe_work(request))
 
     def _inspect(self, input: StartPipelineInput, _: OnProgress) -> tuple[Pipeline, RunInput]:
         """Return the pipeline and its input.

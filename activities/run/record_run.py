@@ -8,7 +8,6 @@ from typing import Any
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
@@ -30,16 +29,15 @@ class RecordRunActivity:
     @activity.defn(name="record_run")
     def record_run(self, input: RecordRunInput) -> str:
         """Write the report and append the verdicts; return the path of the report."""
-        with as_application_error():
-            check_catalog(self.catalog, input.catalog_id)
-            result = input.result
-            checks = with_whole_samples(result.checks, self.reports.read_verdicts(input.run_ref, input.head))
-            checks = sorted(checks, key=lambda check: (check.table, check.index))
-            whole = result.model_copy(update={"checks": checks})
-            path = self.reports.write_report(input.run_ref, whole.model_dump(mode="json"))
-            rows = list(_rows(input.run_ref, whole, input.ended_at, path))
-            self.results_table.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
-            return path
+        check_catalog(self.catalog, input.catalog_id)
+        result = input.result
+        checks = with_whole_samples(result.checks, self.reports.read_verdicts(input.run_ref, input.head))
+        checks = sorted(checks, key=lambda check: (check.table, check.index))
+        whole = result.model_copy(update={"checks": checks})
+        path = self.reports.write_report(input.run_ref, whole.model_dump(mode="json"))
+        rows = list(_rows(input.run_ref, whole, input.ended_at, path))
+        self.results_table.record(input.run_ref.run_id, rows, again=activity.info().attempt > 1)
+        return path
 
 
 def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,6 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog
 from lakehouse.loaded_files import LoadedFiles
@@ -42,9 +41,8 @@ class SelectInputActivity:
     @activity.defn(name="select_input")
     async def select_input(self, input: SelectInputInput) -> SelectedInput:
         """List and identify the files, decide which are loaded, and write that down as the attempt's manifest."""
-        with as_application_error():
-            work = partial(self._select, input)
-            return await run_with_progress(work, activity.heartbeat, "identifying the source files")
+        work = partial(self._select, input)
+        return await run_with_progress(work, activity.heartbeat, "identifying the source files")
 
     def _select(self, input: SelectInputInput, on_progress: OnProgress) -> SelectedInput:
         self.catalog.check_identity(input.branch.catalog_id)

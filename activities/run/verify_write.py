@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from activities.catalog_identity import check_catalog
-from activities.errors import as_application_error
 from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
@@ -31,20 +30,19 @@ class VerifyWriteActivity:
     @activity.defn(name="verify_write")
     def verify_write(self, input: VerifyWriteInput) -> WriteResult:
         """Read the branch, make sure that it holds the whole write and nothing else, and pin the hash that does."""
-        with as_application_error():
-            branch = input.branch
-            check_catalog(self.catalog, branch.catalog_id)
-            head = self.catalog.head(branch.name)
-            diffs = self.catalog.diff(branch.base, branch.name, head)
-            check_changed_tables(input, [diff.name for diff in diffs])
-            for namespace in self.catalog.diff_namespaces(branch.base, branch.name, head):
-                check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
-            changes = check_write(input, [self._read(input, diff) for diff in diffs])
-            conflicts = self.catalog.find_conflicts(branch.name, head)
-            repaired = self._repaired(input, diffs) if input.repairs else {}
-            return WriteResult(
-                head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts, repaired=repaired
-            )
+        branch = input.branch
+        check_catalog(self.catalog, branch.catalog_id)
+        head = self.catalog.head(branch.name)
+        diffs = self.catalog.diff(branch.base, branch.name, head)
+        check_changed_tables(input, [diff.name for diff in diffs])
+        for namespace in self.catalog.diff_namespaces(branch.base, branch.name, head):
+            check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
+        changes = check_write(input, [self._read(input, diff) for diff in diffs])
+        conflicts = self.catalog.find_conflicts(branch.name, head)
+        repaired = self._repaired(input, diffs) if input.repairs else {}
+        return WriteResult(
+            head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts, repaired=repaired
+        )
 
     def _repaired(self, input: VerifyWriteInput, diffs: Sequence[TableDiff]) -> dict[str, RowNumbers]:
         """Return the rows that the SQL of a repair changed, by table, where they are few enough to be compared."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.errors import as_application_error
 from activities.run.job_folder import create_job_folder
 from activities.run.source_progress import run_with_progress
 from engine.job import SparkJob
@@ -51,36 +50,33 @@ class WriteTableActivity:
     @activity.defn(name="write_table")
     async def write_table(self, input: WriteTableInput) -> JobReport:
         """Run the job to its end. What it wrote is not reported here but read from the branch by `verify_write`."""
-        with as_application_error():
-            sources = input.write.source.paths if input.write.source else []
-            require_s3(self.spark.settings, self.spark.settings.lake, *sources)
-            loaded = await _read_before(input, self.manifests)
-            key = new_answer_key() if input.write.built_in else ""
-            prepare = partial(self._prepare, input, loaded, key)
-            job, answer_file = await run_in_thread(prepare, activity.heartbeat, "starting the job")
-            result = await self.spark.run(job, activity.heartbeat)
-            record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
-            await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
-            # A user's program has no key: what it leaves there is not read.
-            read = partial(read_answer, answer_file, key)
-            answer = await run_in_thread(read, activity.heartbeat, "reading the answer") if key else None
-            failed = result.code != 0 or (answer is not None and answer.error)
-            if failed and (absence := describe_absence(self.catalog, answer, result)):
-                raise ServiceUnavailable(absence)
-            if answer and answer.error:
-                await _check_after(input, loaded)  # if a file changed meanwhile, that is the reason
-                if answer.unreadable:
-                    explain = partial(_explain_unreadable, input, answer.unreadable)
-                    raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
-                raise getattr(errors, answer.error_kind)(answer.error)
-            if result.code != 0:
-                refused = self.catalog.explain_refused_write(result.tail)
-                raise job_failure(result, refused, program=job.program, show_values=input.show_values)
-            await _check_after(input, loaded)
-            reported = (
-                answer.model_dump(include={"rows_read", "rows_written", "rows_merged", "types"}) if answer else {}
-            )
-            return JobReport(**reported, log=str(result.log))
+        sources = input.write.source.paths if input.write.source else []
+        require_s3(self.spark.settings, self.spark.settings.lake, *sources)
+        loaded = await _read_before(input, self.manifests)
+        key = new_answer_key() if input.write.built_in else ""
+        prepare = partial(self._prepare, input, loaded, key)
+        job, answer_file = await run_in_thread(prepare, activity.heartbeat, "starting the job")
+        result = await self.spark.run(job, activity.heartbeat)
+        record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
+        await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
+        # A user's program has no key: what it leaves there is not read.
+        read = partial(read_answer, answer_file, key)
+        answer = await run_in_thread(read, activity.heartbeat, "reading the answer") if key else None
+        failed = result.code != 0 or (answer is not None and answer.error)
+        if failed and (absence := describe_absence(self.catalog, answer, result)):
+            raise ServiceUnavailable(absence)
+        if answer and answer.error:
+            await _check_after(input, loaded)  # if a file changed meanwhile, that is the reason
+            if answer.unreadable:
+                explain = partial(_explain_unreadable, input, answer.unreadable)
+                raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
+            raise getattr(errors, answer.error_kind)(answer.error)
+        if result.code != 0:
+            refused = self.catalog.explain_refused_write(result.tail)
+            raise job_failure(result, refused, program=job.program, show_values=input.show_values)
+        await _check_after(input, loaded)
+        reported = answer.model_dump(include={"rows_read", "rows_written", "rows_merged", "types"}) if answer else {}
+        return JobReport(**reported, log=str(result.log))
 
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
         """Return the job, and the file that it leaves its answer in."""

@@ -7,7 +7,6 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleActionExecutionStartWorkflow, ScheduleDescription
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.errors import as_application_error
 from sluice.contracts.schedules import MISSED_MEMO, InspectScheduleInput, MissedStarts, ScheduledStart
 from sluice.times import parse_time
 
@@ -21,21 +20,18 @@ class InspectScheduleActivity:
     @activity.defn(name="inspect_schedule")
     async def inspect_schedule(self, input: InspectScheduleInput) -> ScheduledStart:
         """Return the time of a start in the zone of its schedule, and what the schedule missed until now."""
-        with as_application_error():
-            scheduled_for = parse_time(input.scheduled_for).astimezone(ZoneInfo(input.zone))
-            start = ScheduledStart(scheduled_for=scheduled_for.isoformat(timespec="seconds"))
-            try:
-                described = await self.client.get_schedule_handle(input.schedule_id).describe()
-            except RPCError as error:
-                if error.status != RPCStatusCode.NOT_FOUND:
-                    raise
-                return start  # it was removed after this start
-            info = described.info
-            missed = MissedStarts(
-                late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap
-            )
-            before = await self._missed_before(described, input.workflow_id)
-            return start.model_copy(update={"missed": missed, "missed_before": before})
+        scheduled_for = parse_time(input.scheduled_for).astimezone(ZoneInfo(input.zone))
+        start = ScheduledStart(scheduled_for=scheduled_for.isoformat(timespec="seconds"))
+        try:
+            described = await self.client.get_schedule_handle(input.schedule_id).describe()
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return start  # it was removed after this start
+        info = described.info
+        missed = MissedStarts(late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap)
+        before = await self._missed_before(described, input.workflow_id)
+        return start.model_copy(update={"missed": missed, "missed_before": before})
 
     async def _missed_before(self, described: ScheduleDescription, workflow_id: str) -> MissedStarts:
         """Return what the latest other start had seen; nothing where Temporal has forgotten all of them."""

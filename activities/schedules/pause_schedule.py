@@ -6,7 +6,6 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.errors import as_application_error
 from sluice.contracts.schedules import PauseScheduleInput
 
 
@@ -19,11 +18,10 @@ class PauseScheduleActivity:
     @activity.defn(name="pause_schedule")
     async def pause_schedule(self, input: PauseScheduleInput) -> None:
         """Pause a schedule, and note why; one that is paused keeps its note, and one that was removed is no error."""
-        with as_application_error():
-            handle = self.client.get_schedule_handle(input.schedule_id)
-            try:
-                if not (await handle.describe()).schedule.state.paused:
-                    await handle.pause(note=input.note)
-            except RPCError as error:
-                if error.status != RPCStatusCode.NOT_FOUND:
-                    raise
+        handle = self.client.get_schedule_handle(input.schedule_id)
+        try:
+            if not (await handle.describe()).schedule.state.paused:
+                await handle.pause(note=input.note)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
-from temporalio.testing import ActivityEnvironment
 
 from activities.installation.examine_targets import examine_targets
 from activities.registration.check_registrations import CheckRegistrationsActivity
@@ -23,6 +22,7 @@ from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.certificate import REGISTERED, REGISTERS, _registration_properties
 from sluice.registration.targets import NO_TARGETS, Targets
+from tests.harness.activity import run_activity
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.main_tables import MainTables
 from tests.harness.rest_catalog import RestCatalogServer
@@ -53,7 +53,7 @@ class Checker:
 
     async def check(self) -> CheckedRegistrations:
         self.started.clear()
-        return await ActivityEnvironment().run(self._activity.check_registrations, CheckRegistrationsInput())
+        return await run_activity(self._activity.check_registrations, CheckRegistrationsInput())
 
     def register(self, name: str, table: str) -> None:
         target: Any = self.targets.targets[name]

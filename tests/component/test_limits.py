@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
 from activities.audit.audit_branch import AuditBranchActivity
 from activities.audit.scan_files import ScanFilesActivity
@@ -17,6 +16,7 @@ from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.pipeline.file import parse_pipeline
 from sluice.settings import Settings
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -40,12 +40,10 @@ async def audited(folder: Path, lake: MemoryLake, checks: str) -> list[CheckResu
 
     async def scan(plan: AuditResult) -> AuditResult:
         scanning = ScanFilesActivity(TableScanner(loaded, reports, settings), engines).scan_files
-        result: AuditResult = await ActivityEnvironment().run(scanning, ScanInput(audit=audit, undecided=plan.files))
+        result: AuditResult = await run_activity(scanning, ScanInput(audit=audit, undecided=plan.files))
         return result
 
-    plan: AuditResult = ActivityEnvironment().run(
-        AuditBranchActivity(loaded, reports, settings, engines).audit_branch, audit
-    )
+    plan: AuditResult = run_activity(AuditBranchActivity(loaded, reports, settings, engines).audit_branch, audit)
     assert not plan.undecided
     scanned = await scan(plan) if plan.files else AuditResult(decided=[])
     assert not scanned.undecided

@@ -14,8 +14,9 @@ from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from sluice.contracts.existing_rows import ExistingRowsResult, RestoreTablesInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.publishing.certificate import GUARANTEE
+from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
-from tests.harness.quarantined_run import HERE, LakeRun, call, plan_release
+from tests.harness.quarantined_run import HERE, LakeRun, plan_release
 
 BOTH = ("t.x", "t.y")
 REFUSED = "cannot publish 2 tables at once"
@@ -39,7 +40,7 @@ def ids_of_readers(folder: Path) -> list[list[int]]:
 
 def restore(lake: MemoryLake, run: LakeRun, plan: PlanRollbackResult) -> ExistingRowsResult:
     input = RestoreTablesInput(run_ref=run.ref, restore=plan.restore, allow_partial=run.allow_partial)
-    restored: ExistingRowsResult = call(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
+    restored: ExistingRowsResult = run_activity(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
     return restored
 
 
@@ -65,7 +66,7 @@ def test_a_run_over_two_tables_is_rolled_back_where_the_roll_back_allows_it(lake
     run = LakeRun(lake, BOTH, allow_partial=True)
     run.published(2)
     query = PlanRollbackInput(run=run.run_id)
-    plan: PlanRollbackResult = call(PlanRollbackActivity(lake.catalog).plan_rollback, query)
+    plan: PlanRollbackResult = run_activity(PlanRollbackActivity(lake.catalog).plan_rollback, query)
     assert plan.recorded and plan.recorded.publish.allow_partial, "main remembers what the pipeline allowed"
     with pytest.raises(ApplicationError, match=f"(?s){REFUSED}.*or for a roll-back by `--allow-partial`"):
         restore(lake, LakeRun(lake, BOTH), plan)

@@ -11,7 +11,6 @@ import pytest
 from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from temporalio.testing import ActivityEnvironment
 
 from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
@@ -29,6 +28,7 @@ from sluice.metadata.statistics import SchemaField
 from sluice.pipeline.table import Table as PipelineTable
 from sluice.settings import Settings, read_settings
 from sluice.sql.dialect import DUCKDB
+from tests.harness.activity import run_activity
 from tests.harness.audited_table import Table, check_of
 from tests.harness.warm_branch import BRANCH
 
@@ -499,10 +499,10 @@ def test_what_is_beyond_duckdb_is_handed_back(
     scanner = TableScanner(AuditedTables(table.catalog, {}), ReportStore(settings.lake, {}), settings)
     scan = ScanFilesActivity(scanner, in_process_engines(settings))
     scan_input = ScanInput(audit=audit, undecided={table.name: [0]})
-    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, scan_input))
+    plan = asyncio.run(run_activity(scan.scan_files, scan_input))
     assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided
     monkeypatch.setattr(DuckDBSession, "answer", too_much)
-    plan = asyncio.run(ActivityEnvironment().run(scan.scan_files, scan_input))
+    plan = asyncio.run(run_activity(scan.scan_files, scan_input))
     assert plan.decided == [] and plan.undecided == {table.name: [0]}
 
 

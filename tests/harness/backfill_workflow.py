@@ -17,6 +17,7 @@ from temporalio.client import (
 from temporalio.worker import Worker
 from temporalio.workflow import ParentClosePolicy
 
+from activities.errors import ErrorMapping
 from activities.run.cancel_started_runs import CancelStartedRunsActivity
 from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.run.find_run_end import FindRunEndActivity
@@ -128,6 +129,7 @@ class Backfills:
             self.client,
             task_queue=self.queue,
             workflows=[Backfill, FakeStart, FakeRun],
+            interceptors=[ErrorMapping()],
             activities=[
                 *further,
                 FindRunEndActivity(self.client).find_run_end,

@@ -1,9 +1,6 @@
 """A run at one table, activity by activity, on a catalog in memory and tables in a folder."""
 
-from collections.abc import Callable
 from typing import Any
-
-from temporalio.testing import ActivityEnvironment
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -23,6 +20,7 @@ from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput,
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import INPUT, approved_properties
+from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 
 APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
@@ -38,7 +36,7 @@ class Run:
     def open(self, **more: Any) -> BranchRef:
         fields = {"tables": {self.table: Table()}, "schema_is_fixed": True, "input_digest": self.ref.run_id}
         input = OpenBranchInput.model_validate({"run_ref": self.ref, **fields, "again": False, **more})
-        branch: BranchRef = call(
+        branch: BranchRef = run_activity(
             OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files).open_branch, input
         )
         return branch
@@ -50,7 +48,7 @@ class Run:
 
     def verify(self, branch: BranchRef) -> WriteResult:
         input = VerifyWriteInput(run_ref=self.ref, branch=branch, write=APPEND, tables=[self.table], job=JobReport())
-        result: WriteResult = call(VerifyWriteActivity(self.catalog, {}).verify_write, input)
+        result: WriteResult = run_activity(VerifyWriteActivity(self.catalog, {}).verify_write, input)
         return result
 
     def publish(self, branch: BranchRef, head: str, **more: Any) -> Publication:
@@ -60,7 +58,7 @@ class Run:
         fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
         input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
         publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
-        publication: Publication = call(publish, input)
+        publication: Publication = run_activity(publish, input)
         return publication
 
     def rebase(self, branch: BranchRef, written: WriteResult, write: Write = APPEND) -> RebaseResult:
@@ -68,9 +66,5 @@ class Run:
         input = RebaseBranchInput(
             run_ref=self.ref, branch=branch, write_result=written, write=write, rows_quarantined=False
         )
-        result: RebaseResult = call(RebaseBranchActivity(self.catalog, {}, "here").rebase_branch, input)
+        result: RebaseResult = run_activity(RebaseBranchActivity(self.catalog, {}, "here").rebase_branch, input)
         return result
-
-
-def call(activity: Callable[..., Any], input: Any) -> Any:
-    return ActivityEnvironment().run(activity, input)

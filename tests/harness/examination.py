@@ -7,7 +7,7 @@ from activities.installation.examine_installation import ExamineInstallationActi
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.examination import ExamineInstallationInput, Finding
 from sluice.settings import Settings
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 
 
@@ -15,5 +15,5 @@ def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any
     """Return the findings of a worker by their parts; of several of one part, the last."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
     activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
-    findings = call(activity.examine_installation, ExamineInstallationInput()).findings
+    findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     return {finding.part: finding for finding in findings}

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pyiceberg.table import Table
-from temporalio.testing import ActivityEnvironment
 
 from activities.publishing.rebase_branch import RebaseBranchActivity
 from activities.run.verify_write import VerifyWriteActivity
@@ -12,6 +11,7 @@ from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import marks
+from tests.harness.activity import run_activity
 from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
 
 PROGRAM = Write.model_validate({"job": "job.py"})
@@ -45,7 +45,7 @@ class IcebergRun:
         input = VerifyWriteInput(
             run_ref=self.ref, branch=self._job.branch, write=PROGRAM, tables=[name], job=JobReport()
         )
-        written: WriteResult = ActivityEnvironment().run(VerifyWriteActivity(self.lake.catalog, {}).verify_write, input)
+        written: WriteResult = run_activity(VerifyWriteActivity(self.lake.catalog, {}).verify_write, input)
         return self._job.branch, written
 
     def rebase(self, written: tuple[BranchRef, WriteResult], write: Write = PROGRAM, *moved: str) -> RebaseResult:
@@ -64,7 +64,5 @@ class IcebergRun:
             rows_quarantined=False,
             conflicts=[*moved],
         )
-        rebased: RebaseResult = ActivityEnvironment().run(
-            RebaseBranchActivity(self.lake.catalog, {}, "here").rebase_branch, input
-        )
+        rebased: RebaseResult = run_activity(RebaseBranchActivity(self.lake.catalog, {}, "here").rebase_branch, input)
         return rebased

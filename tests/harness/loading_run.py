@@ -4,8 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from temporalio.testing import ActivityEnvironment
-
 from activities.approval.require_approval import ApprovalPolicy
 from activities.publishing.publish_branch import PublishBranchActivity
 from activities.quarantine.quarantine_branch import QuarantineBranchActivity
@@ -29,7 +27,7 @@ from sluice.publishing.certificate import (
     input_properties,
     quarantine_properties,
 )
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 
 TABLE = "t.x"
@@ -83,7 +81,7 @@ class Run:
             run_ref=self.ref, tables={TABLE: Table()}, schema_is_fixed=True, input_digest=self.digest, again=True
         )
         opening = OpenBranchActivity(self.catalog, {}, "here", self.lake.loaded_files)
-        branch: BranchRef = call(opening.open_branch, input)
+        branch: BranchRef = run_activity(opening.open_branch, input)
         return branch
 
     async def select(self, branch: BranchRef) -> SelectedInput:
@@ -104,7 +102,7 @@ class Run:
             }
         )
         selecting = SelectInputActivity(self.catalog, self.lake.loaded_files, "here")
-        selected: SelectedInput = await ActivityEnvironment().run(selecting.select_input, input)
+        selected: SelectedInput = await run_activity(selecting.select_input, input)
         self.listed = selected.manifest
         return selected
 
@@ -129,7 +127,7 @@ class Run:
             published=self._check(selected),
         )
         publishing = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog), {}, self.lake.loaded_files)
-        publication: Publication = call(publishing.publish_branch, input)
+        publication: Publication = run_activity(publishing.publish_branch, input)
         return publication
 
     def _check(self, selected: SelectedInput) -> PublicationCheck | None:
@@ -154,7 +152,7 @@ class Run:
             self.ref, branch.base, "audit", "bad", "2030-01-01T00:00:00+00:00", head=head, input=kept, verified=verified
         )
         input = QuarantineBranchInput(branch=branch, head=head, name=name, properties=properties)
-        assert call(QuarantineBranchActivity(self.catalog, "here").quarantine_branch, input) == name
+        assert run_activity(QuarantineBranchActivity(self.catalog, "here").quarantine_branch, input) == name
         return name
 
 

@@ -17,6 +17,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.arrivals.collect_arrivals import CollectArrivalsActivity
 from activities.arrivals.plan_load import PlanLoadActivity
+from activities.errors import ErrorMapping
 from activities.run.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
@@ -138,7 +139,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
                 task_queue=queue,
                 workflows=workflows,
                 activities=activities,
-                interceptors=[for_target, TargetHeader()],
+                interceptors=[for_target, TargetHeader(), ErrorMapping()],
                 workflow_runner=UnsandboxedWorkflowRunner(),
                 activity_executor=ThreadPoolExecutor(16),
                 max_concurrent_activities=16,

@@ -1,11 +1,9 @@
 """Runs over several tables on a lake in memory, up to their quarantine, their release, or their publication."""
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
-
-from temporalio.testing import ActivityEnvironment
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.errors import as_application_error
@@ -30,17 +28,13 @@ from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import certificate, quarantine_properties
 from sluice.publishing.release import verified_write
+from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 
 HERE = "here"
 LATER = "2100-01-01T00:00:00+00:00"
 PAST = "2026-01-01T00:00:00+00:00"
 APPEND = Write.model_validate({"job": "job.py", "on_conflict": "rebase"})
-
-
-def call(activity: Callable[..., Any], input: Any) -> Any:
-    """Run an activity as Temporal would."""
-    return ActivityEnvironment().run(activity, input)
 
 
 class FakeWorkflows(RunningWorkflows):
@@ -84,7 +78,7 @@ class LakeRun:
 
     def open(self) -> BranchRef:
         """Create the branch of the attempt."""
-        branch: BranchRef = ActivityEnvironment().run(self._open)
+        branch: BranchRef = run_activity(self._open)
         return branch
 
     def _open(self) -> BranchRef:
@@ -103,7 +97,7 @@ class LakeRun:
         input = VerifyWriteInput(
             run_ref=self.ref, branch=branch, write=self.write, tables=list(self.tables), job=JobReport()
         )
-        result: WriteResult = call(VerifyWriteActivity(self.catalog, {}).verify_write, input)
+        result: WriteResult = run_activity(VerifyWriteActivity(self.catalog, {}).verify_write, input)
         return result
 
     def quarantine(
@@ -123,7 +117,7 @@ class LakeRun:
         name = quarantine_branch(self.pipeline, "2026-01-31", self.run_id)
         versions = written.versions if written else {}
         input = QuarantineBranchInput(branch=branch, head=head, name=name, properties=properties, versions=versions)
-        kept: str = call(QuarantineBranchActivity(self.catalog, installation).quarantine_branch, input)
+        kept: str = run_activity(QuarantineBranchActivity(self.catalog, installation).quarantine_branch, input)
         return kept
 
     def quarantined(self, *ids: int, **more: Any) -> str:
@@ -141,7 +135,7 @@ class LakeRun:
             tables=list(self.tables),
             allow_partial=self.allow_partial,
         )
-        result: ExistingRowsResult = call(ResumeBranchActivity(self.catalog, {}, HERE).resume_branch, input)
+        result: ExistingRowsResult = run_activity(ResumeBranchActivity(self.catalog, {}, HERE).resume_branch, input)
         return result
 
     def publish(
@@ -175,7 +169,7 @@ class LakeRun:
             audit_digest=report.digest,
             author="ana",
         )
-        publication: Publication = call(
+        publication: Publication = run_activity(
             PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch, input
         )
         return publication
@@ -190,5 +184,5 @@ class LakeRun:
 def plan_release(lake: MemoryLake, run: str, *statements: str, installation: str = HERE) -> Resume:
     """Plan the release of a run that was quarantined, as the command line asks a worker to."""
     query = PlanReleaseInput(run=run, statements=list(statements))
-    resume: Resume = call(PlanReleaseActivity(lake.catalog, installation).plan_release, query).resume
+    resume: Resume = run_activity(PlanReleaseActivity(lake.catalog, installation).plan_release, query).resume
     return resume

@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.approval.require_approval import ApprovalPolicy
+from activities.errors import with_mapped_errors
 from activities.publishing.confirm_publication import ConfirmPublicationActivity
 from activities.publishing.find_conflicts import FindConflictsActivity
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -46,7 +47,8 @@ from sluice.pipeline.write import Write
 from sluice.publishing.certificate import AUDITED, approved_properties, quarantine_properties
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.release import verified_write
-from tests.harness.branch_run import APPEND, Run, call
+from tests.harness.activity import run_activity
+from tests.harness.branch_run import APPEND, Run
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import FakeWorkflows
@@ -72,10 +74,10 @@ def test_a_run_is_published_once(lake: MemoryLake) -> None:
     assert first.merged and lake.ids("t.x") == [1, 2]
     assert run.publish(branch, written.head) == first
     confirm = ConfirmPublicationActivity(lake.catalog).confirm_publication
-    assert call(confirm, ConfirmPublicationInput(run_id="r1", since=branch.base)) == first
-    assert call(confirm, ConfirmPublicationInput(run_id="reset", since=branch.base, head=written.head)) == first
-    assert not call(confirm, ConfirmPublicationInput(run_id="r2", since=branch.base)).merged
-    assert not call(confirm, ConfirmPublicationInput(run_id="r1", since=first.main_after)).merged
+    assert run_activity(confirm, ConfirmPublicationInput(run_id="r1", since=branch.base)) == first
+    assert run_activity(confirm, ConfirmPublicationInput(run_id="reset", since=branch.base, head=written.head)) == first
+    assert not run_activity(confirm, ConfirmPublicationInput(run_id="r2", since=branch.base)).merged
+    assert not run_activity(confirm, ConfirmPublicationInput(run_id="r1", since=first.main_after)).merged
     with pytest.raises(ApplicationError, match="published by p already") as refused:
         Run(lake, "r1").open()
     assert (refused.value.type, refused.value.non_retryable) == ("AlreadyPublished", True)
@@ -101,10 +103,10 @@ def test_a_zombie_cannot_write_to_a_discarded_branch(lake: MemoryLake) -> None:
     run = Run(lake, "r1")
     branch = run.open()
     discard = DiscardBranchInput(branch=branch.name, catalog_id=branch.catalog_id)
-    call(DiscardBranchActivity(lake.catalog).discard_branch, discard)
+    run_activity(DiscardBranchActivity(lake.catalog).discard_branch, discard)
     with pytest.raises(NoSuchBranch):
         lake.append(branch.name, "t.x", [1], run.ref)
-    call(DiscardBranchActivity(lake.catalog).discard_branch, discard)
+    run_activity(DiscardBranchActivity(lake.catalog).discard_branch, discard)
 
 
 def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
@@ -113,7 +115,7 @@ def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*_published(other, 2))
-    conflicts = call(
+    conflicts = run_activity(
         FindConflictsActivity(lake.catalog).find_conflicts, FindConflictsInput(branch=branch, head=written.head)
     )
     assert conflicts == ["t.x"] == run.publish(branch, written.head).conflicts
@@ -171,13 +173,13 @@ def test_a_quarantined_branch_is_resumed(lake: MemoryLake) -> None:
         branch=branch, head=written.head, name="quarantine/p/2026-01-31/r1", properties=properties
     )
     quarantine = QuarantineBranchActivity(lake.catalog, "here").quarantine_branch
-    assert [call(quarantine, input), call(quarantine, input)] == [input.name, input.name]
+    assert [run_activity(quarantine, input), run_activity(quarantine, input)] == [input.name, input.name]
     assert lake.catalog.find_head(branch.name) is None
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == kept.properties[AUDITED] == written.head
     again = Run(lake, "r2")
     resume = Resume(branch=kept.branch, run_id="r1", base=kept.base, head=kept.quarantined_hash)
-    resumed = call(
+    resumed = run_activity(
         ResumeBranchActivity(lake.catalog, {}, "here").resume_branch,
         ResumeBranchInput(run_ref=again.ref, resume=resume, write=APPEND, tables=["t.x"]),
     )
@@ -190,23 +192,23 @@ def test_a_quarantine_of_what_was_never_audited_has_no_audited_hash(lake: Memory
     properties = quarantine_properties(run.ref, branch.base, "error", "it broke", LATER)
     name = "quarantine/p/2026-01-31/r1"
     input = QuarantineBranchInput(branch=branch, name=name, properties=properties)  # it failed before its audit
-    assert call(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == name
+    assert run_activity(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == name
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
     keep = ManageQuarantineInput(action="keep", branch=name, by="ana", until="2026-03-01T00:00:00+00:00")
     activity = ManageQuarantineActivity(lake.catalog, FakeWorkflows(), "here")
-    assert call(activity.manage_quarantine, keep) == name
+    assert run_activity(activity.manage_quarantine, keep) == name
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
     with pytest.raises(ApplicationError, match="ended before the write was verified"):
-        call(PlanReleaseActivity(lake.catalog, "here").plan_release, PlanReleaseInput(run="r1"))
+        run_activity(PlanReleaseActivity(lake.catalog, "here").plan_release, PlanReleaseInput(run="r1"))
 
 
 def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake) -> None:
     """Its rebase failed after the branch was deleted; an earlier try of the quarantine may have stopped anywhere."""
     run = Run(lake, "r1")
     branch, written = run.write(1)
-    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    run_activity(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
     properties = quarantine_properties(
         run.ref, branch.base, "error", "it broke", LATER, head=written.head, audited_hash=written.head
     )
@@ -215,7 +217,7 @@ def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake)
         branch=branch, head=written.head, name=name, properties=properties, versions=written.versions
     )
     quarantine = QuarantineBranchActivity(lake.catalog, "here").quarantine_branch
-    assert [call(quarantine, input), call(quarantine, input)] == [name, name]
+    assert [run_activity(quarantine, input), run_activity(quarantine, input)] == [name, name]
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert (kept.branch, kept.base, AUDITED in kept.properties) == (name, branch.base, False)
     assert lake.ids("t.x", name) == [1]
@@ -223,7 +225,7 @@ def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake)
     assert diff.name == "t.x" and len(list(lake.catalog.history(name))) == 3
     lake.catalog.delete_branch(name)
     lake.catalog.create_branch(name, branch.base)  # a try that stopped after its first step
-    assert call(quarantine, input) == name and lake.ids("t.x", name) == [1]
+    assert run_activity(quarantine, input) == name and lake.ids("t.x", name) == [1]
     assert find_quarantined_branch(lake.catalog, "r1").branch == name
 
 
@@ -231,7 +233,7 @@ def test_appends_are_rebased_when_their_branch_is_gone(lake: MemoryLake) -> None
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*_published(other, 2))
-    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    run_activity(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
     rebased = run.rebase(branch, written)
     assert rebased.branch and rebased.write_result
     assert run.publish(rebased.branch, rebased.write_result.head).merged and lake.ids("t.x") == [1, 2]
@@ -247,7 +249,7 @@ def test_a_run_does_not_go_into_a_table_that_was_dropped_and_created_again(
     branch, written = run.write(1)
     _replace_table(lake)
     assert run.publish(branch, written.head).conflicts == ["t.x"]
-    call(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
+    run_activity(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
     with pytest.raises(ApplicationError, match=r"t\.x on main is another table .* run the pipeline again") as refused:
         run.rebase(branch, written, Write.model_validate({"job": "job.py", **mode}))
     assert (refused.value.type, refused.value.non_retryable) == ("TableReplaced", True)
@@ -293,14 +295,15 @@ def test_a_conflict_that_the_first_try_finds_needs_no_wait(lake: MemoryLake) -> 
     input = PublishBranchInput(
         run_ref=run.ref, branch=branch, head=written.head, message="m", properties=properties, author="ana"
     )
-    second = environment.run(PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog)).publish_branch, input)
+    publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog)).publish_branch
+    second = environment.run(with_mapped_errors(publish), input)
     assert (second.conflicts, second.merge_requested) == (["t.x"], True)
 
 
 def test_an_attempt_that_changed_nothing_leaves_no_quarantine(lake: MemoryLake) -> None:
     branch = Run(lake, "r1").open()
     input = QuarantineBranchInput(branch=branch, name="quarantine/p/2026-01-31/r1", properties={})
-    assert call(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == ""
+    assert run_activity(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == ""
     assert [each.name for each in lake.catalog.list_branches()] == ["main"]
 
 
@@ -312,13 +315,13 @@ def test_a_roll_back_restores_an_earlier_version(lake: MemoryLake) -> None:
     restore = Restore(runs=["r2"], main_head=lake.catalog.head("main"), tables={"t.x": publication.main_before})
     activity = RestoreTablesActivity(lake.catalog, {}, "here").restore_tables
     input = RestoreTablesInput(run_ref=back.ref, restore=restore)
-    result = call(activity, input)
-    assert call(activity, input) == result
+    result = run_activity(activity, input)
+    assert run_activity(activity, input) == result
     change = result.write_result.tables["t.x"]
     assert (change.operation, change.deleted_rows, change.total_rows) == ("restore", 1, 1)
     assert back.publish(result.branch, result.write_result.head).merged and lake.ids("t.x") == [1]
     with pytest.raises(ApplicationError, match=r"main changed t\.x since this roll-back was planned"):
-        call(activity, input.model_copy(update={"run_ref": Run(lake, "late").ref}))
+        run_activity(activity, input.model_copy(update={"run_ref": Run(lake, "late").ref}))
 
 
 def test_a_catalog_without_a_capability_refuses_before_spark_starts(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.approval.find_waivers import FindWaiversActivity
 from activities.approval.require_approval import ApprovalPolicy, RequireApprovalActivity
@@ -53,6 +52,7 @@ from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.settings import Settings
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from workflows.activity_call import ActivityCall
 from workflows.activity_calls import ActivityCalls
@@ -257,7 +257,7 @@ async def test_another_catalog_is_refused_and_left_as_it_is(name: str, settings:
     before = catalog.list_branches()
     function, input = CASES[name](catalog, BranchRef(name=RUN.branch, base=base, catalog_id=OTHER), settings)
     with pytest.raises(ApplicationError) as refused:
-        answer = ActivityEnvironment().run(function, input)
+        answer = run_activity(function, input)
         if inspect.isawaitable(answer):
             await answer
     assert (refused.value.type, refused.value.non_retryable) == ("CatalogChanged", True)

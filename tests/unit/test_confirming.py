@@ -12,7 +12,6 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.testing import ActivityEnvironment
 from typer.testing import CliRunner, Result
 
 from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
@@ -41,6 +40,7 @@ from sluice.publishing.certificate import (
     VERIFIED,
     WORKFLOW_ID,
 )  # fmt: skip
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 
 REQUEUED = Pipeline.model_validate(
@@ -106,7 +106,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
 
 def call(activity: Callable[..., Any], argument: object) -> Any:
     try:
-        return ActivityEnvironment().run(activity, argument)
+        return run_activity(activity, argument)
     except ApplicationError as error:
         raise getattr(errors, error.type or "")(error.message) from error
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
 import activities.audit.scan_tables
 import activities.quarantine.quarantine_rows
@@ -43,6 +42,7 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.sealed_answer import seal_answer
 from sluice.settings import Settings
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.pipelines import csv_file
 
@@ -73,7 +73,7 @@ def on_a_watched_loop(work: Callable[..., Coroutine[Any, Any, T]], *args: Any) -
             await asyncio.sleep(0.05)
             watching.cancel()
 
-    result: T = asyncio.run(ActivityEnvironment().run(watched))
+    result: T = asyncio.run(run_activity(watched))
     assert max(lags) < _LAG, "something blocked the event loop"
     return result
 

@@ -17,7 +17,7 @@ from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.contracts.examination import ExamineInstallationInput, ExamineSparkInput
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.examination import examined
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.slack import run_slack
@@ -161,7 +161,7 @@ def test_a_java_that_spark_does_not_run_on(tmp_path: Path, monkeypatch: pytest.M
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
     java.chmod(0o700)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    (finding, *_) = call(
+    (finding, *_) = run_activity(
         ExamineSparkActivity(Settings(sluice_home=tmp_path)).examine_spark, ExamineSparkInput()
     ).findings
     assert (finding.part, finding.state) == ("Java", "failed")
@@ -171,7 +171,7 @@ def test_a_java_that_spark_does_not_run_on(tmp_path: Path, monkeypatch: pytest.M
 def test_what_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     activity = ExamineSparkActivity(Settings(sluice_home=tmp_path)).examine_spark
-    findings = {each.part: each for each in call(activity, ExamineSparkInput()).findings}
+    findings = {each.part: each for each in run_activity(activity, ExamineSparkInput()).findings}
     assert "point JAVA_HOME at a suitable one" in findings["Java"].detail
     assert (findings["jars"].state, findings["jars"].remedy) == ("failed", "run `make setup`")
     assert findings["disk"].state in ("ok", "warning")
@@ -185,10 +185,10 @@ def test_settings_that_changed_after_the_worker_started(tmp_path: Path, age: int
     os.utime(dotenv, (changed, changed))
     settings = Settings(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
     activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, folder=tmp_path)
-    findings = call(activity.examine_installation, ExamineInstallationInput()).findings
-    of_worker = [each for each in findings if each.part == "worker"]
-    assert [each.state for each in of_worker] == ([expected] if expected else [])
-    assert all(f"{dotenv} changed after this worker started" in each.detail for each in of_worker)
+    findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
+    found = [each for each in findings if each.part == "worker"]
+    assert [each.state for each in found] == ([expected] if expected else [])
+    assert all(f"{dotenv} changed after this worker started" in each.detail for each in found)
 
 
 def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

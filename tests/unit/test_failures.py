@@ -14,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.errors import as_application_error
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
 from sluice import errors
+from tests.harness.activity import run_activity
 
 
 def converted(error: Exception, attempt: int = 1, activity_id: str = "") -> tuple[str | None, bool]:
@@ -86,5 +87,5 @@ def test_a_library_that_reads_rows_does_not_quote_them() -> None:
             raise duckdb.ConversionException("Could not convert string 'meier' to INT32")
 
     with pytest.raises(ApplicationError) as raised:
-        ActivityEnvironment().run(fail)
+        run_activity(fail)
     assert raised.value.message == "ConversionException: Could not convert string '…' to INT32"

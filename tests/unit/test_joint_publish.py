@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.backfills.collect_backfill import CollectBackfillActivity
 from activities.backfills.discard_backfill import DiscardBackfillActivity
@@ -17,6 +16,7 @@ from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.placeholders import values_of_all
 from sluice.publishing.certificate import PIPELINE, RUN_ID
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 
 UNUSED = cast(Any, None)
@@ -63,7 +63,7 @@ def catalog() -> MemoryCatalog:
 def opened(catalog: MemoryCatalog, request: str = "one") -> BackfillBranch:
     activity = OpenBackfillActivity(catalog, "here")
     input = OpenBackfillInput(pipeline="p", request=request)
-    branch: BackfillBranch = ActivityEnvironment().run(activity.open_backfill, input)
+    branch: BackfillBranch = run_activity(activity.open_backfill, input)
     return branch
 
 
@@ -80,9 +80,7 @@ def test_the_branch_that_a_backfill_left_is_taken_up_by_the_same_request_alone(c
     assert opened(catalog) == left and catalog.head(left.name) == head
     with pytest.raises(ApplicationError, match=r"on the branch sluice/backfill/here/p/one\..*cancel p"):
         opened(catalog, "two")
-    ActivityEnvironment().run(
-        DiscardBackfillActivity(catalog, "here").discard_backfill, DiscardBackfillInput(pipeline="p")
-    )
+    run_activity(DiscardBackfillActivity(catalog, "here").discard_backfill, DiscardBackfillInput(pipeline="p"))
     assert opened(catalog, "two").name == "sluice/backfill/here/p/two" and catalog.find_head(left.name) is None
 
 
@@ -99,7 +97,7 @@ def test_what_backfills_of_a_pipeline_left_is_deleted_and_of_no_other(catalog: M
         catalog.create_branch(name, catalog.initialize_main())
     discard = DiscardBackfillActivity(catalog, "here").discard_backfill
     for expected in ([names[0]], []):
-        assert ActivityEnvironment().run(discard, DiscardBackfillInput(pipeline="p")) == expected
+        assert run_activity(discard, DiscardBackfillInput(pipeline="p")) == expected
     assert all(catalog.find_head(name) for name in names[1:])
 
 
@@ -125,7 +123,7 @@ def collect(catalog: MemoryCatalog, branch: BackfillBranch, table: str = "{}", *
         expires="2026-02-14T00:00:00+00:00",
     )
     activity = CollectBackfillActivity(catalog, {}, UNUSED, "here")
-    collected: BackfillBranch = ActivityEnvironment().run(activity.collect_backfill, input)
+    collected: BackfillBranch = run_activity(activity.collect_backfill, input)
     return collected
 
 

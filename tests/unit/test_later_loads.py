@@ -26,7 +26,8 @@ from sluice.pipeline.write import Write
 from sluice.publishing.certificate import ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY, marks
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
 from sluice.settings import Settings
-from tests.harness.branch_run import Run, call
+from tests.harness.activity import run_activity
+from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -109,12 +110,12 @@ def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:
 
     def plan(**order: Any) -> object:
         given = LoadOrder(partition="2018-02", **order)
-        return call(planning, PlanPublishInput(tables=["t.x"], pipeline="p", write=MERGE, order=given))
+        return run_activity(planning, PlanPublishInput(tables=["t.x"], pipeline="p", write=MERGE, order=given))
 
     with pytest.raises(ApplicationError, match=r"2018-02 is older than 2018-03"):
         plan()
     assert plan(over_younger=True)
-    assert call(planning, PlanPublishInput(tables=["t.x"]))
+    assert run_activity(planning, PlanPublishInput(tables=["t.x"]))
 
 
 REQUEUED = parse_pipeline(
@@ -149,7 +150,7 @@ def test_rows_are_not_requeued_over_those_of_a_younger_run(lake: MemoryLake, tmp
 
     def plan(**selection: str) -> RequeuePlan:
         given = PlanRequeueInput(pipeline=REQUEUED, selection=RequeueSelection.model_validate(selection))
-        planned: RequeuePlan = call(planning, given)
+        planned: RequeuePlan = run_activity(planning, given)
         return planned
 
     def start(planned: RequeuePlan, **order: Any) -> BranchRef:
@@ -203,7 +204,7 @@ def replacing(lake: MemoryLake, name: str, partition: str, ids: Sequence[int], p
         branch.name, "t.x", lambda table: table.dynamic_partition_overwrite(rows, snapshot_properties=marks(run.ref))
     )
     given = VerifyWriteInput(run_ref=run.ref, branch=branch, write=REPLACE, tables=["t.x"], job=JobReport())
-    result: WriteResult = call(VerifyWriteActivity(lake.catalog, {}).verify_write, given)
+    result: WriteResult = run_activity(VerifyWriteActivity(lake.catalog, {}).verify_write, given)
     assert run.publish(branch, result.head).merged
     return result
 

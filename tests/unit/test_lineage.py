@@ -34,7 +34,7 @@ from sluice.lineage.description import closing_event, describe_event
 from sluice.lineage.identity import lineage_run_id, parse_parent
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings, read_settings
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.examination import examined
 from tests.harness.lineage import LineageReceiver, lineage_receiver, problems
 from tests.harness.memory_catalog import MemoryCatalog
@@ -145,7 +145,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def sent(receiver: LineageReceiver, lake: Lake, input: EmitLineageInput) -> dict[str, Any]:
-    call(lake.sender(openlineage_url=receiver.url).emit_lineage, input)
+    run_activity(lake.sender(openlineage_url=receiver.url).emit_lineage, input)
     event = receiver.events[-1]
     assert problems(event) == []
     return event
@@ -348,7 +348,7 @@ def test_an_event_is_sent_without_what_cannot_be_read_now(receiver: LineageRecei
     input = lake.input("COMPLETE", outcome="published")
     location = lake.version.metadata_location.rsplit("/", 2)[0]
     Path(lake.version.metadata_location.removeprefix("file://")).unlink()
-    call(EmitLineageActivity(Settings(openlineage_url=receiver.url), AwayCatalog(), {}).emit_lineage, input)
+    run_activity(EmitLineageActivity(Settings(openlineage_url=receiver.url), AwayCatalog(), {}).emit_lineage, input)
     (event,) = receiver.events
     assert problems(event) == []
     assert [each["name"] for each in event["inputs"]] == ["/data/in"]
@@ -359,7 +359,9 @@ def test_an_event_is_sent_without_what_cannot_be_read_now(receiver: LineageRecei
 def test_a_receiver_that_refuses(receiver: LineageReceiver, lake: Lake, status: int, is_final: bool) -> None:
     receiver.status = status
     with pytest.raises(ApplicationError) as raised:
-        call(lake.sender(openlineage_url=receiver.url, openlineage_api_key=KEY).emit_lineage, lake.input("START"))
+        run_activity(
+            lake.sender(openlineage_url=receiver.url, openlineage_api_key=KEY).emit_lineage, lake.input("START")
+        )
     assert str(status) in raised.value.message and raised.value.non_retryable is is_final
     assert len(receiver.bodies) == 1, "Temporal tries again, not the client"
     assert receiver.keys == [f"Bearer {KEY}"] and KEY not in str(raised.value)
@@ -369,24 +371,24 @@ def test_a_receiver_that_never_answers(receiver: LineageReceiver, lake: Lake) ->
     receiver.hangs = True
     began = time.monotonic()
     with pytest.raises(ApplicationError) as raised:
-        call(lake.sender(openlineage_url=receiver.url).emit_lineage, lake.input("START"))
+        run_activity(lake.sender(openlineage_url=receiver.url).emit_lineage, lake.input("START"))
     assert time.monotonic() - began < 9 and not raised.value.non_retryable
 
 
 def test_a_receiver_that_is_not_there(lake: Lake) -> None:
     url = "http://user:pa55word@127.0.0.1:1"
     with pytest.raises(ApplicationError) as raised:
-        call(lake.sender(openlineage_url=url).emit_lineage, lake.input("START"))
+        run_activity(lake.sender(openlineage_url=url).emit_lineage, lake.input("START"))
     assert not raised.value.non_retryable and "pa55word" not in str(raised.value)
 
 
 def test_without_settings_nothing_is_sent(lake: Lake, receiver: LineageReceiver) -> None:
     off = lake.sender()
-    assert not call(off.can_emit_lineage, RUN)
-    call(off.emit_lineage, lake.input("START"))
+    assert not run_activity(off.can_emit_lineage, RUN)
+    run_activity(off.emit_lineage, lake.input("START"))
     disabled = lake.sender(openlineage_url=receiver.url, openlineage_disabled=True)
-    assert not call(disabled.can_emit_lineage, RUN)
-    call(disabled.emit_lineage, lake.input("START"))
+    assert not run_activity(disabled.can_emit_lineage, RUN)
+    run_activity(disabled.emit_lineage, lake.input("START"))
     assert receiver.bodies == []
 
 
@@ -395,13 +397,13 @@ def test_the_configuration_file_of_the_client(receiver: LineageReceiver, lake: L
     (tmp_path / "openlineage.yml").write_text(f"transport: {transport}\n")
     assert is_configured(Settings())
     # The file comes before the variable, as the client has it.
-    call(lake.sender(openlineage_url="http://127.0.0.1:1").emit_lineage, lake.input("START"))
+    run_activity(lake.sender(openlineage_url="http://127.0.0.1:1").emit_lineage, lake.input("START"))
     assert receiver.keys == [f"Bearer {KEY}"]
     named = tmp_path / "home" / "named.yml"
     named.parent.mkdir()
     (tmp_path / "openlineage.yml").rename(named)
     assert not is_configured(Settings())
-    call(lake.sender(openlineage_config="~/named.yml").emit_lineage, lake.input("START"))
+    run_activity(lake.sender(openlineage_config="~/named.yml").emit_lineage, lake.input("START"))
     assert len(receiver.bodies) == 2
 
 
@@ -421,7 +423,7 @@ def test_a_configuration_that_is_wrong(lake: Lake, tmp_path: Path, text: str | N
     if text is not None:
         file.write_text(text)
     with pytest.raises(ApplicationError, match=why) as raised:
-        call(lake.sender(openlineage_config=str(file)).emit_lineage, lake.input("START"))
+        run_activity(lake.sender(openlineage_config=str(file)).emit_lineage, lake.input("START"))
     assert raised.value.non_retryable
     finding = examined(tmp_path, openlineage_config=str(file))["OpenLineage"]
     assert finding.state == "failed" and why in finding.detail

@@ -13,7 +13,6 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table as IcebergTable
 from pyiceberg.table.snapshots import Operation, Summary
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.verify_write import VerifyWriteActivity
@@ -30,6 +29,7 @@ from sluice.metadata.statistics import ChangeStatistics, TableStatistics
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, marks
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -73,7 +73,7 @@ class Branch:
         input = VerifyWriteInput.model_validate(
             {"run_ref": RUN, "branch": self.ref, "write": write, "tables": [TABLE], "job": JobReport(), **more}
         )
-        result: WriteResult = ActivityEnvironment().run(VerifyWriteActivity(self.catalog, {}).verify_write, input)
+        result: WriteResult = run_activity(VerifyWriteActivity(self.catalog, {}).verify_write, input)
         return result
 
     def verdict(self, check: str, **parameters: Any) -> tuple[str, Any]:
@@ -223,9 +223,9 @@ def test_a_table_with_unsafe_properties_is_refused_at_opening_unless_the_run_men
     activity = OpenBranchActivity(branch.catalog, {}, "here", branch.lake.loaded_files).open_branch
     words = r"t\.x on main has write\..*=true.* ALTER TABLE t\.x SET TBLPROPERTIES"
     with pytest.raises(ApplicationError, match=words) as refused:
-        ActivityEnvironment().run(activity, input)
+        run_activity(activity, input)
     assert refused.value.type == "InvalidPipeline"
-    assert ActivityEnvironment().run(activity, input.model_copy(update={"tables_made_safe": [TABLE]})).name
+    assert run_activity(activity, input.model_copy(update={"tables_made_safe": [TABLE]})).name
 
 
 def test_our_own_commits_delete_no_metadata_file(branch: Branch) -> None:

@@ -36,7 +36,7 @@ from sluice.publishing.certificate import (
     approved_properties,
     input_properties,
 )
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.loading_run import TABLE, Folder, Run, names, roll_back, row_of
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
@@ -191,7 +191,7 @@ async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released
     with pytest.raises(ApplicationError, match="add --again"):
         release(folder.lake, planned, first)  # it was planned before, and asks again
     assert len(folder.lake.ids(TABLE)) == 2
-    plan = call(
+    plan = run_activity(
         PlanReleaseActivity(folder.lake.catalog, "here", folder.lake.loaded_files).plan_release,
         PlanReleaseInput(run=first.ref.run_id, again=True),
     )
@@ -200,7 +200,7 @@ async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released
 
 
 def release_plan(lake: MemoryLake, run_id: str) -> ReleasePlan:
-    plan: ReleasePlan = call(
+    plan: ReleasePlan = run_activity(
         PlanReleaseActivity(lake.catalog, "here", lake.loaded_files).plan_release, PlanReleaseInput(run=run_id)
     )
     return plan
@@ -210,7 +210,7 @@ def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
     ref = RunRef(run_id="release-".ljust(36, "0"), workflow_id="w-release", pipeline="p", label="p", attempt=1)
     append = Write.model_validate({"source": {"path": "/in.csv"}})
     input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
-    resumed = call(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
+    resumed = run_activity(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
     assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
     properties = approved_properties(ref, resumed.write_result.head, "", [], [])
     publishing = PublishBranchInput(
@@ -223,7 +223,7 @@ def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
         published=plan.resume.published,
     )
     publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog), {}, lake.loaded_files).publish_branch
-    assert call(publish, publishing).merged
+    assert run_activity(publish, publishing).merged
 
 
 async def test_a_roll_back_frees_files_and_its_own_roll_back_takes_them_again(folder: Folder) -> None:
@@ -298,7 +298,9 @@ def rebase(lake: MemoryLake, run: Run, branch: BranchRef, selected: SelectedInpu
         rows_quarantined=False,
         published=PublicationCheck(tables=[TABLE], manifest=selected.manifest),
     )
-    result: RebaseResult = call(RebaseBranchActivity(lake.catalog, {}, "here", lake.loaded_files).rebase_branch, input)
+    result: RebaseResult = run_activity(
+        RebaseBranchActivity(lake.catalog, {}, "here", lake.loaded_files).rebase_branch, input
+    )
     return result
 
 
@@ -356,7 +358,7 @@ async def test_a_manifest_that_is_missing_or_altered_is_refused_until_it_is_rest
         with pytest.raises(ApplicationError, match=r"not known which files commit .* --again") as refused:
             await folder.run().write()
         assert refused.value.type == "ManifestUnreadable"
-    listed: ListFilesResult = call(ListFilesActivity(folder.lake.catalog, fresh).list_files, ListFilesInput())
+    listed: ListFilesResult = run_activity(ListFilesActivity(folder.lake.catalog, fresh).list_files, ListFilesInput())
     assert listed.unknown
     assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []  # other tables are not concerned
     assert (await folder.run(again=True).write())[1].files == 1
@@ -422,7 +424,7 @@ async def test_files_are_listed_with_their_outcome(folder: Folder) -> None:
 
 def outcomes(lake: MemoryLake, **query: str | Sequence[str]) -> list[tuple[str, str]]:
     input = ListFilesInput.model_validate(query)
-    listed: ListFilesResult = call(ListFilesActivity(lake.catalog, lake.loaded_files).list_files, input)
+    listed: ListFilesResult = run_activity(ListFilesActivity(lake.catalog, lake.loaded_files).list_files, input)
     assert listed.total == len(listed.files)
     return [(Path(each.path).name, each.outcome) for each in listed.files]
 
@@ -440,7 +442,7 @@ async def test_each_partition_of_one_file_is_loaded_once(folder: Folder, tmp_pat
         with pytest.raises(ApplicationError, match="already published"):
             await folder.run(scope=month(number)).write()
     assert len(folder.lake.ids(TABLE)) == 3
-    listed: ListFilesResult = call(
+    listed: ListFilesResult = run_activity(
         ListFilesActivity(folder.lake.catalog, folder.lake.loaded_files).list_files, ListFilesInput()
     )
     assert [each.partition for each in listed.files if each.outcome == "published"] == [
@@ -518,6 +520,6 @@ async def test_an_input_without_files_is_free_again_after_a_roll_back(lake: Memo
     input = OpenBranchInput(run_ref=ref, tables={}, schema_is_fixed=False, input_digest="d", again=False)
     opening = OpenBranchActivity(lake.catalog, {}, "here", lake.loaded_files)
     with pytest.raises(ApplicationError, match="published by p already: run w-1"):
-        call(opening.open_branch, input)
+        run_activity(opening.open_branch, input)
     roll_back(lake, "back", "r1")
-    assert call(opening.open_branch, input).base == lake.catalog.head("main")
+    assert run_activity(opening.open_branch, input).base == lake.catalog.head("main")

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
-from temporalio.testing import ActivityEnvironment
 from typer.testing import CliRunner
 
 from activities.run.prepare_run import PrepareRunActivity
@@ -35,6 +34,7 @@ from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.release import may_append, not_added_to_main
 from sluice.publishing.requeue import plan_requeue
 from sluice.settings import Settings
+from tests.harness.activity import run_activity
 
 CELLS = list(table().items())
 
@@ -152,7 +152,7 @@ def test_a_worker_refuses_a_start_that_came_another_way(
     def prepare(**more: Any) -> PreparedRun:
         text = PipelineText(name="p.yml", text=text_of(kind, tmp_path), folder=str(tmp_path))
         given = StartPipelineInput(pipeline=text, starter="x", way=way, values=partition_values("2018"), **more)
-        prepared: PreparedRun = asyncio.run(ActivityEnvironment().run(preparing.prepare_run, given))
+        prepared: PreparedRun = asyncio.run(run_activity(preparing.prepare_run, given))
         return prepared
 
     prepared = prepare(in_order=True)

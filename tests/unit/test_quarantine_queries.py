@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.quarantine import describe_quarantine
 from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
@@ -16,6 +15,7 @@ from lakehouse.report_store import ReportStore
 from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
 from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 
 SAMPLE = [{"text": "x" * 100} for _ in range(5)]
@@ -25,7 +25,7 @@ CHECKS = [
 
 
 def run(activity: Callable[..., Any], query: object) -> Any:
-    return ActivityEnvironment().run(activity, query)
+    return run_activity(activity, query)
 
 
 def catalog_with_quarantines(count: int, reason: str, verdicts: str = "") -> MemoryCatalog:

@@ -8,13 +8,13 @@ import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import ListType, LongType
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.lake.query_tables import QueryTablesActivity
 from engine.queries.sql import tables_in
 from lakehouse import queried_tables
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidInput
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.queries import BlockingQueries, blocking_queries
@@ -47,7 +47,7 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingQuerie
 def query(lake: MemoryLake, queries: BlockingQueries) -> Query:
     def run(sql: str, ref: str = "") -> QueryRows:
         activity = QueryTablesActivity(lake.catalog, {}, queries.runner)
-        running = ActivityEnvironment().run(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
+        running = run_activity(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
         return queries.wait_for(running)
 
     return run

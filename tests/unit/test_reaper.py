@@ -28,9 +28,10 @@ from sluice.publishing.certificate import (
     WORKFLOW_ID,
 )
 from sluice.publishing.release import release_workflow_id
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.harness.quarantined_run import HERE, LATER, PAST, FakeWorkflows, LakeRun, call, plan_release
+from tests.harness.quarantined_run import HERE, LATER, PAST, FakeWorkflows, LakeRun, plan_release
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def lake(tmp_path: Path) -> MemoryLake:
 
 def reap(lake: MemoryLake, *running: str, installation: str = HERE) -> ReapBranchesResult:
     activity = ReapBranchesActivity(lake.catalog, {}, FakeWorkflows(*running), installation)
-    result: ReapBranchesResult = call(activity.reap_branches, ReapBranchesInput(grace=0))
+    result: ReapBranchesResult = run_activity(activity.reap_branches, ReapBranchesInput(grace=0))
     return result
 
 
@@ -178,13 +179,13 @@ def test_quarantines_that_lack_a_description_are_listed_and_shown(lake: MemoryLa
     redescribe(lake, partial, {QUARANTINED: ""})
     by_hand = "quarantine/by/hand"
     lake.catalog.create_branch(by_hand, lake.catalog.head("main"))
-    listed = call(ListQuarantineActivity(lake.catalog, {}).list_quarantine, ListQuarantineInput(sizes=True))
+    listed = run_activity(ListQuarantineActivity(lake.catalog, {}).list_quarantine, ListQuarantineInput(sizes=True))
     problems = {entry.summary.branch: entry.summary.problem for entry in listed.quarantined}
     assert problems[whole] == "" and problems[partial] == f"its last commit lacks {QUARANTINED}"
     assert RUN_ID in problems[by_hand]
     describe = DescribeQuarantineActivity(lake.catalog, {}, ReportStore(tmp_path.as_uri(), {})).describe_quarantine
     for branch, tables in ((whole, ["t.x"]), (partial, []), (by_hand, [])):
-        described = call(describe, DescribeQuarantineInput(run=branch))
+        described = run_activity(describe, DescribeQuarantineInput(run=branch))
         assert (described.summary.problem, list(described.tables)) == (problems[branch], tables)
 
 

@@ -9,8 +9,8 @@ from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.contracts.references import RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
-from tests.harness.quarantined_run import call
 
 RUN = RunRef(run_id="r1", workflow_id="w1", pipeline="p", label="p", attempt=1)
 
@@ -33,7 +33,7 @@ def test_a_check_that_no_engine_answered_is_in_the_table_and_the_report(tmp_path
     ]
     result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=recorded)
     input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
-    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    run_activity(RecordRunActivity(catalog, reports, table).record_run, input)
     report, stored = reports.read_report(RUN), table.read()
     assert report and stored
     assert [(check.index, check.verdict) for check in report.checks] == [
@@ -50,7 +50,7 @@ def test_a_verdict_that_the_run_decided_otherwise_counts(tmp_path: Path) -> None
     input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
     catalog = MemoryCatalog()
     table = AuditResultsTable(catalog, tmp_path.as_uri(), {})
-    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    run_activity(RecordRunActivity(catalog, reports, table).record_run, input)
     report = reports.read_report(RUN)
     assert report and [check.verdict for check in report.checks] == ["error"]
 
@@ -72,7 +72,7 @@ def test_a_waived_verdict_is_recorded_with_its_waiver(tmp_path: Path) -> None:
     checks = [named, verdict(1, "fail"), verdict(2, "fail")]
     result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=checks, waived=[waived])
     input = RecordRunInput(run_ref=RUN, result=result, head="h", ended_at="2026-01-31T00:00:00+00:00")
-    call(RecordRunActivity(catalog, reports, table).record_run, input)
+    run_activity(RecordRunActivity(catalog, reports, table).record_run, input)
     stored = table.read_rows()
     assert stored and sorted(map(str, stored["waived_by"].to_pylist())) == ["None", "None", "ana, ben"]
     labels = {(each["check_name"], each["check_label"]) for each in stored.to_pylist()}

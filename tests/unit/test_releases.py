@@ -16,9 +16,10 @@ from sluice.contracts.quarantine import DiscardQuarantineInput, ManageQuarantine
 from sluice.pipeline.write import Write
 from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, QUARANTINED, VERIFIED
 from sluice.publishing.release import release_workflow_id
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.harness.quarantined_run import HERE, LATER, FakeWorkflows, LakeRun, call
+from tests.harness.quarantined_run import HERE, LATER, FakeWorkflows, LakeRun
 from tests.harness.quarantined_run import plan_release as plan
 
 
@@ -226,7 +227,7 @@ def test_a_release_that_was_rolled_back_may_be_repeated(lake: MemoryLake) -> Non
     back = LakeRun(lake)
     restore = Restore(runs=[released.run_id], main_head=lake.catalog.head("main"), tables={"t.x": before})
     input = RestoreTablesInput(run_ref=back.ref, restore=restore)
-    restored = call(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
+    restored = run_activity(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
     assert back.publish(restored.branch, restored.write_result, restore=restore).merged
     assert lake.ids("t.x") == [7]
     release(lake, plan(lake, run.run_id))
@@ -277,7 +278,7 @@ def test_a_quarantine_that_is_gone_is_named(lake: MemoryLake) -> None:
 def discard(lake: MemoryLake, branch: str, head: str) -> str:
     activity = DiscardQuarantineActivity(lake.catalog).discard_quarantine
     input = DiscardQuarantineInput(branch=branch, head=head, catalog_id=lake.catalog.identity())
-    left: str = call(activity, input)
+    left: str = run_activity(activity, input)
     return left
 
 
@@ -286,7 +287,7 @@ def test_a_released_quarantine_is_deleted_at_the_hash_that_was_released(lake: Me
     kept = run.quarantined(1)
     resume = plan(lake, run.run_id)
     keep = ManageQuarantineInput(action="keep", branch=kept, by="ana", until="2200-01-01T00:00:00+00:00")
-    call(ManageQuarantineActivity(lake.catalog, FakeWorkflows(), HERE).manage_quarantine, keep)
+    run_activity(ManageQuarantineActivity(lake.catalog, FakeWorkflows(), HERE).manage_quarantine, keep)
     assert discard(lake, kept, resume.head) == "" == discard(lake, kept, resume.head)
     assert lake.catalog.find_head(kept) is None
 
@@ -321,12 +322,12 @@ def test_a_quarantine_is_not_discarded_while_it_is_released_and_may_be_kept_long
     releasing = FakeWorkflows(release_workflow_id("p", kept, resume.head))
     manage = ManageQuarantineActivity(lake.catalog, releasing, HERE).manage_quarantine
     with pytest.raises(ApplicationError, match=r"is not discarded while p-.* releases it: .*cancel it first"):
-        call(manage, ManageQuarantineInput(action="discard", branch=kept, by="ana"))
+        run_activity(manage, ManageQuarantineInput(action="discard", branch=kept, by="ana"))
     keep = ManageQuarantineInput(action="keep", branch=kept, by="ana", until=LATER)
-    assert call(manage, keep) == kept
+    assert run_activity(manage, keep) == kept
     release(lake, resume)
     idle = ManageQuarantineActivity(lake.catalog, FakeWorkflows(), HERE).manage_quarantine
-    assert call(idle, ManageQuarantineInput(action="discard", branch=kept, by="ana")) == ""
+    assert run_activity(idle, ManageQuarantineInput(action="discard", branch=kept, by="ana")) == ""
     assert lake.catalog.find_head(kept) is None
 
 

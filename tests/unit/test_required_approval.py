@@ -15,7 +15,8 @@ from sluice.contracts.publish import Publication, PublishBranchInput, RequireApp
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.model import Approval
 from sluice.publishing.certificate import approved_properties
-from tests.harness.branch_run import Run, call
+from tests.harness.activity import run_activity
+from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -40,7 +41,7 @@ class PublishHarness:
 
     def required(self, **terms: Any) -> RequiredApproval:
         input = RequireApprovalInput(branch=self.branch, head=self.written.head, terms=ApprovalTerms(**terms))
-        required: RequiredApproval = call(RequireApprovalActivity(self.policy).require_approval, input)
+        required: RequiredApproval = run_activity(RequireApprovalActivity(self.policy).require_approval, input)
         return required
 
     def publish(self, *approvals: Decision, branch: BranchRef | None = None, **terms: Any) -> Publication:
@@ -56,7 +57,9 @@ class PublishHarness:
             approvals=list(approvals),
             terms=ApprovalTerms(**terms),
         )
-        publication: Publication = call(PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input)
+        publication: Publication = run_activity(
+            PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input
+        )
         return publication
 
     def refused(self, *approvals: Decision, **more: Any) -> str:

@@ -29,9 +29,10 @@ from sluice.publishing.rollback import (
     runs_taken_back,
     tables_without_checks,
 )
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
-from tests.harness.quarantined_run import HERE, LakeRun, call
+from tests.harness.quarantined_run import HERE, LakeRun
 
 
 def _commit(number: int, *tables: str) -> PublishedCommit:
@@ -158,13 +159,13 @@ def test_who_read_it_before_or_is_taken_back_is_no_reader() -> None:
 
 def plan(lake: MemoryLake, run: str, **more: bool) -> PlanRollbackResult:
     query = PlanRollbackInput.model_validate({"run": run, **more})
-    result: PlanRollbackResult = call(PlanRollbackActivity(lake.catalog, {}).plan_rollback, query)
+    result: PlanRollbackResult = run_activity(PlanRollbackActivity(lake.catalog, {}).plan_rollback, query)
     return result
 
 
 def restore(lake: MemoryLake, run: LakeRun, wanted: Restore) -> ExistingRowsResult:
     input = RestoreTablesInput(run_ref=run.ref, restore=wanted)
-    result: ExistingRowsResult = call(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
+    result: ExistingRowsResult = run_activity(RestoreTablesActivity(lake.catalog, {}, HERE).restore_tables, input)
     return result
 
 

@@ -19,7 +19,7 @@ from sluice.pipeline.write_modes import WRITE_MODES
 from sluice.presentation.changes import describe_change
 from sluice.publishing.certificate import marks
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts, written_row_counts
-from tests.harness.branch_run import call
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -146,8 +146,8 @@ def test_the_rows_that_the_sql_of_a_repair_changes_are_counted_apart_from_those_
         since=loaded,
     )
     verify = VerifyWriteActivity(lake.catalog, {}).verify_write
-    assert call(verify, given).repaired == {}
-    repaired = call(verify, given.model_copy(update={"repairs": True})).repaired
+    assert run_activity(verify, given).repaired == {}
+    repaired = run_activity(verify, given.model_copy(update={"repairs": True})).repaired
     assert repaired == {"t.x": RowNumbers(updated=3, rewritten=107)}
 
 

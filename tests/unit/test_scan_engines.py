@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import duckdb
 import pytest
-from temporalio.testing import ActivityEnvironment
 
 from activities.audit.scan_branch import ScanBranchActivity
 from activities.audit.scan_files import ScanFilesActivity
@@ -35,6 +34,7 @@ from sluice.errors import JobFailed
 from sluice.sealed_answer import seal_answer
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
+from tests.harness.activity import run_activity
 from tests.harness.audit_inputs import RANGE, UNIQUE, audit_input, file, table
 from tests.harness.bound_catalog import FakeCatalog
 
@@ -201,10 +201,10 @@ def test_a_check_that_no_engine_answers_is_handed_back_or_an_error(tmp_path: Pat
         cast(AuditedTables, FakeTables()), cast(ReportStore, reports), Settings(sluice_home=tmp_path)
     )
     order = ScanInput(audit=audit_input(t=[RANGE, UNIQUE]), undecided={"n.t": [0, 1]})
-    by_files = asyncio.run(ActivityEnvironment().run(ScanFilesActivity(scanner, [engine]).scan_files, order))
+    by_files = asyncio.run(run_activity(ScanFilesActivity(scanner, [engine]).scan_files, order))
     assert ([each.index for each in by_files.decided], by_files.undecided) == ([0], {"n.t": [1]})
     reports.written.clear()
-    by_spark = asyncio.run(ActivityEnvironment().run(ScanBranchActivity(scanner, engine).scan_branch, order))
+    by_spark = asyncio.run(run_activity(ScanBranchActivity(scanner, engine).scan_branch, order))
     assert [(each.index, each.verdict) for each in by_spark.decided] == [(0, "error"), (1, "error")]
     assert by_spark.undecided == {} and reports.written == by_spark.decided
     assert by_spark.decided[1].message == "spark, the last engine, did not answer it"

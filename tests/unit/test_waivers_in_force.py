@@ -29,7 +29,8 @@ from sluice.contracts.publish import (
 from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.publishing.certificate import GRANTS_WAIVERS, WAIVED_CHECKS, certificate
-from tests.harness.branch_run import Run, call
+from tests.harness.activity import run_activity
+from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
@@ -96,7 +97,9 @@ class WaiverHarness:
             waived=waived,
             terms=ApprovalTerms(approval=approval),
         )
-        publication: Publication = call(PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input)
+        publication: Publication = run_activity(
+            PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input
+        )
         return publication
 
     def refused(self, *approvals: Decision, **more: Any) -> str:
@@ -113,7 +116,7 @@ class WaiverHarness:
             terms=ApprovalTerms(**terms),
             checks=[check],
         )
-        waived: list[WaivedCheck] = call(FindWaiversActivity(self.policy).find_waivers, input)
+        waived: list[WaivedCheck] = run_activity(FindWaiversActivity(self.policy).find_waivers, input)
         return waived
 
     def properties(self) -> dict[str, str]:
@@ -135,10 +138,10 @@ def approvers(tmp_path: Path) -> Path:
 def test_a_waiver_needs_a_person_although_nothing_else_asks_for_one(lake: MemoryLake, approvers: Path) -> None:
     harness = WaiverHarness(lake, "r1", approvers)
     input = RequireApprovalInput(branch=harness.branch, head=harness.written.head, terms=ApprovalTerms(), at_least=1)
-    required: RequiredApproval = call(RequireApprovalActivity(harness.policy).require_approval, input)
+    required: RequiredApproval = run_activity(RequireApprovalActivity(harness.policy).require_approval, input)
     assert (required.required, required.signed, required.starter) == (1, True, "")
     none = input.model_copy(update={"at_least": 0})
-    assert call(RequireApprovalActivity(harness.policy).require_approval, none).required == 0
+    assert run_activity(RequireApprovalActivity(harness.policy).require_approval, none).required == 0
 
 
 def test_a_merge_names_the_waiver_and_later_runs_find_it(lake: MemoryLake) -> None:
@@ -302,5 +305,5 @@ def test_a_secret_in_a_reason_is_refused_before_it_is_recorded(lake: MemoryLake)
     harness = WaiverHarness(lake, "r1")
     leaking = harness.waiver(reason="password=hunter2hunter2")
     verify = VerifyDecisionActivity("").verify_decision
-    assert "looks like a secret" in call(verify, VerifyDecisionInput(run_id="r1", decision=leaking))
-    assert call(verify, VerifyDecisionInput(run_id="r1", decision=harness.waiver())) == ""
+    assert "looks like a secret" in run_activity(verify, VerifyDecisionInput(run_id="r1", decision=leaking))
+    assert run_activity(verify, VerifyDecisionInput(run_id="r1", decision=harness.waiver())) == ""

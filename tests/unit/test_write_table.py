@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from activities.run import source_progress
 from activities.run.source_progress import run_with_progress
@@ -28,6 +27,7 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.sealed_answer import seal_answer
 from sluice.settings import Settings
+from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 
 Step = Callable[[Path], None]
@@ -125,7 +125,7 @@ def write(
         manifest=manifest,
     )
     activity = WriteTableActivity(MemoryCatalog(), spark, manifests).write_table
-    report: JobReport = asyncio.run(ActivityEnvironment().run(activity, input))
+    report: JobReport = asyncio.run(run_activity(activity, input))
     return report, engine
 
 

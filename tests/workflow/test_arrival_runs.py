@@ -16,6 +16,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
 from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from activities.errors import ErrorMapping
 from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.run.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
@@ -81,6 +82,7 @@ async def installation(client: Client, monkeypatch: pytest.MonkeyPatch) -> Async
         task_queue=installation.name,
         workflows=[LandingZone, RunOfATest, ArrivalRuns],
         workflow_runner=UnsandboxedWorkflowRunner(),
+        interceptors=[ErrorMapping()],
         activities=[
             *(looks.collect, looks.read, looks.split, looks.notify),
             *(reporting.report_arrival_runs, ended.find_ended_workflows),

@@ -16,6 +16,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from activities.errors import ErrorMapping
 from runtime.arrivals.landing_zones import list_zones, pause_zone
 from runtime.schedules.deploy import make_set, plan_deploy, read_folder
 from runtime.schedules.pausing import pause_pipeline, resume_pipeline
@@ -52,6 +53,7 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         task_queue=zone.name,
         workflows=[LandingZone, RunOfATest, ArrivalRuns],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish, reporting.report_arrival_runs],
     ):
         yield zone
@@ -526,6 +528,7 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
         task_queue=queue,
         workflows=[LandingZone, RunOfATest, ArrivalRuns],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[zone.collect, zone.read, reporting.report_arrival_runs],
     ):
         await zone.until(lambda now: now == {"k": "kept out", "a": "running"})

@@ -18,6 +18,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.approval.require_approval import ApprovalPolicy
+from activities.errors import with_mapped_errors
 from activities.publishing import merge_priority as priority_activities
 from activities.publishing.merge_priority import MergePriority
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -96,7 +97,7 @@ class PriorityHarness:
         """Run the activity in a thread."""
         catalog, environment = self.lake.catalog, environment or self.environment()
         real = PublishBranchActivity(catalog, ApprovalPolicy(catalog), priority=self.priority).publish_branch
-        return asyncio.ensure_future(asyncio.to_thread(environment.run, real, input))
+        return asyncio.ensure_future(asyncio.to_thread(environment.run, with_mapped_errors(real), input))
 
     async def update(self, input: PublishBranchInput, publication: Publication) -> None:
         """Tell how a publish ended."""

@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from activities.errors import ErrorMapping
 from activities.notifications.notify_registration import NotifyRegistrationActivity
 from activities.registration.register_publication import RegisterPublicationActivity
 from activities.registration.start_registrations import StartRegistrationsActivity
@@ -99,6 +100,7 @@ async def registrations(own_time_skipping: WorkflowEnvironment) -> AsyncIterator
         task_queue=harness.queue,
         workflows=[RegisterPublication],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[target.register, target.notify],
     ):
         yield harness
@@ -161,6 +163,7 @@ async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: Workf
             task_queue=queue,
             workflows=[RegisterPublication],
             workflow_runner=sandbox(),
+            interceptors=[ErrorMapping()],
             activities=activities,
             activity_executor=threads,
         ):

@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from activities.errors import ErrorMapping
 from activities.run.cancel_started_runs import CancelStartedRunsActivity
 from activities.run.find_run_end import FindRunEndActivity
 from activities.run.prepare_run import PrepareRunActivity
@@ -110,6 +111,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
         task_queue=starts.queue,
         workflows=[StartPipeline, WriteAuditPublish, Requester],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[
             *of_runs,
             starts.held(PrepareRunActivity(client, settings, starts.batches)),
@@ -118,7 +120,10 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
         ],
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     )
-    async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
+    async with (
+        control,
+        Worker(client, task_queue=settings.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
+    ):
         yield starts
 
 

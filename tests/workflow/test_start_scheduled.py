@@ -12,6 +12,7 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleHandle, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import Worker
 
+from activities.errors import ErrorMapping
 from activities.run.cancel_started_runs import CancelStartedRunsActivity
 from activities.run.find_run_end import FindRunEndActivity
 from activities.run.prepare_run import PrepareRunActivity
@@ -108,6 +109,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
         task_queue=scheduled.queue,
         workflows=[StartScheduled, StartPipeline, WriteAuditPublish],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[
             *of_runs,
             PrepareRunActivity(client, settings, BatchStore("file:///nowhere", {})).prepare_run,
@@ -119,7 +121,10 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
         ],
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     )
-    async with control, Worker(client, task_queue=settings.spark_queue, activities=of_runs):
+    async with (
+        control,
+        Worker(client, task_queue=settings.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
+    ):
         yield scheduled
         await client.get_schedule_handle(scheduled.id).delete()
 

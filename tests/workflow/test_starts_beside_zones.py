@@ -15,6 +15,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from activities.arrivals.plan_load import PlanLoadActivity
+from activities.errors import ErrorMapping
 from cli.arrivals.load import check_start_by_hand, load_named
 from cli.context import CommandContext, Interruption, make_console
 from runtime.arrivals.landing_zones import read_zone
@@ -134,6 +135,7 @@ async def test_named_files_are_shown_and_loaded_by_their_zone(
         task_queue=name,
         workflows=[LandingZone, LakeQuery],
         workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
         activities=[collect_nothing, grant_nothing, PlanLoadActivity(lake.collector).plan_load],
     ):
         await beside.deploy()
