@@ -21,12 +21,6 @@ from sluice.lineage.identity import parse_parent
 INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
 _LONGEST = 100 * 365 * 86400
 """In seconds."""
-_OLD_VARIABLES = {
-    "SLUICE_REALM": "is now called SLUICE_INSTALLATION",
-    "SLUICE_ACT_TIMEOUT": "is now called SLUICE_ACTIVITY_TIMEOUT",
-    "SLUICE_SPARK_QUEUE": "does not exist any more: that task queue is SLUICE_TASK_QUEUE with `-spark` appended",
-}
-"""They are refused: two installations that share a catalog and lose their names would reap each other's branches."""
 
 
 class Settings(Model):
@@ -269,10 +263,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """Build the settings from environment variables.
 
     Raises:
-        BadEnvironment: the value of a variable is not valid, or a variable has an old name.
+        BadEnvironment: the value of a variable is not valid.
     """
-    if old := [f"{name} {change}" for name, change in _OLD_VARIABLES.items() if environment.get(name)]:
-        raise BadEnvironment(f"{'; '.join(old)}. Rename or remove it in the environment and in `.env`")
     fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
     try:
         return Settings.model_validate(fields)

@@ -1,7 +1,5 @@
 """Ending a workflow task early, between local activities: several of them are one workflow task otherwise."""
 
-from datetime import timedelta
-
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
@@ -9,9 +7,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import root_cause
     from workflows.run.run_state import RunState
-    from workflows.versions import checkpoints_by_activity
-
-_SHORTEST_TIMER = timedelta(milliseconds=1)
 
 
 async def end_workflow_task(calls: ActivityCalls, state: RunState, why: str) -> None:
@@ -21,8 +16,8 @@ async def end_workflow_task(calls: ActivityCalls, state: RunState, why: str) -> 
     a workflow only between workflow tasks.
     A worker that is killed within a workflow task leaves nothing of it: the next worker repeats its local activities.
 
-    A timer ends it, too, but Temporal may let a timer of a millisecond take a second; an activity takes some
-    hundredths of one.
+    An activity that does nothing ends it within some hundredths of a second. A timer would, too, but Temporal may let
+    a timer of a millisecond take a second.
 
     A checkpoint that fails, for want of a worker or because the run was cancelled, fails nothing else: the caller goes
     on, and asks whether the run was cancelled.
@@ -30,10 +25,7 @@ async def end_workflow_task(calls: ActivityCalls, state: RunState, why: str) -> 
     Args:
         why: the summary of the activity in the Temporal Web UI.
     """
-    if checkpoints_by_activity(state.request):
-        try:
-            await calls.checkpoint(why)
-        except ActivityError as error:
-            workflow.logger.warning("a checkpoint failed: %s", root_cause(error)[1])
-    else:
-        await workflow.sleep(_SHORTEST_TIMER, summary=why)
+    try:
+        await calls.checkpoint(why)
+    except ActivityError as error:
+        workflow.logger.warning("a checkpoint failed: %s", root_cause(error)[1])

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
@@ -127,14 +127,6 @@ class Check(Model, ABC):
     """Whether people may waive it where it fails: see `sluice/approval/waivers.py`."""
     at: str = ""
     """Where it is written, as `file:line`."""
-
-    @model_serializer(mode="wrap")
-    def _without_default_waivable(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `waivable` where it is false: the digests of pipelines stay what they were without it."""
-        fields: dict[str, Any] = serialize(self)
-        if not self.waivable:
-            fields.pop("waivable", None)
-        return fields
 
     @property
     @abstractmethod

@@ -1,6 +1,6 @@
 """Inputs and results of the activities that audit a branch and quarantine bad rows."""
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.verdicts import CheckResult
@@ -94,9 +94,3 @@ class QuarantineRowsResult(Model):
     """By table, how many of them break each check."""
     above_cap: dict[str, int | None] = Field(default_factory=dict)
     """The tables with more bad rows than their cap, and the cap if it is known; if there are any, no row was moved."""
-
-    @field_validator("above_cap", mode="before")
-    @classmethod
-    def _without_caps(cls, value: object) -> object:
-        """Read the result of an earlier version, which named the tables alone."""
-        return dict.fromkeys(value) if isinstance(value, list) else value

@@ -1,6 +1,6 @@
 """Inputs and results of the activities that bring existing rows onto a new branch: rebase, resume, restore."""
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef, PublicationCheck
@@ -99,8 +99,6 @@ class RestoreTablesInput(Model):
 
 class ExistingRowsResult(Model):
     """The result of `resume_branch` and `restore_tables`: the branch of a new attempt, and the rows that it holds."""
-
-    model_config = ConfigDict(extra="ignore")  # stored histories hold a `why_not`, which is always empty
 
     branch: BranchRef
     write_result: WriteResult

@@ -158,9 +158,7 @@ class Pipeline(Model):
     @property
     def digest(self) -> str:
         """The SHA-256 of the pipeline's content, in hexadecimal."""
-        unsaid = {} if self.publish != PublishOptions() else {"publish": True}  # the digest of before there were any
-        unset = {} if self.after_publish else {"after_publish": True}
         starts = {"schedule": True, "arrival": True}  # when it is started does not change what a run does
         positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
-        text = self.model_dump_json(by_alias=True, exclude={**positions, **unsaid, **unset, **starts})
+        text = self.model_dump_json(by_alias=True, exclude={**positions, **starts})
         return hashlib.sha256(text.encode()).hexdigest()

@@ -53,7 +53,10 @@ class Checker:
 
     async def check(self) -> CheckedRegistrations:
         self.started.clear()
-        return await run_activity(self._activity.check_registrations, CheckRegistrationsInput())
+        checked: CheckedRegistrations = await run_activity(
+            self._activity.check_registrations, CheckRegistrationsInput()
+        )
+        return checked
 
     def register(self, name: str, table: str) -> None:
         target: Any = self.targets.targets[name]

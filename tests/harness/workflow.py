@@ -167,7 +167,6 @@ class WorkflowHarness:
         *,
         publish: bool = True,
         commit: PublishOptions | None = None,
-        revision: int = REVISION,
         guarantee: str = "",
         **pipeline: Any,
     ) -> Handle:
@@ -179,7 +178,7 @@ class WorkflowHarness:
             starter="tester",
             resume=resume,
             publish=publish,
-            revision=revision,
+            revision=REVISION,
             guarantee=guarantee,
             policy=policy.model_copy(update={"spark_queue": policy.spark_queue or self.queue}),
         )

@@ -254,16 +254,3 @@ def test_settings() -> None:
     for wrong in ({"NESSIE_URI": "http://n/api/v1"}, {"SLUICE_CATALOG": "a b"}, {"SLUICE_OPEN_TIMEOUT": "soon"}):
         with pytest.raises(BadEnvironment, match=next(iter(wrong))):
             read_settings(wrong)
-
-
-def test_a_setting_with_an_old_name_is_refused() -> None:
-    old = {"SLUICE_REALM": "east", "SLUICE_ACT_TIMEOUT": "9", "SLUICE_SPARK_QUEUE": "q"}
-    with pytest.raises(BadEnvironment) as raised:
-        read_settings(old)
-    for sentence in (
-        "SLUICE_REALM is now called SLUICE_INSTALLATION",
-        "SLUICE_ACT_TIMEOUT is now called SLUICE_ACTIVITY_TIMEOUT",
-        "SLUICE_SPARK_QUEUE does not exist any more",
-    ):
-        assert sentence in str(raised.value)
-    assert read_settings({"SLUICE_REALM": "", "SLUICE_INSTALLATION": "east"}).sluice_installation == "east"

@@ -1,7 +1,8 @@
 """SQL over tables of main or of a branch: at one hash, from files or from rows, and nothing else is reached."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -47,7 +48,9 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingQuerie
 def query(lake: MemoryLake, queries: BlockingQueries) -> Query:
     def run(sql: str, ref: str = "") -> QueryRows:
         activity = QueryTablesActivity(lake.catalog, {}, queries.runner)
-        running = run_activity(activity.query_tables, QueryTablesInput(sql=sql, ref=ref))
+        running: Coroutine[Any, Any, QueryRows] = run_activity(
+            activity.query_tables, QueryTablesInput(sql=sql, ref=ref)
+        )
         return queries.wait_for(running)
 
     return run

@@ -149,14 +149,6 @@ def test_a_name_with_spaces_around_it_is_not_that_of_a_check() -> None:
     assert refused and "is none of them" in refused
 
 
-def test_pipelines_without_waivable_checks_keep_their_digest() -> None:
-    """Starts that were signed under an earlier release, and rules that workers of it know, stay what they are."""
-    plain = parsed("column: id, waivable: true", "column: id")
-    assert plain.digest != parsed().digest
-    assert '"waivable":' not in plain.tables["t.x"].checks[0].model_dump_json()
-    assert plain.tables["t.x"].checks[0].model_dump()["check"] == "unique"
-
-
 # Until when
 
 

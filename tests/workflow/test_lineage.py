@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.lineage import EmitLineageInput
-from sluice.contracts.run import REVISION, Policy, RunResult
+from sluice.contracts.run import Policy, RunResult
 from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
 from tests.harness.workflow import HEAD, WorkflowHarness, fails_for_good, fails_with_a_bug
 from workflows.activity_calls import ActivityCalls
@@ -56,7 +56,7 @@ class Receiver:
 
 
 async def run(harness: WorkflowHarness, **pipeline: Any) -> RunResult:
-    return await harness.end(await harness.start(revision=REVISION, **pipeline))
+    return await harness.end(await harness.start(**pipeline))
 
 
 async def test_a_published_run(harness: WorkflowHarness) -> None:
@@ -110,7 +110,7 @@ async def test_a_cancelled_run(real_time_harness: WorkflowHarness) -> None:
         await asyncio.sleep(1)
 
     harness.fakes.overrides["write_table"] = slow
-    handle = await harness.start(revision=REVISION)
+    handle = await harness.start()
     await entered.wait()
     await handle.cancel()
     result = await harness.end(handle)
@@ -158,7 +158,7 @@ async def test_no_step_waits_for_a_receiver_that_hangs_and_the_end_does_not_for_
         await asyncio.sleep(3600)
 
     harness.fakes.overrides["emit_lineage"] = hangs
-    handle = await harness.start(revision=REVISION)
+    handle = await harness.start()
     result = await harness.end(handle)
     described = await handle.describe()
     assert result.outcome == "published" and described.close_time
@@ -188,9 +188,8 @@ async def test_without_a_receiver_nothing_is_described(harness: WorkflowHarness)
     assert harness.fakes.calls.count("can_emit_lineage") == 1 and "emit_lineage" not in harness.fakes.calls
 
 
-@pytest.mark.parametrize(("revision", "publish"), [(1, True), (REVISION, False)])
-async def test_runs_that_send_none(harness: WorkflowHarness, revision: int, publish: bool) -> None:
-    """Those of the first revision, so that they replay; and checks, which who started them follows."""
+async def test_a_check_sends_none(harness: WorkflowHarness) -> None:
+    """Who starts a run only to check it follows the run itself."""
     Receiver(harness)
-    await harness.end(await harness.start(revision=revision, publish=publish))
+    await harness.end(await harness.start(publish=False))
     assert "can_emit_lineage" not in harness.fakes.calls

@@ -28,7 +28,7 @@ from sluice.contracts.registration import (
     StartRegistrationsInput,
     WaitingRun,
 )
-from sluice.contracts.run import REVISION, Policy
+from sluice.contracts.run import Policy
 from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget
 from sluice.registration.targets import Targets
 from sluice.settings import Settings
@@ -240,7 +240,7 @@ async def test_a_target_that_the_installation_lost_is_failed(registrations: Regi
 async def _run(harness: WorkflowHarness, answer: Any, **request: Any) -> Any:
     harness.fakes.overrides["start_registrations"] = answer
     policy = Policy(registration_wait=2.0, spark_queue=harness.queue)
-    handle = await harness.start(policy, revision=REVISION, **request)
+    handle = await harness.start(policy, **request)
     return handle, await harness.end(handle)
 
 
@@ -279,12 +279,7 @@ async def test_what_is_not_published_is_not_registered(harness: WorkflowHarness)
     async def unexpected(given: StartRegistrationsInput, _: int) -> list[Registration]:
         raise AssertionError
 
-    handle = await harness.start(publish=False, revision=REVISION, after_publish=["a"])
+    handle = await harness.start(publish=False, after_publish=["a"])
     harness.fakes.overrides["start_registrations"] = unexpected
     assert (await harness.end(handle)).outcome == "checked"
-    assert "start_registrations" not in harness.fakes.calls
-
-
-async def test_a_run_of_the_first_revision_starts_none(harness: WorkflowHarness) -> None:
-    assert (await harness.end(await harness.start(revision=1))).outcome == "published"
     assert "start_registrations" not in harness.fakes.calls

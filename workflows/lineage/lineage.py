@@ -12,7 +12,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import root_cause
     from workflows.run.run_state import RunState
-    from workflows.versions import emits_lineage
 
 _SCHEDULED_START = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 """Temporal sets it on what a schedule starts."""
@@ -29,7 +28,7 @@ class LineageEvents:
 
     def start(self) -> None:
         """Send START, if there is a receiver of events."""
-        if emits_lineage(self._state.request):
+        if self._state.request.publish:  # who starts a run only to check it follows the run itself
             self._task = asyncio.create_task(self._send_all())
             self._add(lambda: self._describe("START"))
 

@@ -11,13 +11,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import root_cause
     from workflows.run.run_state import RunState
-    from workflows.versions import starts_registrations
 
 
 async def register(calls: ActivityCalls, state: RunState) -> None:
     """Start the registrations of a published run; nothing about them changes its outcome."""
-    if not starts_registrations(state.request):
-        return
     result, targets = state.result, state.request.pipeline.after_publish
     event = PublicationEvent(
         run_id=result.run_id,
