@@ -1,4 +1,4 @@
-"""The command line: start a run and follow it, list runs, look at one, approve, reject or cancel it.
+"""The command line: start and follow runs, list and inspect them, approve, reject or cancel them.
 
 python run_workflow.py pipelines/nyc_flights.yml
 python run_workflow.py --help

@@ -1,4 +1,4 @@
-"""The worker: hosts the workflows and their activities. Here settings become clients, and clients activities.
+"""The worker process: build clients from the settings, and host the workflows and their activities.
 
     python worker.py
 
@@ -51,7 +51,7 @@ from runtime.temporal_client import connect
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.settings import Settings, read_environment, read_settings
-from sluice.sql import parsing  # noqa: F401  # before there are threads: two that import sqlglot at once see half of it
+from sluice.sql import parsing  # noqa: F401  # before threads start: concurrent imports see a half-loaded sqlglot
 from workflows.arrivals.arrival_runs import ArrivalRuns
 from workflows.arrivals.landing_zone import LandingZone
 from workflows.auto_upgrade import AUTO_UPGRADE
@@ -71,15 +71,17 @@ from workflows.target_header import TargetHeader
 from workflows.write_audit_publish import WriteAuditPublish
 
 _CATALOG_PAUSE = 2.0
-"""The seconds between two calls of a catalog that does not answer when the worker starts."""
+"""Pause between two tries to reach a catalog that does not answer when the worker starts, in seconds."""
 _CONTROL_AT_ONCE = 50
-"""How many activities without Spark a worker runs at a time, and how many local ones beside them: each that runs in a
-thread has one, so that those that wait for a slow service hold up no others."""
+"""Maximum number of concurrent activities without Spark, and of concurrent local activities.
+
+Each activity in a thread has its own thread, so an activity that waits for a slow service does not delay others.
+"""
 _POLLS = 5
 _LOOP_THREADS = 64
-"""The threads for what activities that run Spark do on disk and in memory, beside the jobs themselves."""
+"""Number of threads for the work of Spark activities on disk and in memory, apart from the jobs themselves."""
 _SHUTDOWN_MARGIN = 60
-"""The seconds, after the grace for activities, that jobs have to end and calls to return before the worker exits."""
+"""Time that jobs have to end and calls to return, after the grace period for activities, in seconds."""
 WORKFLOWS = (
     WriteAuditPublish,
     LakeQuery,
@@ -102,12 +104,12 @@ log = logging.getLogger("sluice.worker")
 
 
 async def open_catalog_when_it_answers(settings: Settings, stop: asyncio.Event) -> BranchCatalog | None:
-    """Return the catalog as soon as its server answers; None if a signal says to stop before."""
+    """Return the catalog once its server answers, or None if a signal stops the worker first."""
     stopped = asyncio.ensure_future(stop.wait())
     while not stop.is_set():
         opening = asyncio.ensure_future(asyncio.to_thread(open_catalog, settings))
         await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not opening.done():  # a server that takes the request and is silent: `exit_after` ends its thread
+        if not opening.done():  # the server accepts the request and stays silent: `exit_after` ends its thread
             return None
         try:
             return opening.result()
@@ -118,10 +120,10 @@ async def open_catalog_when_it_answers(settings: Settings, stop: asyncio.Event) 
 
 
 def make_workers(client: Client, settings: Settings, engine: Engine, catalog: BranchCatalog) -> list[Worker]:
-    """Return the workers of this process: for control, for Spark, or for both, each on a task queue of its own.
+    """Return the workers of this process: for control, for Spark, or for both, each on its own task queue.
 
-    That of Spark takes as many activities as there are slots for jobs. The others wait in the task queue, where a
-    restart of this process costs them nothing.
+    The Spark worker runs as many activities as there are slots for jobs. Further activities wait in the task queue,
+    where a restart of this process does not affect them.
     """
     io, role = file_io_properties(settings), settings.sluice_worker_role
     reports = ReportStore(settings.lake, io)
@@ -146,7 +148,7 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
 
 
 def _open_for(settings: Settings, target: str) -> BranchCatalog:
-    """Return the catalog of runs that publish to another branch than main."""
+    """Open the catalog for runs that publish to a branch other than main."""
     return open_catalog(settings.model_copy(update={"sluice_main": target}))
 
 
@@ -159,10 +161,11 @@ def make_worker(
     at_once: int = _CONTROL_AT_ONCE,
     interceptors: Sequence[Interceptor] = (),
 ) -> Worker:
-    """Return a worker for one task queue, which takes so many activities at a time.
+    """Return a worker for one task queue.
 
     Args:
-        interceptors: those that come before the common ones.
+        at_once: maximum number of concurrent activities.
+        interceptors: interceptors that run before the common ones.
     """
     version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
     deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
@@ -179,16 +182,16 @@ def make_worker(
         max_concurrent_activities=at_once,
         max_concurrent_activity_task_polls=min(_POLLS, at_once),
         max_concurrent_local_activities=_CONTROL_AT_ONCE,
-        # A progress that is a second old is live; a throttle of a minute would also hide a cancel as long.
+        # Progress that is one second old counts as live. A throttle of a minute would also delay a cancel by a minute.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
-        # After a crash the next worker gets a run's tasks this much later, at most.
+        # Maximum delay, after a crash, before another worker gets a run's tasks.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
         graceful_shutdown_timeout=timedelta(seconds=settings.sluice_shutdown_timeout),
     )
 
 
 async def serve() -> None:
-    """Work until a signal says to stop; then finish, or end, what is under way."""
+    """Run the workers until a stop signal, then finish or end the work in progress."""
     export_store_access(read_environment())
     environment = read_environment()
     settings = with_installation(read_settings(environment))

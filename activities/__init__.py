@@ -1,1 +1,1 @@
-"""One short file for each activity. Each is idempotent, and says which errors are retryable."""
+"""Activities, one short file each. Every activity is idempotent and states which of its errors are retryable."""

@@ -1,13 +1,16 @@
-"""Making sure, in each step, that the catalog is the one that the run began with."""
+"""Check that the catalog is still the one that the run began with."""
 
 from lakehouse.catalog import BranchCatalog
 
 
 def check_catalog(catalog: BranchCatalog, expected: str | None) -> None:
-    """Make sure that the catalog is the one that the run began with; None where the run knows none yet.
+    """Check that the catalog is the one that the run began with.
+
+    Args:
+        expected: the recorded identity of the catalog; None if the run has not recorded one yet.
 
     Raises:
-        CatalogChanged: it is another one, or it lost its data.
+        CatalogChanged: it is another catalog, or it lost its data.
     """
     if expected is not None:
         catalog.check_identity(expected)

@@ -1,6 +1,6 @@
-"""Mapping of errors to Temporal's application errors: which are retried, and which fail the activity at once.
+"""Mapping of errors to Temporal's application errors, either retryable or final.
 
-The worker maps the errors of all activities by one interceptor, so that an activity raises the errors of the domain.
+One interceptor of the worker maps the errors of all activities, so an activity simply raises the errors of the domain.
 """
 
 import functools
@@ -26,32 +26,38 @@ from sluice.row_values import mask_values
 
 _log = logging.getLogger("sluice.activity")
 _UNEXPECTED_ATTEMPTS = 5
-"""How often an activity with an unexpected error is tried: a store may fail once, but a bug fails each time. Tries that
-were lost with workers, or failed because a service was away, are not among them."""
+"""Maximum number of tries of an activity that end with an unexpected error.
+
+A store may fail once, but a bug fails each time. Tries that were lost with their worker, or that failed because a
+service was unavailable, do not count.
+"""
 _QUOTE_ROWS = ("duckdb", "_duckdb", "pyarrow")
-"""Libraries that read rows, and quote their values in errors; the worker's log has them whole."""
+"""Libraries that quote values of rows in their errors. Only the worker's log gets these errors unmasked."""
 _PASSING = (
     RPCStatusCode.UNAVAILABLE,
     RPCStatusCode.DEADLINE_EXCEEDED,
     RPCStatusCode.RESOURCE_EXHAUSTED,
     RPCStatusCode.ABORTED,
 )
-"""Answers of a Temporal server that is away or busy: they do not count as unexpected."""
+"""Answers of a Temporal server that is unavailable or busy. They do not count as unexpected errors."""
 _REMEMBERED = 10_000
 _start: ContextVar[float] = ContextVar("_start")
 _unexpected: dict[tuple[str | None, str], int] = {}
-"""How many unexpected errors this process saw, by run and activity; those of other workers are not known here."""
+"""Number of unexpected errors in this process, by run and activity. Errors in other workers are not included."""
 
 
 def overdue() -> bool:
-    """Return whether this try has exceeded a time-out, as after a pause of the process: Temporal gave it up."""
+    """Return True if this try has exceeded a time-out, for example after a pause of the process.
+
+    Temporal has given up such a try.
+    """
     limit = activity.info().start_to_close_timeout
     is_late = limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
     return is_late or missed_heartbeats()
 
 
 class ErrorMapping(Interceptor):
-    """Maps the errors of each activity to application errors of Temporal."""
+    """Interceptor that maps the errors of each activity to application errors of Temporal."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of an activity."""
@@ -64,7 +70,7 @@ class _Mapped(ActivityInboundInterceptor):
 
 
 def with_mapped_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of an activity that raises application errors of Temporal alone."""
+    """Wrap the function of an activity so that it raises only application errors of Temporal."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -75,7 +81,7 @@ def with_mapped_errors(function: Callable[..., Any]) -> Callable[..., Any]:
         return run_async
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:  # in the thread of the activity, where `overdue` looks for its start
+    def run(*args: Any) -> Any:  # in the thread of the activity, where `overdue` reads its start
         with as_application_error():
             return function(*args)
 
@@ -84,9 +90,9 @@ def with_mapped_errors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def as_application_error() -> Iterator[None]:
-    """Map every error to an application error of Temporal: its type by name, and whether it is retried.
+    """Map every error to an application error of Temporal, with the name of its type and whether to retry it.
 
-    The traceback is written to the worker's log and not to the history, because it may hold secrets.
+    The traceback goes to the worker's log and not to the history, because it may contain secrets.
     """
     _start.set(time.monotonic())
     try:
@@ -107,7 +113,7 @@ def as_application_error() -> Iterator[None]:
 
 
 def _count_unexpected() -> int:
-    """Count an unexpected error of the activity that runs here; return how many it had."""
+    """Count an unexpected error of the current activity; return the number of its errors so far."""
     key = (activity.info().workflow_run_id, activity.info().activity_id)
     count = _unexpected.pop(key, 0) + 1
     while len(_unexpected) >= _REMEMBERED:

@@ -1,7 +1,8 @@
-"""Heartbeats for every activity, so that Temporal soon learns that a worker is lost, whatever it was doing.
+"""Heartbeats for every activity, so that Temporal soon detects a lost worker.
 
-An activity that reports no progress is kept alive by the worker's event loop. With heartbeats, Temporal also delivers
-cancellations; one that has begun in a thread is not interrupted by that: it is short, and ends what it does.
+For an activity that reports no progress, the worker's event loop sends the heartbeats. Heartbeats also let Temporal
+deliver cancellations. A cancellation does not interrupt an activity that runs in a thread: such an activity is short,
+and runs to its end.
 """
 
 import asyncio
@@ -23,19 +24,22 @@ from temporalio.worker import (
 )
 
 _last_heartbeat: ContextVar[Callable[[], float]] = ContextVar("_last_heartbeat")
-"""When the activity that runs in this thread sent its last heartbeat."""
+"""Time of the last heartbeat of the activity in this thread."""
 _BEATS_IN_TIMEOUT = 4
-"""So many heartbeats fit into the heartbeat time-out: some may come late."""
+"""Number of heartbeats sent within one heartbeat time-out, so that some may arrive late."""
 
 
 def missed_heartbeats() -> bool:
-    """Return whether no heartbeat of this activity was sent in time, as after a pause: Temporal then gave it up."""
+    """Return True if the last heartbeat of this activity is too old, for example after a pause of the process.
+
+    Temporal has given up such a try.
+    """
     timeout, at = activity.info().heartbeat_timeout, _last_heartbeat.get(None)
     return bool(timeout and at and time.monotonic() - at() > timeout.total_seconds())
 
 
 class Heartbeats(Interceptor):
-    """Sends heartbeats for each activity that has a heartbeat time-out."""
+    """Interceptor that sends heartbeats for each activity with a heartbeat time-out."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of an activity."""
@@ -43,7 +47,7 @@ class Heartbeats(Interceptor):
 
 
 class _LastHeartbeat(ActivityOutboundInterceptor):
-    """Remembers what the activity reported last, and when."""
+    """The last report of an activity, and its time."""
 
     def __init__(self, next: ActivityOutboundInterceptor) -> None:
         super().__init__(next)
@@ -76,7 +80,10 @@ class _KeptAlive(ActivityInboundInterceptor):
             sending.cancel()
 
     async def _send_heartbeats(self, interval: float) -> None:
-        """Repeat the last report where the activity sends none, on the event loop: a thread may wait in a call."""
+        """Repeat the last report while the activity sends none.
+
+        The event loop does this, because the thread of the activity may be blocked in a call.
+        """
         while True:
             if time.monotonic() - self._last.at >= interval:
                 self._last.heartbeat(*self._last.details)
@@ -84,7 +91,7 @@ class _KeptAlive(ActivityInboundInterceptor):
 
 
 def _uninterrupted(function: Callable[..., Any], last_heartbeat: Callable[[], float]) -> Callable[..., Any]:
-    """Return a function that runs to its end although its activity is cancelled meanwhile, and keeps its result."""
+    """Wrap a function so that a cancellation of its activity neither interrupts it nor discards its result."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
@@ -93,7 +100,7 @@ def _uninterrupted(function: Callable[..., Any], last_heartbeat: Callable[[], fl
         try:
             with activity.shield_thread_cancel_exception():
                 results.append(function(*args))
-        except CancelledError:  # raised behind the end of the shield
+        except CancelledError:  # raised after the end of the shield
             if not results:
                 raise
         return results[0]

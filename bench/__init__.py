@@ -1,1 +1,1 @@
-"""Programs that measure: each compares ways to do the same thing side by side, in one run, and prints ratios."""
+"""Measurement programs: each compares ways to do the same thing side by side, in one run, and prints ratios."""

@@ -1,10 +1,10 @@
-"""Measure how soon files that land are on main, how many a minute, and what it costs to know many.
+"""Measure the time from a file's landing to main, the files per minute, and the cost of many known files.
 
     python -m bench.arrivals [--rounds 10] [--files 1000] [--known 100000]
 
-A stack of its own with a warm worker that watches the folders; the zones are listed every five minutes, as by default.
+A separate stack with a warm worker watches the folders; the zones are listed every five minutes, as by default.
 Seconds count from a file's landing until main has its rows, without `settle`.
-Then the same with many files known: lying in the landing zone, and remembered by main.
+Then the same is measured with many known files, which lie in the landing zone and are recorded on main.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _AT_ONCE = 1000
 
 
 class Zone:
-    """A landing zone, and what main holds of its table."""
+    """A landing zone and its table on main."""
 
     def __init__(self, at: BenchStack, name: str, loaded: int = 0) -> None:
         self._at, self.name, self.table = at, name, f"m.{name}"
@@ -50,7 +50,7 @@ class Zone:
             raise SystemExit(deployed.err)
 
     def land(self, files: int) -> None:
-        """Let files of one row land, each whole at once."""
+        """Let files of one row arrive, each complete at once."""
         for _ in range(files):
             self._number += 1
             being_written = self.folder / f".{self._number}"
@@ -66,7 +66,7 @@ class Zone:
         return time.monotonic() - began
 
     def _add_loaded(self, files: int) -> None:
-        """Let files lie in the zone that main remembers as loaded, as if earlier runs had loaded them."""
+        """Put files into the zone that main records as loaded, as if earlier runs had loaded them."""
         loaded = self.folder / "loaded"
         loaded.mkdir()
         for number in range(files):
@@ -84,7 +84,7 @@ class Zone:
 
 
 def remember(at: BenchStack, table: str, files: list[ManifestFile]) -> None:
-    """Let main remember files as loaded into a table, by publications of a thousand each."""
+    """Record files as loaded into a table on main, by publications of a thousand files each."""
     manifests = InputManifests(at.settings.lake, {})
     for start in range(0, len(files), _AT_ONCE):
         run = f"{table}-{start}"
@@ -94,14 +94,14 @@ def remember(at: BenchStack, table: str, files: list[ManifestFile]) -> None:
 
 
 def latencies(zone: Zone, rounds: int) -> list[float]:
-    """Return the seconds of so many files that land one after another, without those of `settle`."""
-    for _ in range(_WARM_UP):  # makes the table, catches up with what main remembers, and warms Spark up
+    """Return the seconds for each of `rounds` files that land one after another, without those of `settle`."""
+    for _ in range(_WARM_UP):  # creates the table, indexes the files that main records, and warms Spark up
         zone.seconds()
     return [zone.seconds() - _SETTLE for _ in range(rounds)]
 
 
 def measure(at: BenchStack, rounds: int, files: int, known: int) -> dict[str, Any]:
-    """Measure everything, side by side."""
+    """Measure all cases side by side."""
     results: dict[str, Any] = {}
     few = Zone(at, "few", _FEW)
     results["few"] = latencies(few, rounds)
@@ -119,14 +119,14 @@ def measure(at: BenchStack, rounds: int, files: int, known: int) -> dict[str, An
     lying = Zone(at, "lying", known)
     lying.seconds()
     say(f"{known:,} files lie in a zone, and are recognized")
-    pairs = [(few.seconds() - _SETTLE, lying.seconds() - _SETTLE) for _ in range(rounds)]  # in turn
+    pairs = [(few.seconds() - _SETTLE, lying.seconds() - _SETTLE) for _ in range(rounds)]  # alternately
     results["alternating"] = {"few": [few for few, _ in pairs], "lying": [lying for _, lying in pairs]}
     results["memory"] = {"few": memory, "known": worker.memory_info().rss}
     return results
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     for name, usual in (("rounds", 10), ("files", 1000), ("known", 100_000)):
         asked.add_argument(f"--{name}", type=int, default=usual)

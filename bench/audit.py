@@ -1,9 +1,9 @@
-"""Measure the audit: Sluice's beside SQL by hand on Spark and on DuckDB, and beside the checking libraries.
+"""Measure the audit: Sluice's, handwritten SQL on Spark and on DuckDB, and the checking libraries.
 
     python -m bench.audit [--rows 1000000,10000000,50000000] [--rounds 5] [--out docs/measurements/audit.json]
 
-One stack, one warm Spark session, the same tables for all, the ways in turn within each round; then each from
-a cold process. Medians and ratios are printed, raw data is kept. `make bench-audit` is the whole of it.
+All ways use one stack, one warm Spark session and the same tables, and alternate within each round; then each runs
+from a cold process. Prints medians and ratios, and saves the raw data. `make bench-audit` runs the whole measurement.
 """
 
 import argparse
@@ -52,14 +52,14 @@ Ways = dict[str, Callable[[], object]]
 
 
 class Audit:
-    """Sluice's audit of one table: the very activities that a worker runs."""
+    """Sluice's audit of one table, by the same activities that a worker runs."""
 
     def __init__(self, settings: Settings, base: str) -> None:
         self._settings, self._base, self._reports = settings, base, ReportStore(settings.lake, {})
         self._head = open_catalog(settings).head(tables.BRANCH)
 
     def __call__(self, table: str, suite: str) -> AuditResult:
-        """Audit a table; return what is left for Spark, which must be nothing here."""
+        """Audit a table; return the plan, which must leave nothing for Spark here."""
         checks = [one for written in SUITES[suite] for one in expand(written)]
         audit_input = AuditInput(
             run_ref=RunRef(run_id="bench", workflow_id="bench", pipeline="bench", label="bench", attempt=1),
@@ -69,7 +69,7 @@ class Audit:
             tables={table: Table.model_validate({"checks": checks})},
         )
         worker = ActivityEnvironment()
-        clear_table_caches()  # a run audits a hash that nobody read before, and a new catalog read nothing
+        clear_table_caches()  # a run audits a hash that nobody read before, and its catalog is new
         audited, engines = AuditedTables(open_catalog(self._settings), {}), in_process_engines(self._settings)
         audit = AuditBranchActivity(audited, self._reports, self._settings, engines)
         plan = worker.run(audit.audit_branch, audit_input)
@@ -84,28 +84,28 @@ class Audit:
 
 
 def paths_of(settings: Settings, table: str) -> list[str]:
-    """Return the data files of a table, for DuckDB by hand."""
+    """Return the data files of a table, for handwritten SQL on DuckDB."""
     version = open_catalog(settings).table_version(tables.BRANCH, table)
     assert version
     return [file.path.removeprefix("file:") for file in file_statistics(TableState.load(version, None, {}), [])]
 
 
 def by_duckdb(paths: list[str], suite: str) -> None:
-    """Answer a suite by one fused query that a person wrote."""
+    """Answer a suite by one fused, handwritten query."""
     with duckdb.connect(":memory:") as connection:
         wanted = ", ".join(suites.by_hand(suite, "duckdb"))
         connection.execute(f"SELECT {wanted} FROM read_parquet({paths!r})").fetchall()
 
 
 def by_spark(spark: SparkSession, table: str, suite: str, fused: bool) -> None:
-    """Answer a suite on Spark by SQL that a person wrote: all in one query, or a query each."""
+    """Answer a suite on Spark by handwritten SQL: one query for all checks, or one query each."""
     wanted = suites.by_hand(suite, "spark")
     for query in [", ".join(wanted)] if fused else wanted:
         spark.sql(f"SELECT {query} FROM {table}").collect()
 
 
 def measure(ways: Ways, rounds: int, warm_up: int = 1) -> dict[str, list[float]]:
-    """Time each way, in turn, in every round; return the seconds of each."""
+    """Time all ways alternately, in every round; return the seconds of each."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(warm_up + rounds):
         for name, way in ways.items():
@@ -117,7 +117,7 @@ def measure(ways: Ways, rounds: int, warm_up: int = 1) -> dict[str, list[float]]
 
 
 def warm(settings: Settings, spark: SparkSession, base: str, sizes: list[int], rounds: int) -> dict[str, Any]:
-    """Measure every way on every size, sessions warm."""
+    """Measure every way on every size, with warm sessions."""
     results: dict[str, Any] = {}
     for size in sizes:
         table = tables.build(spark, size)
@@ -138,7 +138,7 @@ def warm(settings: Settings, spark: SparkSession, base: str, sizes: list[int], r
 
 
 def cold(base: str, size: int, rounds: int, environment: dict[str, str]) -> dict[str, Any]:
-    """Measure ways from a cold process, imports and all."""
+    """Measure ways from a cold process, including its imports."""
     table = f"bench.orders_{size // 1000}k"
     results: dict[str, Any] = {}
     for suite in ("provable", "mixed"):
@@ -152,7 +152,7 @@ def cold(base: str, size: int, rounds: int, environment: dict[str, str]) -> dict
 def libraries(
     python: str, settings: Settings, home: Path, sizes: list[int], rounds: int, results: dict[str, Any]
 ) -> None:
-    """Measure the checking libraries in a process of their own, sessions warm; show them beside Sluice."""
+    """Measure the checking libraries in a separate process, with warm sessions; print them next to Sluice."""
     names = {f"bench.orders_{size // 1000}k": size for size in sizes}
     session, out = home / "session.json", home / "libraries.json"
     session.write_text(json.dumps(tables.configuration(settings, home / "libraries")))
@@ -168,14 +168,14 @@ def libraries(
 
 
 def process(way: str, table: str, suite: str, base: str, environment: dict[str, str]) -> None:
-    """Start a process that does one way once."""
+    """Start a process that performs one way once."""
     words = [sys.executable, "-m", "bench.audit", "--cold", way, table, suite, base]
     quiet = subprocess.DEVNULL
     subprocess.run(words, env={**os.environ, **environment}, check=True, stdout=quiet, stderr=quiet)
 
 
 def one_cold(settings: Settings, way: str, table: str, suite: str, base: str) -> None:
-    """Do one way once: what a cold process is started for."""
+    """Perform one way once, as the work of a cold process."""
     if way == "sluice":
         Audit(settings, base)(table, suite)
     elif way.startswith("duckdb"):
@@ -186,7 +186,7 @@ def one_cold(settings: Settings, way: str, table: str, suite: str, base: str) ->
 
 
 def show(title: str, by_way: dict[str, list[float]], first: str = "sluice") -> None:
-    """Print medians, and their ratio to the first way's."""
+    """Print medians, and their ratios to that of the first way."""
     unit = statistics.median(by_way[first])
     print(f"\n{title}")
     for name, seconds in by_way.items():
@@ -195,7 +195,7 @@ def show(title: str, by_way: dict[str, list[float]], first: str = "sluice") -> N
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1000000,10000000,50000000")
     parser.add_argument("--rounds", type=int, default=5)

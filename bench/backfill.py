@@ -1,8 +1,8 @@
-"""Measure a backfill of many small partitions, published each by itself and together, and count its rows.
+"""Measure a backfill of many small partitions, published each by itself or all together, and verify its rows.
 
     python -m bench.backfill [--partitions 1000] [--concurrency 4]
 
-A stack of its own with a warm worker; one CSV file of ten rows for each partition.
+Uses a separate stack with a warm worker, and one CSV file of ten rows for each partition.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tests.harness.command_line import run_command
 
 _ROWS = 10
 _LONGEST = 4 * 3600.0
-"""How long a backfill may take, in seconds."""
+"""Time limit of a backfill, in seconds."""
 WARM_UP = """
 name: warm-up-{name}
 write: {{source: {{path: {file}}}}}
@@ -47,7 +47,7 @@ def prepare(at: BenchStack, name: str, partitions: int) -> tuple[str, str]:
 
 
 def measure(at: BenchStack, publish: str, partitions: int, concurrency: int) -> dict[str, Any]:
-    """Run one backfill to its end, and read main by itself."""
+    """Run one backfill to its end, and verify the rows of main."""
     name = f"by_{publish}"
     file, wanted = prepare(at, name, partitions)
     system = at.system("warm")
@@ -78,13 +78,13 @@ def measure(at: BenchStack, publish: str, partitions: int, concurrency: int) -> 
 
 
 async def count_priorities(at: BenchStack) -> int:
-    """Return how often a run claimed priority at a table since the stack was started."""
+    """Return the number of times that runs claimed merge priority at a table since the start of the stack."""
     client = await connect(at.environment("warm"))
     return (await client.count_workflows('WorkflowType = "MergePriority"')).count
 
 
 async def histories(at: BenchStack, pipeline: str) -> tuple[list[int], list[int]]:
-    """Return the numbers of events and the bytes of the histories of a pipeline's backfill."""
+    """Return the numbers of events, and the bytes, of the histories of a pipeline's backfill."""
     client = await connect(at.environment("warm"))
     events, sizes = [], []
     async for run in client.list_workflows('WorkflowType = "Backfill"'):
@@ -96,7 +96,7 @@ async def histories(at: BenchStack, pipeline: str) -> tuple[list[int], list[int]
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--partitions", type=int, default=1000)
     asked.add_argument("--concurrency", type=int, default=4)

@@ -2,8 +2,8 @@
 
     python -m bench.commit_log [--publications 600]
 
-Each publication makes a branch, commits to it, publishes it with 4 kB of properties, and deletes the branch, in a JDBC
-catalog on SQLite in a new folder. Prints the seconds of one publication, early and late, and what the log takes.
+Each publication creates a branch, commits to it, publishes it with 4 kB of properties, and deletes the branch, in a
+JDBC catalog on SQLite in a new folder. Prints the seconds of early and late publications, and the size of the log.
 """
 
 import argparse
@@ -22,7 +22,7 @@ _PROPERTIES = {"certificate": "c" * 4_000}
 
 
 def open_catalog(folder: Path) -> IcebergCatalog:
-    """Open the catalog in a folder, as a new process would."""
+    """Open the catalog in a folder, as a new process does."""
     return open_iceberg("lake", "sql", f"sqlite:///{folder}/catalog.db", folder.as_uri(), {})
 
 
@@ -38,12 +38,12 @@ def publish(catalog: IcebergCatalog) -> None:
 
 
 def size(files: list[Path]) -> str:
-    """Return how large files are together, in kB."""
+    """Return the total size of files, in kB."""
     return f"{sum(file.stat().st_size for file in files) / 1000:,.0f} kB"
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print the results."""
     parser = argparse.ArgumentParser(description="Measure publications as the commit log grows.")
     parser.add_argument("--publications", type=int, default=600)
     number = parser.parse_args().publications

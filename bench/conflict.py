@@ -1,9 +1,9 @@
-"""Measure what a conflict costs: a run rebased onto a newer main, beside the same run rewritten.
+"""Measure the cost of a conflict: a run rebased onto a newer main, and the same run rewritten.
 
     python -m bench.conflict [--rounds 5] [--rows 1000000]
 
-A program appends so many rows and waits; main is changed meanwhile, or not; the program ends. Seconds count from
-there to the end of the run. What a conflict costs is what comes on top of a run without one.
+A program appends `--rows` rows and waits; meanwhile main changes, or does not; then the program ends. Seconds count
+from there to the end of the run. The cost of a conflict is the difference from a run without one.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float
 
 
 async def closed_at(at: BenchStack, run: str) -> float:
-    """Return when a run ended, by Temporal's clock, which is this machine's."""
+    """Return the time at which a run ended, by Temporal's clock, which is this machine's."""
     client = await connect(at.variables)
     described = await client.get_workflow_handle(run).describe()
     assert described.close_time
@@ -60,7 +60,7 @@ async def closed_at(at: BenchStack, run: str) -> float:
 
 
 def prepare(at: BenchStack, engine: str) -> None:
-    """Make the table."""
+    """Create the table."""
     program = at.folder / f"make_{engine}.py"
     made = f"spark.range(3).selectExpr('id', \"concat('k', id) AS kind\").writeTo('c.{engine}').create()\n"
     program.write_text(f"from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n{made}")
@@ -68,7 +68,7 @@ def prepare(at: BenchStack, engine: str) -> None:
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--rows", type=int, default=1_000_000)

@@ -1,10 +1,10 @@
-"""Measure what the fork server gains: small warm runs whose clients are forked, beside clients that are started.
+"""Measure the gain by the fork server: small warm runs with forked clients, and with separately started clients.
 
     python -m bench.fork_server [--rounds 8] [--rows 1000]
 
-Both ways share one Spark Connect server and one process with two workers, each on a task queue of its own. Rounds
-alternate, and each round begins with the other way. Seconds are those of the whole command `run_workflow.py run`, of
-the run alone as its workflow counts them, and of its write. The first round of each way does not count.
+Both ways share one Spark Connect server and one process with two workers, each on its own task queue. The ways
+alternate, and their order changes from round to round. Seconds are those of the whole command `run_workflow.py run`,
+of the run alone as its workflow counts them, and of its write. The first round of each way does not count.
 """
 
 import argparse
@@ -47,17 +47,17 @@ sys.stdout.flush()
 sys.stderr.flush()
 os._exit(status)
 """
-"""Imports what a job needs and no more, and ends without waiting for gRPC's threads, as a forked client does."""
+"""Program that imports only what a job needs, and ends without waiting for gRPC's threads, like a forked client."""
 
 
 class StartedClients:
-    """Clients as processes of their own under the guard, started when their job is."""
+    """Clients as separate processes under the guard, each started with its job."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._number = folder, 0
 
     async def ensure_running(self, environment: Mapping[str, str]) -> None:
-        """Nothing is kept."""
+        """Do nothing: no process is kept."""
 
     async def start_job(self, specification: str, environment: Mapping[str, str]) -> SupervisedProcess:
         """Start a client with its specification."""
@@ -68,11 +68,11 @@ class StartedClients:
         return await SupervisedProcess.start([sys.executable, "-c", _CLIENT, str(file)], environment)
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no process is kept."""
 
 
 async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]]:
-    """Run both ways in turn, round after round."""
+    """Run both ways alternately, round after round."""
     results: list[dict[str, Any]] = []
     async with AsyncExitStack() as running:
         harnesses: dict[str, SystemHarness] = {}
@@ -114,7 +114,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
 
 
 def tell(results: list[dict[str, Any]]) -> None:
-    """Print medians of each way, and what share of the wait the forked clients take off."""
+    """Print the medians of each way, and the share of the time that forked clients save."""
     for what in ("command", "run", "write"):
         forked, started = ([each[what] for each in results if each["way"] == way] for way in WAYS)
         saved = median([1 - a / b for a, b in zip(forked, started, strict=True)])
@@ -124,7 +124,7 @@ def tell(results: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=8)
     asked.add_argument("--rows", type=int, default=1000)

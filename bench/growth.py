@@ -16,13 +16,13 @@ _REFERENCES = (10, 1_000, 10_000)
 
 
 def timed(at: BenchStack, table: str, rounds: int) -> list[float]:
-    """Return the seconds of so many small runs into a table."""
+    """Return the seconds of each of `rounds` small runs into a table."""
     name = table.replace(".", "-").replace("_", "-")
     return [float(at.run("warm", small(name, table, at.rows()))["timings"]["total"]) for _ in range(rounds)]
 
 
 def snapshots(at: BenchStack, rounds: int) -> dict[int, list[float]]:
-    """Measure runs into tables with few and many snapshots, in turn."""
+    """Measure runs into tables with few and many snapshots, alternately."""
     seconds: dict[int, list[float]] = {number: [] for number in _SNAPSHOTS}
     for number in _SNAPSHOTS:
         timed(at, f"g.after_{number}", 1)
@@ -37,7 +37,7 @@ def snapshots(at: BenchStack, rounds: int) -> dict[int, list[float]]:
 
 
 def references(at: BenchStack, rounds: int) -> dict[int, list[float]]:
-    """Measure runs in a catalog with more and more branches and commits."""
+    """Measure runs in a catalog with a growing number of branches and commits."""
     seconds, there = {}, 0
     timed(at, "g.among", 1)
     for number in _REFERENCES:
@@ -51,19 +51,19 @@ def references(at: BenchStack, rounds: int) -> dict[int, list[float]]:
 
 
 def tell(what: str, by_size: dict[int, list[float]]) -> None:
-    """Print medians, and ratios to the smallest."""
+    """Print medians, and their ratios to that of the smallest size."""
     least = median(by_size[min(by_size)])
     for number, seconds in by_size.items():
         print(f"{number:>7} {what:<22} {median(seconds):6.3f} s  {median(seconds) / least:5.2f} times", flush=True)
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=7)
     rounds = asked.parse_args().rounds
     with bench_stack(SLUICE_REAP_EVERY="0") as at:
-        timed(at, "g.first", 10)  # a JVM goes on getting faster
+        timed(at, "g.first", 10)  # warm-up: a JVM goes on getting faster
         results: dict[str, Any] = {"snapshots": snapshots(at, rounds), "references": references(at, rounds)}
     tell("snapshots", results["snapshots"])
     tell("branches and commits", results["references"])

@@ -2,9 +2,9 @@
 
     make up && python -m bench.import_agreement --out docs/measurements/import_agreement.json
 
-Both projects state tests of which every one passes on their seeds, those that ought to fail by thresholds that ask for
-a failure. A Spark program loads the seeds, and the models that need none of their macros; the run audits the imported
-checks and publishes nothing. What is not under `--mirror` is fetched from GitHub. Needs the local stack.
+Both projects state tests that all pass on their seeds; thresholds turn tests that should fail into passing ones. A
+Spark program loads the seeds, and the models that need none of their macros. The run audits the imported checks and
+publishes nothing. Fetches files that are not under `--mirror` from GitHub. Needs the local stack.
 """
 
 import argparse
@@ -53,7 +53,7 @@ for each in json.load(open(sys.argv[1])):
 
 
 def _dates(part: str = "day", count: int = 366) -> str:
-    """Return the query of the dates or hours up to now, as dbt_date generates them."""
+    """Return a query for the dates or hours up to now, like those of dbt_date."""
     unit, now = part.upper(), f"date_trunc('{part.upper()}', current_timestamp())"
     return f"SELECT explode(sequence({now} - INTERVAL '{count}' {unit}, {now}, INTERVAL '1' {unit})) AS date_{part}"
 
@@ -63,7 +63,7 @@ def _series(upper_bound: int) -> str:
 
 
 class AgreementValues(DbtValues):
-    """The values of dbt's files, with those macros of packages that make the data of dbt_expectations."""
+    """Values for dbt's files, with the macros of packages that generate the data of dbt_expectations."""
 
     def __init__(self) -> None:
         super().__init__(NAMESPACE, {})
@@ -80,7 +80,7 @@ class AgreementValues(DbtValues):
 
 
 def load_plan(texts: list[SourceText], values: DbtValues, folder: Path) -> list[dict[str, Any]]:
-    """Return how to make each table of a project: seeds from files in a folder, models by their query."""
+    """Return how to create each table of a project: seeds from files in a folder, models by their query."""
     macros = DbtMacros(values, [])
     types = _seed_types(texts)
     plan: list[dict[str, Any]] = []
@@ -120,7 +120,7 @@ def _seed_types(texts: list[SourceText]) -> dict[str, dict[str, str]]:
 
 
 def compare(name: str, repositories: Repositories) -> dict[str, Any]:
-    """Import a project, audit its checks on its data, and return how many agree."""
+    """Import a project, audit its checks on its data, and return the number of checks that agree."""
     address = _PROJECTS[name]
     paths = [path for path in repositories.files(address.repository, address.commit) if path.startswith(address.path)]
     wanted = [path for path in paths if path.endswith((".yml", ".sql", ".csv")) and "/ci/" not in path]
@@ -166,7 +166,7 @@ def compare(name: str, repositories: Repositories) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Compare both projects, print what agrees, and write it."""
+    """Compare both projects, print the agreement, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, default=MIRROR)
     parser.add_argument("--out", type=Path)

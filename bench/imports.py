@@ -1,10 +1,10 @@
-"""What share of public data tests can be imported: reads files by their addresses, and counts.
+"""Measure the share of public data tests that can be imported: read files by their addresses, and count tests.
 
     python -m bench.imports docs/measurements/import_corpus.tsv --out docs/measurements/imports.json
 
 Each line of the list is a group (`sodacl`, `gx`, or one of dbt's files), a repository of GitHub, a commit and a path.
-What is not under `--mirror` is fetched from GitHub. A file of dbt is imported twice: alone, and with the macros of its
-project, as `import FOLDER` does. What comes of a file is written as a pipeline file has it, and read as one.
+Files that are not under `--mirror` are fetched from GitHub. A file of dbt is imported twice: alone, and with the macros
+of its project, as `import FOLDER` does. The imported checks are written as a pipeline file, which is then parsed.
 """
 
 import argparse
@@ -25,15 +25,15 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 
 _QUOTED = re.compile(r"\{\{.*?\}\}|'[^']*'|\"[^\"]*\"|`[^`]*`|\(\(.*$")
-"""What reasons quote of files: counts of reasons are about kinds."""
+"""Quotations from files in reasons. They are removed, so that reasons of one kind are counted together."""
 MIRROR = Path(".sluice/import_corpus")
 _KINDS = {"sodacl": "soda", "gx": "suites"}
-"""What the groups that are not of dbt are read as."""
+"""Kinds of file for the groups that are not of dbt."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a file of the corpus is."""
+    """Address of a file of the corpus."""
 
     group: str
     repository: str
@@ -42,7 +42,7 @@ class Address:
 
 
 def read_addresses(path: Path) -> list[Address]:
-    """Return the addresses of a list; lines that begin with # are comments."""
+    """Return the addresses of a list. Lines that begin with # are comments."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return [Address(*line.split("\t")[:4]) for line in lines]
 
@@ -55,7 +55,7 @@ class Repositories:
 
     @cache  # noqa: B019 - one object for the run of the program
     def directory(self, repository: str, commit: str) -> Path:
-        """Return the git directory that has a commit; it is fetched if it is missing."""
+        """Return the git directory that has a commit. Fetch it if it is missing."""
         folder = self._mirror / repository.replace("/", "+")
         for candidate in (folder / "repo", folder):
             if (candidate / "HEAD").exists():
@@ -76,7 +76,7 @@ class Repositories:
         return self._git(Address("", repository, commit, ""), "ls-tree", "-r", "--name-only", commit).splitlines()
 
     def project_of(self, address: Address) -> tuple[list[SourceText], list[SourceText]]:
-        """Return the macros of the dbt project that a file is part of, and its `dbt_project.yml`."""
+        """Return the macros of the dbt project that contains a file, and its `dbt_project.yml`."""
         paths = self.files(address.repository, address.commit)
         roots = [str(PurePosixPath(path).parent) for path in paths if PurePosixPath(path).name == "dbt_project.yml"]
         roots = [root for root in roots if root == "." or address.path.startswith(f"{root}/")]
@@ -96,7 +96,7 @@ class Repositories:
 
 
 def import_address(repositories: Repositories, address: Address, *, with_project: bool) -> ImportedChecks | str:
-    """Import one file; return why, if it cannot be read at all."""
+    """Import one file. Return the reason if it cannot be read at all."""
     file = SourceText(address.path, repositories.text(address))
     macros, project = repositories.project_of(address) if with_project else ([], [])
     kind: dict[str, Any] = {_KINDS.get(address.group, "dbt"): [file]}
@@ -111,10 +111,10 @@ def import_address(repositories: Repositories, address: Address, *, with_project
 
 
 def require_writable(imported: ImportedChecks) -> None:
-    """Make sure that the checks of each table can be written as a pipeline file, and read again.
+    """Check that the checks of each table can be written as a pipeline file, and parsed again.
 
     Raises:
-        InvalidPipeline: they cannot be read.
+        InvalidPipeline: they cannot be parsed.
         Exception: they cannot be written.
     """
     for table, checks in imported.checks.items():
@@ -123,7 +123,7 @@ def require_writable(imported: ImportedChecks) -> None:
 
 
 def measure(repositories: Repositories, addresses: list[Address], *, with_project: bool) -> dict[str, object]:
-    """Return how many tests of files were carried over, with the most frequent reasons of those that were not."""
+    """Return the number of tests that were carried over, and the most frequent reasons of the others."""
     carried = left = inactive = 0
     reasons: Counter[str] = Counter()
     unreadable = {}

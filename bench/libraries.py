@@ -1,9 +1,9 @@
-"""The checking libraries on the same tables, in a process with packages of their own (locks/bench.txt).
+"""Run the checking libraries on the same tables, in a process with its own packages (locks/bench.txt).
 
     python bench/libraries.py SESSION.json OUT.json ROUNDS TABLE...
 
-SESSION.json holds the Spark configuration that the other ways run with; OUT.json gets seconds by library, suite
-and table. Each suite says with each library's means what `bench/suites.py` says.
+SESSION.json has the Spark configuration of the other ways; OUT.json gets seconds by library, suite and table.
+Each suite states the checks of `bench/suites.py` in the library's own terms.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Measure whether a selection of few files slows down as main remembers more files.
+"""Measure how the selection of a few files slows down as main records more loaded files.
 
     python -m bench.loaded_files [--rounds 21]
 
-A catalog in memory and manifests in a folder: no server and no Spark. A selection is everything between the list of
-files and the decision: catch up the index, ask it, and write the manifest. Ratios count, not seconds.
+Uses a catalog in memory and manifests in a folder, without server and Spark. A selection is everything between the
+list of files and the decision: update the index, query it, and write the manifest. Ratios count, not seconds.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from tests.harness.memory_catalog import MemoryCatalog
 _TABLE = "b.files"
 _REMEMBERED = (0, 1_000, 10_000, 100_000)
 _AT_ONCE = 1_000
-"""So many files were loaded by each earlier run."""
+"""Number of files loaded by each earlier run."""
 _SELECTED = 10
 
 
 class Lake:
-    """A main that remembers files, and an index of it."""
+    """A main with loaded files, and the inputs of an index of it."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = MemoryCatalog()
@@ -39,7 +39,7 @@ class Lake:
         self.remembered = 0
 
     def remember(self, until: int) -> None:
-        """Publish files by runs of a thousand."""
+        """Publish files by runs of a thousand, until main has this number."""
         while self.remembered < until:
             run = f"r{self.remembered}"
             files = [file(number) for number in range(self.remembered, self.remembered + _AT_ONCE)]
@@ -58,7 +58,7 @@ class Lake:
 
 
 def file(number: int) -> InputFile:
-    """Return a file of its own identity."""
+    """Return a file with a unique identity."""
     return InputFile(path=f"/landing/day/part-{number}.csv", size=1000, identity=f"sha256:{number:064x}")
 
 
@@ -79,14 +79,14 @@ def manifest(run: str, files: list[ManifestFile], table: str = _TABLE) -> InputM
 
 
 def main() -> None:
-    """Measure and print medians, and ratios to an empty memory."""
+    """Measure, and print medians and their ratios to a main without loaded files."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=21)
     rounds = asked.parse_args().rounds
     least = 0.0
     with tempfile.TemporaryDirectory() as folder:
         lake = Lake(Path(folder))
-        lake.manifests.write(manifest("first", []))  # imports what the first write needs
+        lake.manifests.write(manifest("first", []))  # triggers the imports of the first write
         for remembered in _REMEMBERED:
             lake.remember(remembered)
             loaded_files = LoadedFiles(lake.catalog, lake.manifests, lake.home / str(remembered))

@@ -1,10 +1,10 @@
-"""Measure what the merge queue gains: many appending runs at once into one table, with and without it, in turn.
+"""Measure the gain by the merge queue: many runs append to one table at once, with and without it, alternately.
 
     python -m bench.merge_queue [--runs 24] [--rounds 3] [--writes fake|warm]
 
-With `fake` writes PyIceberg appends a row in the worker, so that all runs reach the merge at about the same time. With
-`warm` writes the built-in job runs on the warm Spark. Each round uses a table of its own, which exists before. What
-users wait for is the time from the start of a run to its end, by Temporal's clock: the median, the mean and the last.
+With `fake` writes, PyIceberg appends a row in the worker, so that all runs reach the merge at about the same time.
+With `warm` writes, the built-in job runs on the warm Spark. Each round uses a new table, created before. The measured
+time is that from the start of a run to its end, by Temporal's clock: the median, the mean and the last.
 """
 
 import argparse
@@ -47,13 +47,13 @@ _SCHEMA = assign_fresh_schema_ids(Schema(NestedField(1, "id", LongType()), Neste
 
 @dataclass(frozen=True)
 class FakeWrite:
-    """Appends one row by PyIceberg, where the real activity runs Spark."""
+    """A write activity that appends one row by PyIceberg, instead of Spark."""
 
     stack: BenchStack
 
     @activity.defn(name="write_table")
     def write_table(self, input: WriteTableInput) -> JobReport:
-        """Append to the branch of the attempt."""
+        """Append a row to the branch of the attempt."""
         (name,) = input.tables
         catalog, settings = self.stack.catalog, self.stack.settings
         io = load_file_io(file_io_properties(settings), settings.lake)
@@ -96,7 +96,7 @@ async def start(stack: BenchStack, client: Client, queue: str, table: str, merge
 async def once(
     stack: BenchStack, client: Client, queue: str, table: str, runs: int, merge_queue: bool
 ) -> dict[str, Any]:
-    """Start so many runs at once; return how long each took, and its conflicts."""
+    """Start `runs` runs at once; return the seconds of each, and their conflicts."""
     first = await start(stack, client, queue, table, merge_queue)
     await first.result()
     handles = await asyncio.gather(*(start(stack, client, queue, table, merge_queue) for _ in range(runs)))
@@ -143,7 +143,7 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)

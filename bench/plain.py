@@ -1,4 +1,4 @@
-"""What people write without Sluice, for the comparison in bench/runs.py.
+"""Programs that people write without Sluice, for the comparison in bench/runs.py.
 
 spark-submit plain.py bare|script SOURCE TABLE NESSIE_URI
 """
@@ -14,13 +14,13 @@ _SCHEMA = "id bigint, kind string, amount double"
 
 
 def append(spark: SparkSession, rows: DataFrame, table: str) -> None:
-    """Append to a table, or make it."""
+    """Append to a table, or create it."""
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.split('.', maxsplit=1)[0]}")
     rows.writeTo(table).append() if spark.catalog.tableExists(table) else rows.writeTo(table).create()
 
 
 def script(spark: SparkSession, rows: DataFrame, table: str, uri: str) -> None:
-    """Branch, write, count nulls, merge: as long as nothing goes wrong."""
+    """Branch, write, count nulls and merge, without any handling of failures."""
     http = requests.Session()
     http.headers["Authorization"] = f"Bearer {os.environ['NESSIE_TOKEN']}"
     name = f"wap/plain-{uuid.uuid4().hex}"

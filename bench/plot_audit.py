@@ -1,4 +1,4 @@
-"""Draw what bench/audit.py measured.
+"""Draw the results of bench/audit.py.
 
     python bench/plot_audit.py docs/measurements/audit.json docs/images/audit.png
 

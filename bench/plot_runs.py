@@ -44,7 +44,7 @@ def draw_runs(panel: object, results: list) -> None:
 
 
 def draw_growth(panel: object, results: dict) -> None:
-    """Draw a small run's median as its table and its catalog grow."""
+    """Draw the median of a small run as its table and its catalog grow."""
     for what, measured in results.items():
         sizes = sorted(map(int, measured))
         label = {"references": "branches and commits"}.get(what, what)
@@ -54,7 +54,7 @@ def draw_growth(panel: object, results: dict) -> None:
 
 
 def draw_memory(panel: object, results: dict) -> None:
-    """Draw what the worker holds after more and more runs."""
+    """Draw the worker's memory as the number of runs grows."""
     sizes = sorted(map(int, results["memory"]))
     panel.plot(sizes, [results["memory"][str(size)] / 2**20 for size in sizes], marker="o")
     panel.set(title="The worker's memory", xlabel="runs", ylabel="MiB", ylim=(0, None))

@@ -1,9 +1,9 @@
-"""Measure how soon a run goes on after its worker was killed while Spark writes.
+"""Measure the time until a run continues after its worker was killed during a Spark write.
 
     python -m bench.recovery [--rounds 5]
 
-Two workers on one queue; the one whose Spark writes gets SIGKILL. Seconds count from there until the workflow begins
-the next attempt's write, and until the next attempt's program runs; the heartbeat time-out is taken off.
+Two workers share one queue, and the one that writes gets SIGKILL. Seconds count from there until the workflow begins
+the next attempt's write, and until the next attempt's program runs, minus the heartbeat time-out.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _HEARTBEAT = 5.0
 
 
 def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
-    """Kill a worker once; return the seconds."""
+    """Kill a worker once; return the seconds until the run continues."""
     name = f"{engine}_{number}"
     folder = at.folder / name
     folder.mkdir()
@@ -50,7 +50,7 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
     at.workers[engine] = at.workers.pop("other")
     begun = 0.0
     while not begun:
-        status = system.status(run)  # which tells less while the workflow cannot be asked
+        status = system.status(run)  # has fewer fields while the workflow does not answer queries
         again = status.get("attempts", 0) > 1 and status.get("stage") == "writing"
         begun = time.time() if again else 0.0
     output = system.wait_for_end(run)
@@ -61,13 +61,13 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
 
 
 def _settle(worker: WorkerProcess) -> None:
-    """Wait until a worker's own warm server has done its warm-up job and idles."""
+    """Wait until a worker's warm server has finished its warm-up job and is idle."""
     time.sleep(5)
     wait_for(lambda: _spent(worker, 0.5) < 0.1)
 
 
 def _spent(worker: WorkerProcess, seconds: float) -> float:
-    """Return how many processors a worker and all that it started keep busy."""
+    """Return the number of processors that the child processes of a worker keep busy."""
     before = _processor_time(worker)
     time.sleep(seconds)
     return (_processor_time(worker) - before) / seconds
@@ -82,7 +82,7 @@ def _processor_time(worker: WorkerProcess) -> float:
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rounds", type=int, default=5)
     rounds = asked.parse_args().rounds

@@ -1,19 +1,19 @@
-"""Measure a whole run beside what people do without Sluice, on each catalog, each way in turn within each round.
+"""Measure a whole run and its alternatives without Sluice, on each catalog, alternating within each round.
 
     python -m bench.runs [--rows 1000,1000000,50000000] [--rounds 3] [--ways bare,script,cold,warm] [--name runs]
 
 - bare: a stock `spark-submit` that appends to main, with no branch and no audit;
-- script: one stock `spark-submit` that makes a branch, writes, counts nulls by Spark and merges; nothing is durable;
-- cold: a run of Sluice with an application of Spark of its own;
+- script: one stock `spark-submit` that creates a branch, writes, counts nulls by Spark and merges; nothing is durable;
+- cold: a run of Sluice with its own Spark application;
 - warm: a run of Sluice in a session on the warm server that its worker keeps.
 
-The first two are on Nessie. The others run on a stack with each catalog, one after the other: the last lines say how
-many times as long a run takes on `iceberg`, in an SQLite file, as on Nessie. `--name` is the file of
+The first two run on Nessie. The others run on a stack with each catalog, one after the other: the last lines print the
+ratio of a run on `iceberg`, in an SQLite file, to a run on Nessie. `--name` is the name of the file in
 docs/measurements that keeps the results.
 
-All load the same CSV files into a table of their own. Seconds are those of the whole command, from its start to its
-end; for Sluice also those of the run alone, as its workflow counts them, and what of these is neither Spark's nor the
-audit's reading. A round that does not count comes first, but for the largest input.
+All ways load the same CSV files, each into its own table. Seconds are those of the whole command, from its start to its
+end; for Sluice also those of the run alone, as its workflow counts them, and the part of these that neither Spark nor
+the scans of the audit take. The first round does not count; a large input has no such round.
 """
 
 import argparse
@@ -40,12 +40,12 @@ _CATALOGS = ("nessie", "iceberg")
 _WAYS = ("bare", "script", *ENGINES)
 _INNER = ("run", "overhead")
 _LARGE = 10_000_000
-"""From so many rows on, no round is spent on warming up."""
+"""Minimum number of rows of an input that is measured without a warm-up round."""
 Measurement = dict[str, Any]
 
 
 def make_input(folder: Path, rows: int) -> Path:
-    """Write so many rows into CSV files, the same for all ways; return their folder."""
+    """Write rows into CSV files, the same for all ways; return their folder."""
     folder_of_rows = folder / f"rows-{rows}"
     folder_of_rows.mkdir()
     for number in range(_FILES):
@@ -56,7 +56,7 @@ def make_input(folder: Path, rows: int) -> Path:
 
 
 class Plain:
-    """Scripts that people write: a stock spark-submit, Iceberg by `spark.jars`, no archive."""
+    """Scripts that people write: a stock spark-submit, Iceberg by `spark.jars`, no class-data archive."""
 
     def __init__(self, settings: Settings, folder: Path, token: str) -> None:
         self._settings, self._folder, self._token = settings, folder, token
@@ -86,7 +86,7 @@ def sluice(at: BenchStack, way: str, source: Path, rows: int) -> Measurement:
 def measure(
     stacks: Mapping[str, BenchStack], plain: Plain, rows: int, rounds: int, ways: Sequence[str]
 ) -> list[Measurement]:
-    """Time each way in turn, round after round."""
+    """Time all ways alternately, round after round."""
     source, measurements = make_input(stacks["nessie"].folder, rows), []
     for number in range(1 if rows >= _LARGE else 0, rounds + 1):
         for way in ways:
@@ -106,13 +106,13 @@ def measure(
 
 
 def median_of(measurements: Sequence[Measurement], way: str, catalog: str, key: str = "seconds") -> float | None:
-    """Return the median of a way on a catalog; None where it was not measured."""
+    """Return the median of a way on a catalog; None if it was not measured."""
     values = [each[key] for each in measurements if (each["way"], each["catalog"]) == (way, catalog)]
     return median(values) if values else None
 
 
 def tell(measurements: Sequence[Measurement], rows: int) -> None:
-    """Print medians, ratios to the bare way, and of each way on both catalogs."""
+    """Print medians, ratios to the bare way, and ratios between the catalogs."""
     bare = median_of(measurements, "bare", "nessie")
     for way, catalog in dict.fromkeys((each["way"], each["catalog"]) for each in measurements):
         seconds = median_of(measurements, way, catalog) or 0.0
@@ -128,7 +128,7 @@ def tell(measurements: Sequence[Measurement], rows: int) -> None:
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--rows", default="1000,1000000,50000000")
     asked.add_argument("--rounds", type=int, default=3)

@@ -1,9 +1,9 @@
-"""How long a first set-up takes on this machine: two commits, each cloned and set up with every cache empty.
+"""Measure the first set-up on this machine: two commits, each cloned and set up with every cache empty.
 
     .venv/bin/python -m bench.set_up --before a5f2bc1 --after HEAD --out docs/measurements/set_up.json
 
-Wall time depends on the network and on what else runs; processor time hardly does, so that both are kept, with
-the load of the machine. The rounds alternate.
+Wall time depends on the network and on other processes, processor time hardly does. Both are saved, with the load of
+the machine. The rounds alternate.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _CACHES = {
 
 
 def measure(commit: str, target: str, folder: Path) -> dict[str, Any]:
-    """Clone a commit and run a target of its Makefile twice; return what both took, in seconds."""
+    """Clone a commit and run a target of its Makefile twice; return the times of both, in seconds."""
     clone, home = folder / "clone", folder / "home"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     subprocess.run(["git", "-C", str(clone), "checkout", "--quiet", commit], check=True)
@@ -38,7 +38,7 @@ def measure(commit: str, target: str, folder: Path) -> dict[str, Any]:
     environment = {**os.environ, "HOME": str(home), **{name: str(home / path) for name, path in _CACHES.items()}}
     for name in ("VIRTUAL_ENV", "SLUICE_HOME", "TEMPORAL_CLI_PATH"):
         environment.pop(name, None)
-    # Go keeps its modules read-only, so that the folder could not be removed afterwards.
+    # Go keeps its modules read-only by default, and then the folder could not be removed afterwards.
     environment["GOFLAGS"] = f"{environment.get('GOFLAGS', '')} -modcacherw".strip()
     python = str(Path(sys.base_exec_prefix) / "bin" / "python3")
     command = ["make", target, f"PYTHON={python}"]
@@ -67,7 +67,7 @@ def _size(folder: Path) -> int:
 
 
 def main() -> None:
-    """Measure, and write the numbers."""
+    """Measure, and save the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True, help="a commit")
     parser.add_argument("--after", default="HEAD", help="a commit")

@@ -1,4 +1,4 @@
-"""A stack for measurements of whole runs: its own services, a cold and a warm worker, and ways to start runs."""
+"""A stack for measurements of whole runs: its own services, a cold and a warm worker, and methods to start runs."""
 
 import json
 import os
@@ -47,24 +47,24 @@ class BenchStack:
             raise
 
     def environment(self, way: str) -> dict[str, str]:
-        """Return the variables of a way's worker and of the commands that start runs on it."""
+        """Return the variables of a way's worker, and of the commands that start runs on it."""
         return {**self.variables, "SLUICE_TASK_QUEUE": way, "SPARK_ENGINE": ENGINES[way], **self._more}
 
     def system(self, way: str) -> SystemHarness:
-        """Return the command line for a way's worker, which is started if there is none."""
+        """Return the command line for a way's worker. Start the worker if there is none."""
         if way not in self.workers:
             self.workers[way] = WorkerProcess(self.environment(way), self.folder)
         return SystemHarness(self.folder, {**os.environ, **self.environment(way)})
 
     def run(self, way: str, text: str) -> dict[str, Any]:
-        """Run a pipeline to its end, which is its publication; return its report."""
+        """Run a pipeline until it is published; return its report."""
         output = self.system(way).run_command(text, "--again")
         if output.code != 0:
             raise SystemExit(f"a measured run ended otherwise: {output}")
         return output.json
 
     def rows(self, number: int = 5) -> Path:
-        """Return a small CSV file whose content is like no other's."""
+        """Return a small CSV file with unique content."""
         self._number += 1
         file = self.folder / f"small-{self._number}.csv"
         file.write_text("id,kind\n" + "".join(f"{self._number * 1000 + i},k{i % 7}\n" for i in range(number)))
@@ -86,7 +86,7 @@ class BenchStack:
         outside.append(pa.Table.from_pylist(list(rows), schema=outside.schema().as_arrow()))
 
     def close(self) -> None:
-        """End everything."""
+        """Stop all workers and services."""
         for worker in self.workers.values():
             worker.stop()
         self._stack.down()
@@ -94,7 +94,7 @@ class BenchStack:
 
 @contextmanager
 def bench_stack(catalog: str = "nessie", **more: str) -> Iterator[BenchStack]:
-    """Start a stack for measurements, and stop it."""
+    """Start a stack for measurements, and stop it in the end."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         stack = BenchStack(Path(folder), catalog, **more)
         try:
@@ -110,23 +110,23 @@ def small(name: str, table: str, source: Path) -> str:
 
 
 def overhead(report: dict[str, Any]) -> float:
-    """Return a run's seconds but for those of Spark: what the orchestration of it costs."""
+    """Return the seconds of a run without those of Spark and scans: the cost of its orchestration."""
     timings = report["timings"]
     return float(timings["total"] - timings.get("writing", 0) - timings.get("scanning", 0))
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median."""
+    """Return the median of values."""
     return statistics.median(values)
 
 
 def say(text: str) -> None:
-    """Print at once, with the time: a measurement takes long."""
+    """Print a text at once, with the time, since a measurement takes long."""
     print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
 def save(name: str, results: Any) -> None:
-    """Save what was measured, with the machine that it was measured on."""
+    """Save results, with a description of the machine."""
     machine = {"cpus": os.cpu_count(), "python": sys.version.split()[0], "date": time.strftime("%Y-%m-%d")}
     machine["commit"] = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False

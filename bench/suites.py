@@ -1,6 +1,6 @@
-"""The two suites of the measurement, as Sluice's checks and as SQL written by hand.
+"""The two suites of the measurement, as Sluice's checks and as handwritten SQL.
 
-`PROVABLE` holds 12 checks that metadata can answer; `MIXED` has 8 more, as people write them.
+`PROVABLE` has 12 checks that metadata can answer; `MIXED` has 8 more, as people write them.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ TWENTY_SCANS: list[dict[str, Any]] = [
     *({"string_length": {"column": "code", "min": 1, "max": 20 + n}} for n in range(5)),
     *({"mean_in_range": {"column": "amount", "min": 499, "max": 501 + n}} for n in range(4)),
 ]
-"""The one scan check and 19 more, over the columns that such checks are about."""
+"""The one scan check and 19 more, over the columns that such checks usually concern."""
 
 _PROVABLE_SQL = [
     "count(*)",
@@ -62,7 +62,7 @@ _PUSHED_SQL = [
     "count(*)", "count(id)", "count(customer)", "count(amount)", "count(note)", "min(id)", "min(qty)", "max(qty)",
     "min(amount)", "max(amount)", "min(created)", "max(created)",
 ]  # fmt: skip
-"""The same in the form that Iceberg's aggregate push-down answers from metadata."""
+"""The same aggregates in the form that Iceberg's aggregate push-down answers from metadata."""
 _MORE_SQL = [
     "count_if(status NOT IN ('new', 'paid', 'sent', 'done', 'void'))",
     "count_if(NOT {regex})",

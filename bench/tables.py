@@ -1,4 +1,4 @@
-"""The tables that the audit is measured on: orders with numbers, texts, dates and a few nulls."""
+"""Tables for the measurement of the audit: orders with numbers, texts, dates and a few nulls."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def configuration(settings: Settings, folder: Path) -> dict[str, str]:
 
 
 def session(settings: Settings, folder: Path) -> SparkSession:
-    """Start a Spark like that of Sluice's jobs, on the branch of the measurement."""
+    """Start a Spark session like that of Sluice's jobs, on the branch of the measurement."""
     os.environ["JAVA_HOME"] = str(find_java())
     conf: dict[str, bool | float | int | str | None] = {**configuration(settings, folder)}
     spark = SparkSession.builder.config(map=conf).getOrCreate()
@@ -47,7 +47,7 @@ def session(settings: Settings, folder: Path) -> SparkSession:
 
 
 def build(spark: SparkSession, rows: int) -> str:
-    """Make a table of so many rows, half a million in a file, by one append; return its name."""
+    """Create a table with `rows` rows, half a million per file, by one append; return its name."""
     name = f"bench.orders_{rows // 1000}k"
     files = max(2, rows // ROWS_A_FILE)
     spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT {_COLUMNS} FROM range(0, 0)")
@@ -61,7 +61,7 @@ def _split(columns: str) -> list[str]:
 
 
 def stack(home: Path) -> Stack:
-    """Return a stack with a home of its own, with the tools that set-up installed."""
+    """Return a stack in a separate home, with the tools that set-up installed."""
     for tools in ("jars", "bin"):
         if (ROOT / ".sluice" / tools).exists() and not (home / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)
@@ -69,7 +69,7 @@ def stack(home: Path) -> Stack:
 
 
 def prepare(catalog: BranchCatalog) -> str:
-    """Make the branch of the measurement; return where it began."""
+    """Create the branch of the measurement; return its base."""
     base = catalog.initialize_main()
     catalog.create_branch(BRANCH, base)
     catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the measurement", create_namespaces_for=["bench.orders"])

@@ -1,4 +1,4 @@
-"""Read a CSV file of a million rows by Spark's reader, and as exactly what it says; guess its types both ways.
+"""Read a CSV file of a million rows by Spark's reader, and exactly as written; guess its types both ways.
 
     python -m bench.text_values [--rows 1000000] [--rounds 3]
 

@@ -2,9 +2,9 @@
 
     python -m bench.throughput [--runs 100] [--tables 20] [--more 1000] [--bare 10]
 
-So many runs are started at once over so many tables on one warm worker; beside them bare cold `spark-submit`s, two at
-a time, and Nessie's own rate of branch, commit, merge and delete. Then runs go on, a few at a time, until there were
-`more` in all, and the worker's memory is read on the way.
+Starts `--runs` runs at once over `--tables` tables on one warm worker. For comparison, runs bare cold `spark-submit`s,
+two at a time, and measures Nessie's own rate of branch, commit, merge and delete. More runs follow, a few at a time,
+up to `--more` in all, while the worker's memory is read.
 """
 
 import argparse
@@ -29,13 +29,13 @@ from sluice.settings import read_settings
 
 _AT_ONCE = 8
 _SOME = 5
-"""So many ended runs are asked for their histories."""
+"""Number of ended runs whose histories are read."""
 _CYCLES = 10.0
-"""How long, in seconds, Nessie's rate is measured."""
+"""Duration of the measurement of Nessie's rate, in seconds."""
 
 
 class Runs:
-    """Starts runs over tables in turn, and waits for them."""
+    """Starts runs over the tables one after the other, and waits for them."""
 
     def __init__(self, at: BenchStack, client: Client, tables: int) -> None:
         self._at, self._client, self._tables = at, client, tables
@@ -58,7 +58,7 @@ class Runs:
         self.ended.append(begun.handle.id)
 
     async def many(self, number: int, at_once: int) -> float:
-        """Run so many, so many at once; return the seconds."""
+        """Perform `number` runs, `at_once` at a time; return the seconds."""
         room = asyncio.Semaphore(at_once)
 
         async def one_in_room() -> None:
@@ -70,7 +70,7 @@ class Runs:
         return time.monotonic() - began
 
     async def history(self) -> tuple[float, float]:
-        """Return how many events and bytes the last runs left in Temporal, as medians."""
+        """Return the events and bytes that the last runs left in Temporal, as medians."""
         events, sizes = [], []
         for name in self.ended[-_SOME:]:
             history = await self._client.get_workflow_handle(name).fetch_history()
@@ -80,7 +80,7 @@ class Runs:
 
 
 def cycles(at: BenchStack, threads: int) -> float:
-    """Return how many times a minute Nessie makes a branch, commits on it, merges and deletes it."""
+    """Return the number of times per minute that Nessie creates a branch, commits on it, merges and deletes it."""
     until = time.monotonic() + _CYCLES
 
     def cycle(number: int) -> int:
@@ -99,7 +99,7 @@ def cycles(at: BenchStack, threads: int) -> float:
 
 
 def bare(at: BenchStack, number: int) -> float:
-    """Return the seconds of so many bare appends, two at a time, after one to warm up the disk."""
+    """Return the seconds of bare appends, two at a time, after two that warm up the disk."""
     folders = [at.folder / f"bare-{each}" for each in range(2)]
     token = Path(at.variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
     plains = []
@@ -127,7 +127,7 @@ async def measure(at: BenchStack, given: argparse.Namespace) -> dict[str, Any]:
     await runs.many(10, 1)
     memory[10] = worker.memory_info().rss
     say("ten runs, one by one")
-    await runs.many(given.tables, 2)  # so that every table is there
+    await runs.many(given.tables, 2)  # creates every table
     seconds = await runs.many(given.runs, given.runs)
     say(f"{given.runs} runs at once: {seconds:.1f} s")
     legs = []
@@ -144,7 +144,7 @@ async def measure(at: BenchStack, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, and keep the raw data."""
+    """Measure, print the results, and save the raw data."""
     asked = argparse.ArgumentParser(description=__doc__)
     for name, usual in (("runs", 100), ("tables", 20), ("more", 1000), ("bare", 10)):
         asked.add_argument(f"--{name}", type=int, default=usual)

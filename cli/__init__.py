@@ -1,1 +1,1 @@
-"""The command line: its commands, following a run, and what they print. It talks to Temporal alone."""
+"""The command line: its commands and their output. It talks to Temporal only."""

@@ -112,7 +112,7 @@ def run(
         options = StartOptions(again=again, publish=not no_publish, order=order)
         code = await start_and_follow(context, loaded, inspected.run_input, options, detach=detach)
         if not detach:
-            _print_hints(inspected.hints)  # the first print is far above by now
+            _print_hints(inspected.hints)  # repeated: the first print has scrolled far up by now
         return code
 
     run_command(command, as_json, prepare, report)
@@ -191,9 +191,9 @@ def approve(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Approve a run that waits for approval: the report that --hash names, or that is shown and asked about.
+    """Approve a run that waits for approval. Without --hash, its report is shown, and you confirm.
 
-    Where the audit failed, each failed check needs a waiver: --waive CHECK --reason … --until DATE.
+    If the audit failed, each failed check needs a waiver: --waive CHECK --reason … --until DATE.
     """
     request = WaiverRequest(waive or (), until)
     _decide(run, approve=True, by=by, reason=reason, named=named, as_json=as_json, request=request)
@@ -207,7 +207,7 @@ def reject(
     named: Named = "",
     as_json: AsJson = False,
 ) -> None:
-    """Reject a run that waits for approval: the report that --hash names, or that is shown and asked about."""
+    """Reject a run that waits for approval. Without --hash, its report is shown, and you confirm."""
     _decide(run, approve=False, by=by, reason=reason, named=named, as_json=as_json)
 
 
@@ -220,7 +220,7 @@ app.command("codec-key")(codec_key)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a command and leave with its exit code. A bare file name, or no argument, means `run`."""
+    """Run a command and exit with its exit code. A bare file name, or no argument, means `run`."""
     known = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
     known |= {*LAZY_COMMANDS}
     words = list(arguments)
@@ -236,7 +236,7 @@ def main(arguments: Sequence[str]) -> None:
             code = app(words, prog_name="run_workflow.py", standalone_mode=False) or 0
     except _UsageError as error:
         problem, code = describe_usage(error), WRONG_USE
-        if problem:  # a group of commands without one has printed its help
+        if problem:  # empty for a group of commands that was called without one: it has printed its help
             print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
     except typer.Abort:
         code = print_error(InvalidPipeline("aborted"), "--json" in words, WRONG_USE)
@@ -244,8 +244,8 @@ def main(arguments: Sequence[str]) -> None:
         code = print_error(error, "--json" in words, WRONG_USE)
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else WRONG_USE
-    # Short-lived programs on Temporal's native client can abort while Python shuts down, and the exit code
-    # with them: leave without that.
+    # Temporal's native client can abort a short-lived program while Python shuts down, and the exit code is lost:
+    # exit without that shutdown.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The question before a command deletes or publishes: what it takes is shown, and a person or `--yes` agrees."""
+"""Ask before a command deletes or publishes: the command shows its effect, and a person or `--yes` agrees."""
 
 import sys
 from typing import Annotated
@@ -12,7 +12,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; scripts 
 
 
 def confirm(context: CommandContext, question: str, *, yes: bool) -> None:
-    """Make sure that a person wants what was shown.
+    """Ask a person to confirm what was shown.
 
     Raises:
         InvalidPipeline: the answer is no, or there is nobody to ask: no terminal, or --json.

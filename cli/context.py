@@ -1,4 +1,4 @@
-"""Running a command: settings, a connection to Temporal, and errors that become one message and an exit code."""
+"""Run a command: settings, a connection to Temporal, and one message and exit code for each expected error."""
 
 import asyncio
 import getpass
@@ -27,42 +27,42 @@ from sluice.settings import Settings, read_environment, read_settings
 
 WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _LOG_WIDTH = 140
-"""How wide output is that does not go to a terminal."""
+"""Width of output that does not go to a terminal, in characters."""
 _Prepared = TypeVar("_Prepared")
 
 
 class ReportFormat(str, Enum):
-    """The forms of a report but text and JSON."""
+    """Forms of a report other than text and JSON."""
 
     md = "md"
 
 
 @dataclass
 class Interruption:
-    """What an interrupted command tells a person: most commands only ask something."""
+    """The message printed when a person interrupts a command. By default it says that nothing was changed."""
 
     message: str = "Interrupted; nothing was changed."
 
 
 @dataclass(frozen=True)
 class CommandContext:
-    """What every command needs."""
+    """The connection, settings and console that every command needs."""
 
     client: Client
     settings: Settings
-    """The settings, with the installation that is reached: landing zones, schedules and backfills have its id."""
+    """Settings with the id of the reached installation: its landing zones, schedules and backfills have this id."""
     console: Console
     as_json: bool
     interruption: "Interruption"
     report: "ReportFormat | None" = None
-    """The form in which a report is printed to standard output, alone."""
+    """Form in which the report alone goes to standard output; None if no form is requested."""
 
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
         return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
     def report_result(self, result: RunResult, *, with_verdicts: bool = True, released: str = "") -> int:
-        """Print how a run ended; return its exit code.
+        """Print the result of a run; return its exit code.
 
         Args:
             released: the run whose quarantine this one releases or repairs.
@@ -77,7 +77,7 @@ class CommandContext:
         return exit_code(result)
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:
-        """Print what a command did: an object with --json, else a sentence."""
+        """Print the result of a command: an object with --json, otherwise a sentence."""
         if self.as_json:
             print(json.dumps(fields))
         elif text:
@@ -90,11 +90,12 @@ def run_command(
     prepare: Callable[[], _Prepared],
     report: ReportFormat | None = None,
 ) -> None:
-    """Run a command and leave with its exit code; an expected error becomes one message.
+    """Run a command and exit with its exit code. An expected error becomes one message.
 
     Args:
-        prepare: what needs no server. It runs before the connection, so that wrong input is reported without one.
-        report: the form in which a report is printed to standard output, alone.
+        prepare: the part that needs no server. It runs before the connection, so that wrong input is reported without
+            a server.
+        report: the form in which the report alone goes to standard output.
     """
     interruption = Interruption()
     try:
@@ -113,7 +114,7 @@ def run_command(
 
 
 def check_locally(check: Callable[[], int | None], as_json: bool) -> None:
-    """Do what needs no server, and leave with its exit code; an expected error becomes one message."""
+    """Run a command that needs no server, and exit with its exit code. An expected error becomes one message."""
     try:
         code = check()
     except SluiceError as error:
@@ -128,12 +129,12 @@ def no_preparation() -> None:
 
 
 def current_user() -> Starter:
-    """Return the person at this machine, and the current folder, as the one who starts a run."""
+    """Return the user of this machine and the current folder, as the starter of runs."""
     return Starter(f"{getpass.getuser()}@{socket.gethostname()}", Path.cwd())
 
 
 def make_console(*, to_stderr: bool = False) -> Console:
-    """Return a console; where the output is not a terminal, it is wide."""
+    """Return a console, which is wide if the output is not a terminal."""
     console = Console(stderr=to_stderr)
     if not console.is_terminal:
         console.width = _LOG_WIDTH
@@ -157,7 +158,7 @@ async def _connect_and_run(
 
 
 def print_error(error: Exception, as_json: bool, code: int) -> int:
-    """Print an error as one message, with --json as an object too; return the exit code."""
+    """Print an error as one message, and with --json also as an object. Return the exit code."""
     print(f"sluice: {error}", file=sys.stderr)
     if as_json:
         print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))

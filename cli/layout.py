@@ -1,7 +1,7 @@
 """Print events and tables on consoles of any width.
 
-An event wraps at words; a table that does not fit becomes a record, or two lines, for each row. No word is folded
-unless it is wider than the console. Where the output is no terminal, each event is one line.
+An event wraps at words. A table that does not fit becomes a record, or two lines, for each row. A word is folded only
+if it is wider than the console. If the output is not a terminal, each event is one line.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 _GAP = 2
-"""Spaces between two columns."""
+"""Number of spaces between two columns."""
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
@@ -28,7 +28,7 @@ class Column:
 
 
 def print_line(console: Console, label: Text, text: str | Text) -> None:
-    """Print a label and a text: on a terminal the text wraps at words beside its label, elsewhere it is one line."""
+    """Print a label and a text. On a terminal the text wraps next to its label; elsewhere both are one line."""
     body = visible(text)
     if not console.is_terminal or not 0 < label.cell_len <= console.width // 2:
         console.print(Text.assemble(label, body), highlight=False, soft_wrap=not console.is_terminal)
@@ -48,11 +48,11 @@ def print_rows(
     title: str = "",
     dim: bool = False,
 ) -> None:
-    """Print rows as a table, or as one record for each row where a table would have to fold words.
+    """Print rows as a table, or as one record for each row if the table would have to fold words.
 
     Args:
-        title: what stands above them.
-        dim: whether the names of the columns are dim, and not bold.
+        title: the line above the rows.
+        dim: True to print the names of the columns dim instead of bold.
     """
     named = [_shown_column(column) for column in columns]
     cells = [[visible(cell) for cell in row] for row in rows]
@@ -67,7 +67,7 @@ def print_rows(
 
 
 def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]]) -> bool:
-    """Return whether a table has one line for each row: no cell wraps."""
+    """Return True if a table has one line for each row, so that no cell wraps."""
     named = [_shown_column(column) for column in columns]
     measured = _measured(console, named, [[visible(cell) for cell in row] for row in rows])
     wanted = sum(max(cell.maximum for cell in column) for column in measured)
@@ -78,10 +78,10 @@ def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Seque
 def print_entries(
     console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, beside: int
 ) -> None:
-    """Print rows as a table, or as two lines each where a cell would wrap: what names a row, and the rest below it.
+    """Print rows as a table, or as two lines for each row if a cell would wrap: its first cells, then the rest.
 
     Args:
-        beside: how many cells are in the first of two lines.
+        beside: number of cells in the first of the two lines.
     """
     if fits(console, columns, rows):
         print_rows(console, columns, rows)
@@ -93,7 +93,7 @@ def print_entries(
 
 
 def visible(text: str | Text) -> Text:
-    """Return a text whose control characters are written out (`\\x1b`), so that data cannot control a terminal."""
+    """Return a text with its control characters escaped (`\\x1b`), so that data cannot control a terminal."""
     if isinstance(text, str):
         return Text(text.translate(_CONTROLS))
     return text if not _CONTROLS.keys() & set(map(ord, text.plain)) else Text(text.plain.translate(_CONTROLS))
@@ -107,16 +107,16 @@ def one_line(text: str, width: int) -> str:
 
 
 def _shown_column(column: Column | str) -> Column:
-    """Return a column whose name has no control characters; names of columns may be data, too."""
+    """Return a column with an escaped name, since names of columns may be data, too."""
     if isinstance(column, str):
         return Column(visible(column).plain)
     return Column(visible(column.name).plain, column.justify)
 
 
 def _column_widths(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int] | None:
-    """Return how wide each column is so that the table fits and no word is folded, or None if that cannot be.
+    """Return the widths of columns in a table that fits and folds no word, or None if there are none.
 
-    What is left after the longest word of each column goes to the columns that want more, in equal parts.
+    Each column gets the width of its longest word. The columns that need more share the rest equally.
     """
     measured = _measured(console, columns, rows)
     wanted = [max(cell.maximum for cell in column) for column in measured]
@@ -136,7 +136,7 @@ def _column_widths(console: Console, columns: Sequence[Column], rows: Sequence[S
 
 
 def _measured(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[list[Measurement]]:
-    """Return, for each column, how wide its name and its cells are at least and at most."""
+    """Return, for each column, the minimum and maximum widths of its name and its cells."""
     return [
         [Measurement.get(console, console.options.update(width=100_000), cell) for cell in column]
         for column in zip(*([Text(column.name) for column in columns], *rows), strict=True)

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are used, so that a run does not wait for the imports of other commands."""
+"""Commands that are imported on use, so that a run does not wait for the imports of other commands."""
 
 from importlib import import_module
 
@@ -25,7 +25,7 @@ LAZY_COMMANDS = {
     "quarantine": "cli.quarantine.commands",
     "codec-server": "cli.installation.codec_server",
 }
-"""By the name of a command, the module that holds it as `app`."""
+"""Modules of the commands, by command name; each has the command as `app`."""
 
 
 class LazyGroup(TyperGroup):
@@ -36,7 +36,7 @@ class LazyGroup(TyperGroup):
         return [*super().list_commands(ctx), *LAZY_COMMANDS]
 
     def get_command(self, ctx: Context, cmd_name: str):  # type: ignore[no-untyped-def, override]  # Click's, or Typer's
-        """Return a command, imported if need be."""
+        """Return a command, importing it if necessary."""
         if cmd_name not in LAZY_COMMANDS:
             return super().get_command(ctx, cmd_name)
         command = get_command(import_module(LAZY_COMMANDS[cmd_name]).app)

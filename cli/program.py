@@ -1,4 +1,4 @@
-"""The command that starts this command line, for commands that a person copies from its output."""
+"""The command that starts this command line, for commands that a person copies from the output."""
 
 import shlex
 import shutil
@@ -25,5 +25,5 @@ def _interpreter() -> str:
 
 
 def _relative(path: Path) -> str:
-    """Return a path as it is shorter to type: relative to the current folder if it is below it."""
+    """Return the shorter form of a path: relative if it is below the current folder."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,4 +1,4 @@
-"""Words that no command takes: which command was meant, and what is wrong with an option."""
+"""Explain words that no command accepts: the command that was meant, or the problem with an option."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,11 +9,11 @@ import typer
 from sluice.identifiers import suggestion
 
 QUARANTINE_COMMANDS = {"show", "diff", "discard", "keep", "release", "repair"}
-"""The commands of `quarantine` that are not also commands of their own; imported lazily, they are named here."""
+"""Commands of `quarantine` that are not also top-level commands, listed here since their import is lazy."""
 
 
 def unknown_command(word: str, commands: Iterable[str]) -> str:
-    """Return why a word is no command, and which one is meant; empty if it is a pipeline file, or an option."""
+    """Return why a word is not a command, and a suggestion; empty for an option or a pipeline file."""
     if word.startswith("-") or "/" in word or Path(word).suffix or Path(word).exists():
         return ""
     if word in QUARANTINE_COMMANDS:
@@ -27,7 +27,7 @@ def unknown_command(word: str, commands: Iterable[str]) -> str:
 
 
 def describe_usage(error: Exception) -> str:
-    """Describe wrong arguments in one sentence. Return nothing where Typer has printed the help instead."""
+    """Describe wrong arguments in one sentence. Return nothing if Typer printed the help instead."""
     wrong = cast("typer.BadParameter", error)
     if not wrong.format_message():
         return ""

@@ -1,1 +1,1 @@
-"""The local stack of one machine: set-up, Temporal, Nessie and a worker in the background, and the demo."""
+"""The local stack on one machine: set-up, background processes for Temporal, Nessie and a worker, and the demo."""

@@ -58,7 +58,7 @@ def down() -> None:
 
 @app.command()
 def status() -> None:
-    """Show which processes run, and the variables that programs need to use them."""
+    """Show the running processes, and the variables that programs need to use them."""
     stack = _stack()
     for daemon in stack.daemons():
         print(f"{daemon.name:9} {'runs' if daemon.alive() else 'has ended'}, process {daemon.pid}, log {daemon.log}")
@@ -70,7 +70,7 @@ def status() -> None:
 
 @app.command()
 def demo(s3: S3 = False) -> None:
-    """Run three pipelines on real flights, and have files arrive."""
+    """Run three pipelines on real flights, and let files arrive in a landing zone."""
     sys.exit(run_demo(_stack(s3)))
 
 

@@ -1,9 +1,10 @@
-"""The command behind `make clean`: show what set-up and the local stack made, ask, and remove it.
+"""The command behind `make clean`: show what set-up and the local stack created, ask, and remove it.
 
     python3 -m devstack.clean [--yes]
 
-Files in `data` go only if set-up wrote them and nobody changed them since. It ends with 0 when it removed what it
-showed, or the answer was no; 2 when nobody can be asked; 7 when something could not be removed.
+The command removes files in `data` only if set-up wrote them and nobody has changed them since.
+Exit codes: 0 if everything shown was removed, or the answer was no; 2 if there is no terminal for the question; 7 if
+something could not be removed.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ from pathlib import Path
 from sluice.sizes import format_count, format_size
 
 LISTED = ".set-up.sha256"
-"""The list, in `data`, of the files that set-up wrote there, as `sha256sum` writes it."""
+"""Name of the file in `data` that lists the files that set-up wrote there, in the form of `sha256sum`."""
 _STAMP = "done"
 _ROOT = Path(__file__).resolve().parents[1]
 _LAKES = ("lake", "s3/store")
@@ -28,10 +29,10 @@ OK, WRONG_USE, FAILED = 0, 2, 7
 
 @dataclass(frozen=True)
 class Removal:
-    """What `make clean` removes from a folder, and what stays."""
+    """The folders and files that `make clean` removes from a root folder, and the files that stay."""
 
     folders: list[Path]
-    """`.venv` and `.sluice`, as far as they are there."""
+    """`.venv` and `.sluice`, if they exist."""
     data: list[Path]
     """The files that set-up wrote under `data`."""
     kept: list[Path]
@@ -39,14 +40,14 @@ class Removal:
 
     @classmethod
     def plan(cls, root: Path) -> "Removal":
-        """Look at what is there."""
+        """Plan the removal of the folders and files that exist."""
         folders = [path for name in (".venv", ".sluice") if os.path.lexists(path := root / name)]
         written = _written_by_set_up(root / "data")
         kept = [path for path in _files(root / "data") if path not in written]
         return cls(folders, written, kept)
 
     def describe(self, root: Path) -> list[str]:
-        """Return lines that say what is removed, and what stays."""
+        """Return lines that describe what is removed, and what stays."""
         lines = []
         for folder in self.folders:
             lines.append(f"  {folder.name:8} {_described(folder)}")
@@ -60,7 +61,7 @@ class Removal:
         return lines
 
     def remove(self, root: Path) -> None:
-        """Stop the local stack, and remove what was planned.
+        """Stop the local stack, and remove the planned folders and files.
 
         Raises:
             OSError: something cannot be removed.
@@ -76,7 +77,7 @@ class Removal:
 
 
 def clean(root: Path, *, yes: bool) -> int:
-    """Show what would be removed, ask, and remove it; return the exit code."""
+    """Show the planned removal, ask for confirmation, and remove; return the exit code."""
     removal = Removal.plan(root)
     if not removal.folders and not removal.data:
         print("Nothing to remove.")
@@ -99,9 +100,9 @@ def clean(root: Path, *, yes: bool) -> int:
 
 
 def _written_by_set_up(data: Path) -> list[Path]:
-    """Return the files under `data` that have the content with which set-up wrote them, and its own two."""
+    """Return the files under `data` that are unchanged since set-up wrote them, and set-up's own two files."""
     if data.is_symlink():
-        return []  # a person's folder
+        return []  # set-up makes no link, so the folder belongs to a person
     try:
         listed = [line.split("  ", 1) for line in (data / LISTED).read_text().splitlines() if "  " in line]
     except OSError:
@@ -129,7 +130,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _remove_empty_folders(folder: Path) -> None:
-    """Remove folders that hold nothing, from below."""
+    """Remove empty folders, the deepest first."""
     if folder.is_dir() and not folder.is_symlink():
         for parent, _, _ in os.walk(folder, topdown=False):
             if not any(Path(parent).iterdir()):
@@ -144,7 +145,7 @@ def _described(folder: Path) -> str:
 
 
 def _contents(folder: Path) -> list[str]:
-    """Return what a person would miss of a home."""
+    """Return lines about the lake, the catalog and the histories in a home, which a person would miss."""
     if folder.name != ".sluice" or folder.is_symlink():
         return []
     lines = []
@@ -160,7 +161,7 @@ def _contents(folder: Path) -> list[str]:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes of the files below a folder, a file with several names once."""
+    """Return the total size in bytes of the files below a folder. A file with several names counts once."""
     seen: dict[tuple[int, int], int] = {}
     for path in _walk(folder):
         try:

@@ -1,4 +1,4 @@
-"""The demo: three pipelines on real flights, and files that arrive; by the commands that a person would type."""
+"""The demo: three pipelines on real flights, and files that arrive, with the commands that a person would type."""
 
 import os
 import time
@@ -19,13 +19,13 @@ from sluice.settings import read_settings
 
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)
 _APPROVAL_LIMIT = 300.0
-"""Seconds until the third run has to wait for its approval."""
+"""Maximum time, in seconds, until the third run waits for its approval."""
 PUBLISHED, STOPPED = 0, 3
 """Exit codes of the command line that the demo expects."""
 
 
 def run_demo(stack: Stack) -> int:
-    """Run the demo and return 0 if every run ended as expected. Stop the stack afterwards if the demo started it."""
+    """Run the demo; return 0 if every run ended as expected. Stop the stack afterwards if the demo started it."""
     was_up = stack.services <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
     variables = _start(stack, was_up)
@@ -70,7 +70,7 @@ def write_pipelines_of_store(folder: Path, bucket: str) -> None:
 
 
 class _Demo:
-    """The four parts, and the tables before and after them."""
+    """The four parts of the demo, and the tables before and after them."""
 
     def __init__(self, variables: dict[str, str], stack: Stack) -> None:
         self._commands = Commands(variables)
@@ -146,7 +146,7 @@ class _Demo:
         expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _wait_for_stage(self, name: str, *awaited: str) -> dict[str, Any]:
-        """Wait until a run is in a stage, or has ended by a cause; return its status."""
+        """Wait until a run is in one of the awaited stages, or has ended with an awaited cause; return its status."""
         with console.status("The run writes and audits, then it waits for approval"):
             return self._commands.wait_for(
                 lambda shown: bool({shown.get("stage"), shown.get("cause")} & {*awaited}),
@@ -156,7 +156,7 @@ class _Demo:
             )
 
     def _orders(self) -> list[int]:
-        """Return the numbers of all orders on main, as PyIceberg reads them."""
+        """Return the numbers of all orders on main, read with PyIceberg."""
         version = self._catalog.table_version(self._catalog.main, ORDERS)
         if version is None:
             return []

@@ -15,11 +15,11 @@ ORDERS = "demo.orders"
 _PIPELINE = "demo-orders"
 _SET = "sluice-demo"
 _LANDING = "data/landing/demo-orders"
-"""The landing zone, as the pipeline file names it."""
+"""Path of the landing zone in the pipeline file."""
 _PREFIX = "landing/demo-orders"
-"""The landing zone in the source bucket."""
+"""Prefix of the landing zone in the source bucket."""
 _OWN_NAMES = f"{_PIPELINE}-seed"
-"""How `generate` names the files of this pipeline: only such files are removed."""
+"""Prefix of the names that `generate` gives to files of this pipeline. The demo removes only such files."""
 _FAULT = "not_null:order_id=0.02"
 _ROWS = 400
 _LIMIT = 240.0
@@ -27,25 +27,25 @@ ReadIds = Callable[[], list[int]]
 
 
 class FilesThatArrive:
-    """Files that arrive: good ones, and one with a fault."""
+    """The part of the demo in which files arrive: good files, and one with a fault."""
 
     def __init__(self, commands: Commands, folder: Path, home: Path, read_ids: ReadIds, *, s3: bool) -> None:
         """Prepare this part of the demo.
 
         Args:
-            folder: that of the pipeline file, below the root of the repository.
-            read_ids: returns the numbers of all orders on main, by a reader that is none of Sluice's runs.
+            folder: the folder of the pipeline files, below the root of the repository.
+            read_ids: a function that returns the numbers of all orders on main, without a run of Sluice.
         """
         self._commands, self._read_ids, self._s3 = commands, read_ids, s3
         self._folder = folder / "arrivals"
         self._files = Path(os.path.relpath(home / "demo" / "files", ROOT)) if s3 else Path(_LANDING)
-        """Where `generate` writes; without a store, the landing zone itself."""
+        """The folder to which `generate` writes: without a store, the landing zone itself."""
         self._nothing = home / "demo" / "nothing"
         self._seed = int(time.time()) * 10
-        """Another one in each demo: a file of an earlier one would be known, and not be loaded."""
+        """A seed that differs in each demo, since Sluice does not load files of an earlier demo again."""
 
     def run(self) -> None:
-        """Deploy the landing zone, have files arrive, compare main with them, and remove the landing zone."""
+        """Deploy the landing zone, let files arrive, compare main with them, and remove the landing zone."""
         self._clear()
         try:
             good = [self._generate(number) for number in (0, 1)]
@@ -63,7 +63,7 @@ class FilesThatArrive:
             self._undeploy()
 
     def _clear(self) -> None:
-        """Remove what a demo left that was killed: its landing zone, and the files that it generated."""
+        """Remove the landing zone and the generated files of an earlier demo that was killed."""
         self._undeploy()
         if self._s3:
             remove_keys(self._commands.environment, _PREFIX, _OWN_NAMES)
@@ -91,7 +91,7 @@ class FilesThatArrive:
         return set((ROOT / self._files).glob("*.csv"))
 
     def _land(self, files: Sequence[Path]) -> None:
-        """Put files into the landing zone: with a store, into its bucket."""
+        """Upload files to the landing zone in the bucket. Without a store they are already in the landing zone."""
         if self._s3:
             bucket = self._commands.environment["SOURCE_BUCKET"]
             say(f"Uploading {len(files)} of them to s3://{bucket}/{_PREFIX}/")
@@ -102,7 +102,7 @@ class FilesThatArrive:
             self._commands.wait_for(holds, _LIMIT, "arrivals", _PIPELINE)
 
     def _compare(self, good: Sequence[Path], faulty: Path) -> None:
-        """Make sure that main has each order of the good files once, and none of the faulty one."""
+        """Check that main has each order of the good files once, and no order of the faulty file."""
         wanted = sorted(number for file in good for number in _numbers(file))
         refused = _numbers(faulty)
         arrived = {*wanted, *refused}
@@ -129,12 +129,12 @@ def _is_decided(zone: dict[str, Any]) -> bool:
 
 
 def _counts(zone: dict[str, Any]) -> tuple[int, int]:
-    """Return how many files main has, and how many are in batches."""
+    """Return the number of files that are loaded, and the number of files in batches."""
     states = [file["status"] for file in zone["files"]]
     return states.count("loaded"), states.count("in a batch")
 
 
 def _numbers(file: Path) -> list[int]:
-    """Return the numbers of the orders in a file; those of its fault have none."""
+    """Return the numbers of the orders in a file, without the orders whose number is missing."""
     with file.open(newline="") as opened:
         return [int(row["order_id"]) for row in csv.DictReader(opened) if row["order_id"]]

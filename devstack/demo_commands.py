@@ -1,4 +1,4 @@
-"""What the parts of the demo share: commands as a person types them, and what is said around them."""
+"""Helpers for the parts of the demo: print and run a command, print lines and headings, check an expectation."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Commands:
         return subprocess.run(self._command(arguments), cwd=ROOT, env=self.environment, check=False).returncode
 
     def read(self, *arguments: str) -> dict[str, Any]:
-        """Return the JSON object that a command prints; an empty one if it fails."""
+        """Return the JSON object that a command prints, or an empty object if the command fails."""
         read = subprocess.run(
             self._command([*arguments, "--json"]),
             cwd=ROOT,
@@ -44,10 +44,15 @@ class Commands:
         return answer
 
     def wait_for(self, holds: Callable[[dict[str, Any]], bool], limit: float, *arguments: str) -> dict[str, Any]:
-        """Ask a command until its answer is as awaited, and return that.
+        """Repeat a command until its answer fulfils a condition; return the answer.
+
+        Args:
+            holds: the condition.
+            limit: maximum time to wait, in seconds.
+            arguments: the command.
 
         Raises:
-            StackError: it never was.
+            StackError: the condition did not become true in time.
         """
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
@@ -73,10 +78,10 @@ def say(text: str) -> None:
 
 
 def expect(condition: bool, otherwise: str) -> None:
-    """Make sure of what the demo shows.
+    """Check a condition that the demo expects.
 
     Raises:
-        StackError: it is not so.
+        StackError: the condition is false.
     """
     if not condition:
         raise StackError(f"the demo did not end as expected: {otherwise}")

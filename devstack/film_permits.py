@@ -1,4 +1,4 @@
-"""The film permits of the examples: synthetic rows in the form of New York's list, the same on every machine."""
+"""Film permits for the examples: synthetic rows in the form of New York's list, the same on every machine."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ import random
 from datetime import datetime, timedelta
 
 BOROUGHS = {"Manhattan": 480, "Brooklyn": 300, "Queens": 150, "Bronx": 45, "Staten Island": 25}
-"""How many of the 1,000 permits each borough has."""
+"""Number of permits in each borough, 1,000 in total."""
 _EVENTS = ("Shooting Permit", "Rigging Permit", "Theater Load in and Load Outs", "DCAS Prep/Shoot/Wrap Permit")
 _CATEGORIES = ("Television", "Film", "Commercial", "Still Photography", "Theater", "WEB")
 _HEADER = ("permit_id", "event_type", "starts_at", "ends_at", "borough", "category")
@@ -24,7 +24,7 @@ def film_permits() -> bytes:
 
 
 def _permits() -> list[tuple[str, ...]]:
-    # Of the generator's methods, `random` alone gives the same numbers in every version of Python.
+    # Only the generator's method `random` returns the same numbers in every version of Python.
     numbers = random.Random(_SEED)
     boroughs = [borough for borough, count in BOROUGHS.items() for _ in range(count)]
     boroughs.sort(key=lambda _: numbers.random())

@@ -1,7 +1,7 @@
 """Authentication and authorization of the local Nessie: a key, a token for each role, and the access rules.
 
-Source: Nessie's documentation of authentication and authorization. There is no identity provider: the server
-knows the public key alone, and takes a token's groups for its roles.
+Source: Nessie's documentation of authentication and authorization. There is no identity provider: the server has only
+the public key, and uses a token's groups as roles.
 """
 
 import time
@@ -27,7 +27,7 @@ RULES = {
     "manage": "'publisher' in roles && op in ['CREATE_REFERENCE', 'DELETE_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH'] "
     "&& ref.matches('^(wap|quarantine|sluice)/.+')",
 }
-"""Everyone who has a token reads; the rest is for one role each."""
+"""Access rules by name. Every token may read. Each other rule is for one role."""
 
 
 def token_file(home: Path, role: str) -> Path:
@@ -36,7 +36,7 @@ def token_file(home: Path, role: str) -> Path:
 
 
 def variables(home: Path) -> dict[str, str]:
-    """Return the variables that name the token files of Sluice."""
+    """Return the environment variables that name Sluice's token files."""
     return {
         "NESSIE_WRITER_TOKEN_FILE": str(token_file(home, "writer")),
         "NESSIE_PUBLISHER_TOKEN_FILE": str(token_file(home, "publisher")),
@@ -44,7 +44,7 @@ def variables(home: Path) -> dict[str, str]:
 
 
 def make_identities(home: Path) -> None:
-    """Create a key, and a token for each role, unless they exist; only their owner can read the files."""
+    """Create a key, and a token for each role, if they are missing. Only their owner can read the files."""
     folder = home / _FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     key_file = folder / "key.pem"
@@ -54,7 +54,7 @@ def make_identities(home: Path) -> None:
         if not token_file(home, role).exists():
             now = int(time.time())
             claims = {"sub": role, "upn": f"sluice-{role}", "groups": [role], "iat": now}
-            claims |= {"exp": now + _YEARS * 365 * 86400}  # Nessie refuses a token without an end
+            claims |= {"exp": now + _YEARS * 365 * 86400}  # Nessie refuses a token without an expiry
             write_private(token_file(home, role), jwt.encode(claims, key_file.read_text(), algorithm="RS256"))
 
 
@@ -80,7 +80,7 @@ def _pem(key: rsa.RSAPrivateKey) -> str:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file that its owner alone can read, in one piece."""
+    """Write a file atomically that only its owner can read."""
     new = file.with_suffix(".new")
     new.unlink(missing_ok=True)
     new.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Getting the jars, with the Ivy that PySpark brings along: no Maven, no address of a repository."""
+"""Download the jars with PySpark's own Ivy, without Maven and without the address of a repository."""
 
 import hashlib
 import importlib.util
@@ -18,10 +18,10 @@ _PATTERN = "[conf]/[artifact]-[revision](-[classifier]).[ext]"
 
 
 def install_jars(home: Path, purposes: Sequence[str]) -> None:
-    """Put the jars of these purposes in `jars.xml` under `home`/jars, unless exactly those are there already.
+    """Install the jars of these purposes in `jars.xml` under `home`/jars, unless exactly they are there already.
 
     Raises:
-        StackError: they cannot be had.
+        StackError: the jars cannot be downloaded.
     """
     wanted = hashlib.sha256(_DESCRIPTION.read_bytes()).hexdigest()
     for purpose in purposes:
@@ -31,7 +31,7 @@ def install_jars(home: Path, purposes: Sequence[str]) -> None:
 
 
 def _install(home: Path, purpose: str) -> None:
-    """Fetch the jars of one purpose. What was fetched before something broke stays in the cache for the next try."""
+    """Download the jars for one purpose. After a failure, the cache keeps the complete downloads for the next try."""
     cache, target = home / "ivy-cache" / purpose, home / "jars"
     shutil.rmtree(target / purpose, ignore_errors=True)
     command = [str(find_java() / "bin" / "java"), "-jar", str(_ivy()), "-ivy", str(_DESCRIPTION), "-cache", str(cache)]

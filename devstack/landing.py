@@ -1,4 +1,4 @@
-"""The landing folder of the examples: real NYC flights of 2013, a copy with planted faults, film permits."""
+"""Files for the examples: real NYC flights of 2013, a copy with planted faults, and film permits."""
 
 import csv
 import hashlib
@@ -15,13 +15,13 @@ from devstack.film_permits import film_permits
 FLIGHTS = "flights"
 FAULTY = "flights-faulty"
 _EVERY = 500
-"""In the faulty copy every 500th flight of December has no carrier, and one has an unknown origin."""
+"""Interval of faults: in the faulty copy, every 500th flight of December has no carrier. One has an unknown origin."""
 
 
 def lay_out(data: Path) -> None:
-    """Write flights by month, the list of airlines and film permits under `data`, and list what was written.
+    """Write flights by month, the list of airlines and film permits under `data`, and a list of these files.
 
-    A file that a person put in the place of one of them stays.
+    An existing file is not replaced.
     """
     if (data / LISTED).exists():
         return
@@ -68,11 +68,11 @@ def _written(header: list[str], rows: list[list[str]]) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file in one piece, unless it is there."""
+    """Write a file atomically, unless it exists."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"_{path.name}.new")  # readers of the folder leave such a file out
+    new = path.with_name(f"_{path.name}.new")  # readers of the folder ignore a file with such a name
     new.write_bytes(content)
     new.replace(path)
 

@@ -1,4 +1,4 @@
-"""The object store of the local stack: versitygw on 127.0.0.1, with a bucket for sources and one for the lake."""
+"""The object store of the local stack: versitygw on 127.0.0.1, with a source bucket and a lake bucket."""
 
 import json
 import os
@@ -18,22 +18,22 @@ from runtime.store_access import CREDENTIALS_FILE
 
 GO_PACKAGE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 BUCKETS = {"SOURCE_BUCKET": "source", "LAKE_BUCKET": "lake"}
-"""The variables that name the buckets, and their usual names."""
+"""Default names of the buckets, by the environment variable that sets the name."""
 _QUICK_BUILD = ("-gcflags=all=-l", "-ldflags=-s -w")
-"""Options of `go install`: without inlining and symbols, the build takes less than half of the processor time."""
+"""Options of `go install` for a build without inlining and symbols, in less than half of the processor time."""
 _REGION = "us-east-1"
 _PROGRAM = "versitygw"
 
 
 def find_store_program(home: Path) -> Path | None:
-    """Return the store's program: the one on the PATH, or the one that set-up built."""
+    """Return the store's program from the PATH, or the one that set-up built, or None."""
     built = home.absolute() / "bin" / _PROGRAM
     on_path = shutil.which(_PROGRAM)
     return Path(on_path) if on_path else built if built.exists() else None
 
 
 def build_store_program(home: Path) -> Path:
-    """Build the store's program by Go, into `home`/bin, unless there is one.
+    """Build the store's program with Go in `home`/bin, unless there is one already.
 
     Raises:
         StackError: there is no Go, or the build failed.
@@ -62,7 +62,7 @@ def build_store_program(home: Path) -> Path:
 
 
 def store_command(home: Path, folder: Path, variables: Mapping[str, str]) -> list[str]:
-    """Return the command that serves the folders of a folder as buckets; its credentials come by variables.
+    """Return the command that serves a folder's subfolders as buckets. It reads its credentials from variables.
 
     Raises:
         StackError: set-up has not built the program.
@@ -77,10 +77,10 @@ def store_command(home: Path, folder: Path, variables: Mapping[str, str]) -> lis
 
 
 def store_variables(home: Path, address: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which programs find the store; none of them is a secret.
+    """Return the variables that programs need to find the store. They contain no secret.
 
     Args:
-        environment: what the user set: it may name the buckets.
+        environment: the user's variables, which may name the buckets.
     """
     return {
         "AWS_ENDPOINT_URL_S3": f"http://{address}",
@@ -91,9 +91,9 @@ def store_variables(home: Path, address: str, environment: Mapping[str, str]) ->
 
 
 def make_credentials(variables: Mapping[str, str]) -> dict[str, str]:
-    """Write the credentials of the store beside its address, readable by their owner alone; return them.
+    """Write the store's credentials and address to a file that only its owner can read; return them as variables.
 
-    They are made once. The file holds them as variables.
+    Existing credentials are kept.
     """
     file = Path(variables[CREDENTIALS_FILE])
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def make_credentials(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def server_variables(credentials: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that tell the store its credentials: arguments would show them to every user."""
+    """Return the variables with the store's credentials. As arguments, they would be visible to every user."""
     return {
         "ROOT_ACCESS_KEY_ID": credentials["AWS_ACCESS_KEY_ID"],
         "ROOT_SECRET_ACCESS_KEY": credentials["AWS_SECRET_ACCESS_KEY"],
@@ -117,7 +117,7 @@ def server_variables(credentials: Mapping[str, str]) -> dict[str, str]:
 
 
 def store_answers(url: str) -> bool:
-    """Return whether the store answers at all; without credentials it refuses."""
+    """Return True if the store answers, even if the answer is a refusal because credentials are missing."""
     try:
         return requests.get(url, timeout=2).status_code < 500
     except requests.RequestException:
@@ -125,7 +125,7 @@ def store_answers(url: str) -> bool:
 
 
 def upload(variables: Mapping[str, str], files: Iterable[tuple[Path, str]]) -> None:
-    """Write local files into the source bucket, under these keys."""
+    """Write local files to the source bucket, each under its key."""
     store = _open_store(variables)
     for file, key in files:
         with store.open_output_stream(f"{variables['SOURCE_BUCKET']}/{key}") as written:
@@ -135,7 +135,7 @@ def upload(variables: Mapping[str, str], files: Iterable[tuple[Path, str]]) -> N
 def remove_keys(variables: Mapping[str, str], prefix: str, names: str) -> None:
     """Delete the objects below a prefix of the source bucket whose names begin with `names`."""
     store = _open_store(variables)
-    below = fs.FileSelector(f"{variables['SOURCE_BUCKET']}/{prefix}", True)  # which may be missing
+    below = fs.FileSelector(f"{variables['SOURCE_BUCKET']}/{prefix}", True)  # True: the prefix may be missing
     for each in store.get_file_info(below):
         if each.base_name.startswith(names):
             store.delete_file(each.path)

@@ -1,4 +1,4 @@
-"""Choosing ports on 127.0.0.1, and naming the process that uses one."""
+"""Choose ports on 127.0.0.1, and name the process that uses a port."""
 
 import fcntl
 import json
@@ -16,13 +16,13 @@ from devstack.errors import StackError
 
 _HOST = "127.0.0.1"
 _RARELY_USED = range(20_000, 32_768)
-"""Ports below those that Linux and macOS use for outgoing connections."""
+"""Range of ports below those that Linux and macOS use for outgoing connections."""
 _TRIES = 100
 
 
 @contextmanager
 def reserved_ports() -> Iterator[None]:
-    """Let one stack of this user at a time choose ports and start to listen: a free port can be chosen twice."""
+    """Let only one stack of this user at a time choose ports and start to listen, so that none is chosen twice."""
     path = Path(tempfile.gettempdir()) / f"sluice-ports-{os.getuid()}.lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -46,7 +46,7 @@ def choose_port(usual: int, demanded: int | None, variable: str, taken: set[int]
 
 
 def last_ports(file: Path, names: Collection[str]) -> dict[str, int]:
-    """Return the ports that a stack had before, as its file says, so that old links still lead to it."""
+    """Return the ports that a stack last used, from its file, so that old links still work."""
     try:
         last = json.loads(file.read_text())
         return {name: last[name] for name in names if isinstance(last.get(name), int)}
@@ -55,7 +55,7 @@ def last_ports(file: Path, names: Collection[str]) -> dict[str, int]:
 
 
 def holder(port: int) -> str:
-    """Name the process that listens on a port, as far as this user may see it."""
+    """Describe the process that listens on a port, if this user may see it."""
     try:
         connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:
@@ -81,9 +81,9 @@ def _is_free(port: int) -> bool:
 
 
 def _any_free() -> int:
-    """Return a free port that the system does not give to outgoing connections, if there is one.
+    """Return a free port, if possible one that the system does not use for outgoing connections.
 
-    A server that is killed and started again would meet a connection of another process on its port.
+    Otherwise a server that restarts after a kill could find its port used by a connection of another process.
     """
     for candidate in random.sample(_RARELY_USED, _TRIES):
         if _is_free(candidate):

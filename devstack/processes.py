@@ -12,27 +12,27 @@ from sluice.base_model import Model
 
 _POLL = 0.1
 START_LIMIT = 300.0
-"""Seconds after which a service that starts is taken to hang: a worker takes a minute on a machine that is busy."""
+"""Maximum time for the start of a service, in seconds. On a busy machine, a worker needs a minute."""
 
 
 class Daemon(Model):
-    """A background process. Its start time distinguishes it from a later one with the same id."""
+    """A background process. Its start time distinguishes it from a later process with the same id."""
 
     name: str
     pid: int
     born: float
     log: str
     log_from: int = 0
-    """The size of the log when this process started: an earlier one wrote what is before."""
+    """Size of the log, in bytes, when this process started. Earlier processes wrote the part before."""
 
     def output(self) -> str:
-        """Return what the process has written to its log."""
+        """Return the output that this process has written to its log."""
         with Path(self.log).open("rb") as file:
             file.seek(self.log_from)
             return file.read().decode(errors="replace")
 
     def alive(self) -> bool:
-        """Return whether the process still runs."""
+        """Return True while the process is running."""
         try:
             process = psutil.Process(self.pid)
             return process.create_time() == self.born and process.status() != psutil.STATUS_ZOMBIE
@@ -40,7 +40,7 @@ class Daemon(Model):
             return False
 
     def stop(self, patience: float = 20.0) -> None:
-        """Terminate the process; kill it if it still runs after `patience` seconds."""
+        """Terminate the process; kill it if it is still running after `patience` seconds."""
         if not self.alive():
             return
         process = psutil.Process(self.pid)
@@ -53,7 +53,7 @@ class Daemon(Model):
 
 
 def start(name: str, command: list[str], environment: dict[str, str], log: Path) -> Daemon:
-    """Start a process in the background, its output in a log file."""
+    """Start a process in the background, with its output in a log file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         log_from = output.tell()
@@ -74,7 +74,7 @@ def wait_until(ready: Callable[[], bool], daemon: Daemon, patience: float = STAR
     """Wait until a process is ready for work.
 
     Raises:
-        StackError: it ended, or took more than `patience` seconds; with the end of its log.
+        StackError: the process ended, or took more than `patience` seconds. The message has the end of its log.
     """
     deadline = time.monotonic() + patience
     while not ready():

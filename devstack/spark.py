@@ -1,4 +1,4 @@
-"""What set-up does for Spark, so that a job starts sooner."""
+"""Prepare Spark during set-up, so that a job starts sooner."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from sluice.settings import Settings
 
 
 def prepare_spark(home: Path) -> None:
-    """Make the class-data archive for this Java and these jars; without one, Spark only starts slower."""
+    """Create the class-data archive for this Java and these jars. Without it, Spark works, but starts more slowly."""
     try:
         create_archive(Settings(sluice_home=home), find_java(), unreachable_properties(UNREACHABLE_CATALOG))
     except BadEnvironment as error:

@@ -1,4 +1,4 @@
-"""The local stack: the Temporal server with its Web UI, Nessie, a worker, if need be a store; all on 127.0.0.1."""
+"""The local stack on 127.0.0.1: the Temporal server with its Web UI, Nessie, a worker, and optionally a store."""
 
 import fcntl
 import json
@@ -33,9 +33,9 @@ _HOST = "127.0.0.1"
 _TEMPORAL, _UI = "SLUICE_TEMPORAL_PORT", "SLUICE_TEMPORAL_UI_PORT"
 _NESSIE, _MANAGEMENT = "SLUICE_NESSIE_PORT", "SLUICE_NESSIE_MANAGEMENT_PORT"
 _TEMPORAL_SETTINGS = {
-    "system.enableActivityEagerExecution": "true",  # activities that come with the answer that asked for them
+    "system.enableActivityEagerExecution": "true",  # starts activities with the response to their request
     "matching.useNewMatcher": "true",  # priorities
-    "matching.enableFairness": "true",  # turns of pipelines (ADR 32), which a queue of one partition keeps exactly
+    "matching.enableFairness": "true",  # fairness between pipelines (ADR 32), exact in a queue with one partition
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
@@ -43,15 +43,15 @@ _STORE, _EVENTS = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT"
 _CATALOGUE = "CATALOGUE"
 _CATALOGS = ("nessie", "iceberg")
 _NESSIE_JAVA_OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""A heap for one laptop, and a compiler that starts in half the time: a local Nessie answers few requests."""
+"""JVM options: a heap for one laptop, and a compiler that halves the start time. A local Nessie gets few requests."""
 _PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099}
 
 
 class Stack:
     """The local stack of one home folder.
 
-    With `s3` it has an object store, and tables and histories of its own: tables that were written into local folders
-    cannot be read by jobs that write a lake on S3.
+    With `s3` it has an object store, and its own tables and histories: jobs that write a lake on S3 cannot read tables
+    in local folders.
     """
 
     def __init__(self, home: Path, environment: Mapping[str, str], *, s3: bool = False) -> None:
@@ -64,13 +64,13 @@ class Stack:
         self._say: Callable[[str], None] = lambda _: None
 
     def up(self, *, with_worker: bool = True, say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
-        """Start the services and the worker that do not run yet; return the variables that programs need to use them.
+        """Start the services and the worker if they are not running; return the variables that programs need.
 
         Args:
-            say: gets a line for each process that is waited for.
+            say: a function that gets a line for each process for which the stack waits.
 
         Raises:
-            StackError: a port is taken, a process does not come up, or set-up has not run.
+            StackError: a port is in use, a process does not start, or set-up has not run.
         """
         with self._locked():
             running = {daemon.name: daemon for daemon in self.daemons() if daemon.alive()}
@@ -82,7 +82,7 @@ class Stack:
             variables: dict[str, str] = {}
             try:
                 with reserved_ports():
-                    # A service that died alone is started again on the port that the others use.
+                    # A single service that died restarts on its old port, which the other services use.
                     ports = self._read()["ports"] if running else self._choose_ports()
                     variables = self._variables(ports)
                     self._start_services(running, ports, variables)
@@ -98,7 +98,7 @@ class Stack:
         return variables
 
     def down(self) -> list[str]:
-        """Stop everything, the worker first; return the names of what ran."""
+        """Stop all processes, the worker first; return the names of those that were running."""
         stopped: list[str] = []
         with self._locked():
             for name in ("worker", "nessie", "temporal", "store"):
@@ -111,12 +111,12 @@ class Stack:
 
     @property
     def services(self) -> set[str]:
-        """The names of the processes of a whole stack."""
+        """Names of the processes of a complete stack."""
         optional = {"nessie": self.catalog == "nessie", "store": self.s3}
         return {"temporal", "worker"} | {name for name, needed in optional.items() if needed}
 
     def daemons(self) -> list[Daemon]:
-        """Return the processes that were started, whether they still run or not."""
+        """Return the processes that were started, including those that have ended."""
         return [Daemon.model_validate(each) for each in self._read().get("daemons", [])]
 
     def variables(self) -> dict[str, str]:
@@ -141,11 +141,11 @@ class Stack:
             token = token_file(self.home, "publisher").read_text()
             self._wait(lambda: _answers(f"{variables['NESSIE_URI']}/config", token), running["nessie"])
         stack = read_settings({**self._environment, "SLUICE_HOME": str(self.home), **variables})
-        open_catalog(stack).initialize_main()  # so that the first run has a commit to branch from
+        open_catalog(stack).initialize_main()  # gives the first run a commit from which to create its branch
 
     def _start_store(self, running: dict[str, Daemon], variables: Mapping[str, str]) -> None:
         credentials = make_credentials(variables)
-        export_store_access({**self._environment, **variables})  # for the catalog that is opened here
+        export_store_access({**self._environment, **variables})  # for the catalog that this process opens
         if "store" not in running:
             command = store_command(self.home, self._state / "store", variables)
             address = variables[EVENTS_ADDRESS]
@@ -160,7 +160,7 @@ class Stack:
 
     @property
     def _state(self) -> Path:
-        """The folder of the databases of the services."""
+        """The folder of the services' databases."""
         return self.home / "s3" if self.s3 else self.home
 
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
@@ -168,7 +168,7 @@ class Stack:
         self._wait(lambda: WORKER_READY in worker.output(), worker)
 
     def _wait(self, ready: Callable[[], bool], daemon: Daemon) -> None:
-        """Wait until a process is ready for work, and say how long it took."""
+        """Wait until a process is ready for work, and report the time that it needed."""
         if ready():
             return
         self._say(f"{daemon.name}: starting")
@@ -196,10 +196,10 @@ class Stack:
         return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
-        """Make sure that the stack, if it runs, runs with the catalog that is asked for.
+        """Check that the requested catalog is known, and that a running stack uses it.
 
         Raises:
-            StackError: it runs with the other one, or there is none of this name.
+            StackError: the catalog is unknown, or the running stack uses another one.
         """
         if self.catalog not in _CATALOGS:
             raise StackError(f"{_CATALOGUE}={self.catalog} is not known: use {' or '.join(_CATALOGS)}")
@@ -208,10 +208,10 @@ class Stack:
             raise StackError(f"the local stack runs with {_CATALOGUE}={present}: stop it first, by `make down`")
 
     def _check_store(self, running: Mapping[str, Daemon]) -> None:
-        """Make sure that a stack that runs has a store if one is asked for; it keeps the one that it has.
+        """Check that a running stack has a store if one is requested. An existing store is kept.
 
         Raises:
-            StackError: it runs without one, or the user's variables name another lake or store.
+            StackError: the stack runs without a store, or the user's variables name another lake or store.
         """
         present = CREDENTIALS_FILE in self.variables()
         for name in ("WAREHOUSE", "AWS_ENDPOINT_URL_S3") if self.s3 else ():
@@ -269,7 +269,7 @@ class Stack:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Let one command at a time change the stack."""
+        """Let only one command at a time change the stack."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "stack.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

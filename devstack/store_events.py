@@ -1,4 +1,4 @@
-"""Have the local object store tell the worker of objects that are created."""
+"""Make the local object store notify the worker of new objects."""
 
 import json
 import threading
@@ -8,12 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 EVENTS_ADDRESS = "SLUICE_EVENTS_ADDRESS"
-"""The variable with the address at which the worker listens."""
+"""Name of the variable with the address at which the worker listens."""
 _FILTER = {"s3:ObjectCreated:*": True}
 
 
 def event_variables(folder: Path, address: str) -> dict[str, str]:
-    """Return the variables that have the store send its events there; write which events into a folder."""
+    """Return the variables that make the store send events to an address; write the event filter to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     chosen = folder / "events.json"
     chosen.write_text(json.dumps(_FILTER))
@@ -22,7 +22,7 @@ def event_variables(folder: Path, address: str) -> dict[str, str]:
 
 @contextmanager
 def answering(address: str) -> Iterator[None]:
-    """Answer at an address where nothing listens yet: the store sends a first event, and does not start without."""
+    """Answer at an address if no worker listens there. The store only starts if its first event gets an answer."""
     host, _, port = address.rpartition(":")
     try:
         server = ThreadingHTTPServer((host, int(port)), _Handler)
@@ -41,10 +41,10 @@ def answering(address: str) -> Iterator[None]:
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        """Take an event, and forget it."""
+        """Accept an event, and ignore it."""
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(204)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""

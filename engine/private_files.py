@@ -1,4 +1,4 @@
-"""Files and folders of runs that their owner alone can read, whatever the process's umask is."""
+"""Files and folders of runs that only their owner can read, whatever the process's umask is."""
 
 import os
 from pathlib import Path
@@ -6,14 +6,14 @@ from typing import TextIO
 
 
 def private_folder(folder: Path) -> Path:
-    """Create a folder of mode 0700 and return it; one that exists gets this mode."""
+    """Create a folder of mode 0700 and return it. An existing folder gets this mode."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
 
 
 def write_private(file: Path, text: str) -> Path:
-    """Write a file of mode 0600 and return it; one that exists gets this mode before anything is written."""
+    """Write a file of mode 0600 and return it. An existing file gets this mode before anything is written."""
     with open_private(file, os.O_TRUNC) as out:
         out.write(text)
     return file

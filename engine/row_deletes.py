@@ -1,7 +1,7 @@
 """Positions of deleted rows, read from Iceberg's delete files.
 
-These are position deletes in Parquet, and deletion vectors in Puffin.
-Only what is certain is applied: a file that holds something else than metadata says is an error, and Spark answers.
+Delete files are position deletes in Parquet, and deletion vectors in Puffin.
+A delete file whose content contradicts the table's metadata is an error: DuckDB gives no answer, and Spark answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,23 @@ from pyiceberg.table.puffin import PuffinFile
 from sluice.metadata.statistics import DeleteFile
 
 _Positions = dict[str, pa.ChunkedArray]
-"""The positions of deleted rows by the path of their data file."""
+"""The positions of deleted rows, by the path of their data file."""
 _SCHEMA = pa.schema([("file", pa.string()), ("position", pa.int64())])
 
 
 def deleted_rows(
     io: Mapping[str, str], deletes: Mapping[str, Sequence[DeleteFile]], names: Mapping[str, str]
 ) -> pa.Table:
-    """Return the deleted rows of data files: the name of the file and the row's position in it, each once.
+    """Return the deleted rows of data files: the name of the file and the row's position in it, without duplicates.
 
     Args:
-        deletes: the delete files that apply, by the path of the data file; none for those that no one may name.
+        deletes: the delete files that apply to each data file, by its path. If a data file has none, a delete file
+            that names it is an error.
         names: the name of each data file in the answer, by its path.
 
     Raises:
-        duckdb.InvalidInputException: a delete file is not what the table's metadata says.
-        OSError: one cannot be read.
+        duckdb.InvalidInputException: a delete file contradicts the table's metadata.
+        OSError: a delete file cannot be read.
     """
     read = {each.path: _read(io, each) for each in {each for files in deletes.values() for each in files}}
     applied = {path: {each.path for each in files} for path, files in deletes.items()}
@@ -61,7 +62,7 @@ def _read(io: Mapping[str, str], file: DeleteFile) -> _Positions:
 
 
 def _vectors(content: bytes, file: DeleteFile) -> _Positions:
-    """Return the vectors of a Puffin file, if all are live: which of them is not, PyIceberg does not tell."""
+    """Return the vectors of a Puffin file. All must be live, since PyIceberg does not tell which of them are not."""
     vectors = deletion_vectors_from_puffin_file(PuffinFile(content))
     by_file = {each.referenced_data_file: each.to_vector() for each in vectors}
     if not len(vectors) == len(by_file) == file.vectors:

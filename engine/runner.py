@@ -1,10 +1,10 @@
-"""Run Spark jobs on this worker: choose an engine, and run the job to its end. Jobs wait for it in a task queue.
+"""Run Spark jobs on this worker: choose an engine, and run each job to its end.
 
-How an engine is chosen (`open_engine`): `SPARK_DEPLOY_MODE=cluster` is `ClusterEngine` (YARN or Kubernetes),
-`SPARK_ENGINE=connect` is `ConnectEngine` (sessions on a Spark Connect server), and everything else is `SubmitEngine`
-(an application for each job, on any master). An engine without a JVM of its own leaves the jobs that need one to
-`SubmitEngine`. To add an engine: implement `engine/spark/engine.py::Engine`, return it here, and give it a value of a
-setting in `sluice/settings.py`.
+Jobs wait in a task queue. `open_engine` chooses the engine: `SPARK_DEPLOY_MODE=cluster` selects `ClusterEngine` (YARN
+or Kubernetes), `SPARK_ENGINE=connect` selects `ConnectEngine` (sessions on a Spark Connect server), and anything else
+selects `SubmitEngine` (an application for each job, on any master). An engine without a JVM of its own leaves the jobs
+that need a JVM to `SubmitEngine`. To add an engine: implement `engine/spark/engine.py::Engine`, return it in
+`open_engine`, and give it a value of a setting in `sluice/settings.py`.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class Spark:
-    """Runs Spark jobs. Needs the worker's settings, and the engine that runs them."""
+    """The Spark of this worker: its settings, and the engine that runs jobs."""
 
     settings: Settings
     engine: Engine
@@ -28,8 +28,8 @@ class Spark:
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
         """Run a job.
 
-        A run whose jobs shared a server that crashed gets a Spark of its own: if its job crashes that too, it is the
-        job's failure, and its neighbours on the server are left alone.
+        A run gets a Spark of its own after the server that its jobs shared with other jobs crashed. If the job crashes
+        this Spark too, the job itself is at fault, and no other job on the server is affected.
 
         Raises:
             BadEnvironment: there is no Java for Spark.
@@ -45,7 +45,7 @@ def open_engine(settings: Settings, unreachable: Mapping[str, str]) -> Engine:
     """Return the engine that the settings name.
 
     Args:
-        unreachable: the configuration of a catalog that no server answers, for the warm-up job.
+        unreachable: the configuration of a catalog that cannot be reached, for the warm-up job.
     """
     if settings.spark_deploy_mode == "cluster":
         return ClusterEngine(settings)

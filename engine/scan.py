@@ -1,7 +1,7 @@
-"""The port of scan engines: what answers the checks that metadata leaves undecided, by reading rows.
+"""The port for scan engines, which read rows to answer the checks that metadata leaves undecided.
 
-How an engine is chosen: `sluice/audit/engine_choice.py`. A check goes to the first engine that does not refuse it.
-How an engine is added: write a class with the members of `ScanEngine`, and name it in `in_process_engines` of
+`sluice/audit/engine_choice.py` chooses an engine: a check goes to the first engine that does not refuse it.
+To add an engine: write a class with the members of `ScanEngine`, and name it in `in_process_engines` of
 `engine/scan_engines.py` and in `AnsweredBy` of `sluice/checks/verdicts.py`.
 The implementations are `engine/duckdb_scan.py` and `engine/spark_scan.py`.
 """
@@ -23,18 +23,18 @@ from sluice.sql.dialect import Dialect
 
 @dataclass(frozen=True)
 class ScanContext:
-    """The audit that a scan is for, and the activity attempt that runs it."""
+    """The audit that needs a scan, and the try of the activity that runs the scan."""
 
     audit: AuditInput
     folder: Path
-    """Where the engine keeps its scratch files, specs and logs."""
+    """Folder for the engine's scratch files, specs and logs."""
     heartbeat: Heartbeat
     try_number: int = 1
-    """Which try of its activity this is, from 1."""
+    """Number of this try of the activity, from 1."""
     last_attempt: bool = True
-    """Whether every check must get an answer now, if need be an error."""
+    """True if every check must get an answer now, even if the answer is an error."""
     runs_apart: bool = False
-    """Whether a job must not share a Spark Connect server with others."""
+    """True if a job must not share a Spark Connect server with other jobs."""
 
 
 class ScanEngine(Protocol):
@@ -42,25 +42,25 @@ class ScanEngine(Protocol):
 
     @property
     def name(self) -> AnsweredBy:
-        """The name that verdicts show."""
+        """Name of the engine, as verdicts show it."""
 
     @property
     def dialect(self) -> Dialect:
-        """The SQL that the queries are written in."""
+        """The SQL dialect of the engine's queries."""
 
     def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> Mapping[int, str]:
         """Return the checks that the engine must not answer, each with the reason."""
 
     async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> Mapping[str, ScanAnswer]:
-        """Answer the checks of scan groups, by `check_key`. A check without an answer is handed back.
+        """Return the answers to the checks of scan groups, by `check_key`. Checks without an answer are missing.
 
         Raises:
-            SluiceError: the scan failed as a whole; its class says whether a retry may help.
+            SluiceError: the scan failed as a whole. The class of the error says whether a retry may help.
         """
 
 
 class SamplingEngine(ScanEngine, Protocol):
-    """An engine in the worker's own process, which can also read a few rows at once."""
+    """An engine in the worker's own process, which can also read a few rows immediately."""
 
     def sample(self, group: ScanGroup, scratch: Path) -> Sequence[dict[str, Any]]:
-        """Return a few bad rows of the one check of a group; none if the engine cannot read them."""
+        """Return a few bad rows for a group's only check, or an empty list if the engine cannot read them."""

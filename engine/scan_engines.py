@@ -1,4 +1,4 @@
-"""The scan engines of a worker's own process, in their order. Spark answers what they refuse."""
+"""The scan engines in a worker's own process, in order of preference. Spark answers the checks that they refuse."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,11 @@ from sluice.settings import Settings
 
 
 def in_process_engines(settings: Settings, io: Mapping[str, str] | None = None) -> list[SamplingEngine]:
-    """Return the engines that this worker scans with before it starts Spark; they read the lake by `io`."""
+    """Return the engines that this worker tries before it starts Spark.
+
+    Args:
+        io: Iceberg's properties for reading the lake.
+    """
     if settings.sluice_scan_engine == "spark":
         return []
     return [DuckDBScan(settings, io or {})]

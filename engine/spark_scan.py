@@ -1,4 +1,4 @@
-"""Spark's scan engine: one Spark job, pinned to the audited hash, answers what no other engine may answer."""
+"""Spark's scan engine: one Spark job, pinned to the audited hash, answers the checks that other engines refuse."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _NO_ANSWER = ScanAnswer(error="the scan gave no answer")
 
 @dataclass(frozen=True)
 class SparkScan:
-    """Implements `ScanEngine`. Needs this worker's Spark, and the catalog."""
+    """The implementation of `ScanEngine` with this worker's Spark and the catalog."""
 
     spark: Spark
     catalog: JobCatalog
@@ -39,7 +39,7 @@ class SparkScan:
         return {}
 
     async def scan(self, groups: Sequence[ScanGroup], context: ScanContext) -> dict[str, ScanAnswer]:
-        """Answer every check by one job. A check that Spark cannot answer gets an error.
+        """Answer every check in one Spark job. The answer is an error if Spark cannot answer the check.
 
         Raises:
             JobFailed: the job failed as a whole, or a retryable error occurred before the last attempt.
@@ -82,7 +82,7 @@ class SparkScan:
 
 
 def _bytes_read(groups: Sequence[ScanGroup], spec: ScanSpec) -> int | None:
-    """Return how many bytes the job reads, if it reads the rows in scope alone."""
+    """Return the number of bytes that the job reads, or None if it reads more than the rows in scope."""
     if any(len(target.views) > 1 for target in spec.targets):
         return None
     return sum(file.bytes for group in groups for file in group.files)

@@ -1,4 +1,7 @@
-"""Files of an object store as DuckDB reads them, by PyArrow's client of S3: no extension is fetched at run time."""
+"""File system with which DuckDB reads an object store through PyArrow's S3 client.
+
+So DuckDB downloads no extension at run time.
+"""
 
 import threading
 from collections.abc import Collection, Mapping
@@ -13,12 +16,12 @@ _NEVER_CHANGES = datetime(2000, 1, 1, tzinfo=timezone.utc)
 
 
 def is_in_store(path: str) -> bool:
-    """Return whether a file is in a store that DuckDB reads by way of this module."""
+    """Return True if a file is in a store that DuckDB reads with this module."""
     return path.startswith(tuple(f"{scheme}://" for scheme in STORE_SCHEMES))
 
 
 class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
-    """The file system of one database: certain objects, which nobody changes, to be read alone."""
+    """The read-only file system of one database, with a fixed list of objects that never change."""
 
     protocol = STORE_SCHEMES
     cachable = False
@@ -28,7 +31,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         self._io, self._paths = dict(io), frozenset(paths)
         self._opened: dict[str, Any] = {}
         self.trouble: OSError | None = None
-        """Why an object could not be read, other than that it is not there or must not be read."""
+        """The error of the last object that could not be read, unless the object is missing or access is denied."""
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> "StoreFile":
         """Open an object."""
@@ -45,11 +48,11 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         return _NEVER_CHANGES
 
     def glob(self, path: str, **_: Any) -> list[str]:
-        """Return the path itself: no path of a data file is read as a pattern."""
+        """Return the path itself, since the path of a data file is not a pattern."""
         return [path] if path in self._paths else []
 
     def exists(self, path: str, **_: Any) -> bool:
-        """Return whether the object is one of these; reading shows whether it is there."""
+        """Return True if the object is in the list. Only a read shows whether it exists in the store."""
         return path in self._paths
 
     def read(self, path: str, start: int, length: int) -> bytes:
@@ -61,7 +64,10 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         return part
 
     def _object(self, path: str) -> Any:
-        """Return the opened object. It is opened once, as opening asks for its size; any thread may read from it."""
+        """Return an open object, from which any thread may read.
+
+        The object is opened only once, since each opening requests its size from the store.
+        """
         if path not in self._opened:
             try:
                 self._opened[path] = load_file_io(self._io, path).new_input(path).open(seekable=True)
@@ -70,16 +76,17 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         return self._opened[path]
 
     def note(self, error: OSError) -> OSError:
-        """Remember an error if the store may answer later; return it."""
+        """Remember an error if a later request to the store may succeed; return the error."""
         if not isinstance(error, FileNotFoundError | PermissionError) and "HTTP status 4" not in str(error):
             self.trouble = error
         return error
 
 
 class StoreFile:
-    """An open object. DuckDB moves to a position and then reads, as two calls, in several threads side by side.
+    """An open object with a separate position for each thread.
 
-    Each thread has a position of its own, so that what one reads is never what another one asked for.
+    DuckDB seeks and reads in two calls, from several threads at once. With a shared position, one thread could read
+    from the position of another.
     """
 
     def __init__(self, files: StoreFiles, path: str, opened: Any) -> None:
@@ -87,7 +94,7 @@ class StoreFile:
         self._positions: dict[int, int] = {}
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to a position, for the calling thread."""
+        """Move the calling thread's position."""
         start = (0, self.tell(), self._size)[whence]
         self._positions[threading.get_ident()] = start + offset
         return start + offset
@@ -104,8 +111,8 @@ class StoreFile:
         return self._positions.get(threading.get_ident(), 0)
 
     def seekable(self) -> bool:
-        """Return that it can be read in any order."""
+        """Return True: the object can be read in any order."""
         return True
 
     def close(self) -> None:
-        """Do nothing: other threads read the same object, and an object holds no connection."""
+        """Do nothing: other threads read the same object, and an open object keeps no connection."""

@@ -1,4 +1,4 @@
-"""The columns of generated rows, from a schema, a table, or the checks."""
+"""Columns of generated rows, from a schema, a table, or the checks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from sluice.errors import InvalidPipeline
 from sluice.sql.values import kind_of
 
 NOT_NESTED = ("boolean", "int", "long", "float", "double", "decimal", "date", "timestamp", "timestamptz", "string")
-"""The kinds of columns that values are made for."""
+"""The kinds of columns for which values are generated."""
 _SMALL = {"tinyint": 2**7 - 1, "byte": 2**7 - 1, "smallint": 2**15 - 1, "short": 2**15 - 1}
 """Spark's types of small whole numbers, each with its largest value."""
 _SPARK_TYPES = {
@@ -41,11 +41,11 @@ class Column:
     type: str
     """The Iceberg type."""
     required: bool = False
-    """Whether the schema says NOT NULL."""
+    """True if the schema says NOT NULL."""
     largest: int | None = None
-    """The largest whole number, where the type of the schema holds less than Iceberg's."""
+    """The largest whole number, if the type in the schema has a smaller range than Iceberg's."""
     length: int | None = None
-    """The most characters of a string, where the type of the schema says it."""
+    """Maximum length of a string, in characters, if the type in the schema states it."""
 
     @cached_property
     def kind(self) -> str:
@@ -55,35 +55,35 @@ class Column:
 
 @dataclass(frozen=True)
 class TableShape:
-    """The columns of the rows, and where they are from."""
+    """The columns of the rows, and their origin."""
 
     columns: Sequence[Column]
     origin: str
-    """What states them, for a person."""
+    """The source that states the columns, for a person."""
     is_stated: bool = True
-    """Whether types are stated and not told from checks."""
+    """True if the types are stated, not derived from checks."""
     dates: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
-    """Dates that the pipeline computes of the columns of a year, a month and a day, by name."""
+    """Dates that the pipeline computes from the columns of a year, a month and a day, by name."""
     computed: Sequence[str] = ()
-    """Columns that the pipeline computes in other ways: nothing is known of their values."""
+    """Columns that the pipeline computes in other ways. Their values are not known."""
 
     @property
     def types(self) -> dict[str, str]:
-        """The Iceberg type of each column, with those of computed dates."""
+        """The Iceberg type of each column, including computed dates."""
         return {**{each.name: each.type for each in self.columns}, **dict.fromkeys(self.dates, "date")}
 
 
 DEFAULT_SHAPE = TableShape(
     [Column("my_col_0", "int"), Column("my_col_1", "string"), Column("my_col_2", "double")], "no pipeline"
 )
-"""The columns without a pipeline."""
+"""The columns of rows that are generated without a pipeline."""
 
 
 def columns_of_schema(schema: str) -> list[Column]:
-    """Return the columns of a `source.schema`, which is valid.
+    """Return the columns of a valid `source.schema`.
 
     Raises:
-        InvalidPipeline: values of one of its types are not generated.
+        InvalidPipeline: one of its types is not supported.
     """
     import sqlglot  # noqa: PLC0415  # slow to import
     from sqlglot import exp  # noqa: PLC0415
@@ -108,10 +108,10 @@ def _column_of(definition: Any) -> Column:
 
 
 def columns_of_table(types: Mapping[str, str]) -> list[Column]:
-    """Return the columns of a table, given DuckDB's name of the type of each.
+    """Return the columns of a table, given DuckDB's name for the type of each.
 
     Raises:
-        InvalidPipeline: values of one of the types are not generated.
+        InvalidPipeline: one of the types is not supported.
     """
     return [_known(Column(name, _iceberg(kind))) for name, kind in types.items()]
 
@@ -132,7 +132,7 @@ def _known(column: Column) -> Column:
 
 
 def columns_of_checks(checks: Iterable[Check]) -> list[Column]:
-    """Return the columns that checks name, each of the type that suits what they ask of it."""
+    """Return the columns that checks name, each with a type that suits these checks."""
     types: dict[str, str] = {}
     for check in checks:
         if isinstance(check, Schema):
@@ -146,7 +146,7 @@ def columns_of_checks(checks: Iterable[Check]) -> list[Column]:
 
 
 def _type_by(check: Check, name: str) -> str:
-    """Return the type that a check suggests for one of its columns; empty if it suits any."""
+    """Return the type that a check suggests for one of its columns; empty if any type suits it."""
     if name != getattr(check, "column", name):
         return ""
     if check.check in _TEXT_CHECKS:

@@ -1,6 +1,6 @@
-"""What checks ask of the values of a column, collected so that values can be made that they accept.
+"""Demands of checks on the values of a column, collected so that accepted values can be generated.
 
-A demand is a plan and not a proof: whether the checks accept the rows is for an engine to say (`judging.py`).
+A demand is a plan and not a proof: an engine decides whether the checks accept the rows (`judging.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +30,10 @@ from sluice.checks.values import AcceptedRange, AcceptedValues, NotAcceptedValue
 from sluice.sql.values import typed
 
 _NULLS = 0.05
-"""The share of nulls in a column of which nothing else is known."""
+"""Share of nulls in a column without other demands."""
 _PARTS = 10
 _PREFERRED_AGE = 0.25
-"""How old the newest value is, as a share of what `freshness` allows: the run comes later."""
+"""Age of the newest value, as a share of the maximum that `freshness` allows. The run comes later."""
 _CHECKS_OF_VALUES = (NotNull, AcceptedRange, NotAcceptedValues, StringLength, NotEmptyString, Unique)
 """Checks that judge each value by itself."""
 MakeText = Callable[[Random], str | None]
@@ -41,20 +41,20 @@ MakeText = Callable[[Random], str | None]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known beside the checks."""
+    """Facts that are known in addition to the checks."""
 
     rows: int
     no_null: bool
     now: datetime
     references: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """The values of a column of another table, by `reference_key`."""
+    """Values of a column of another table, by `reference_key`."""
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Values that the columns have in the table, or in files of the source, as often as they occur."""
+    """Values of the columns in the table or in files of the source, each as often as it occurs."""
 
 
 @dataclass
 class Demand:
-    """What is asked of the values of one column."""
+    """Demands on the values of one column."""
 
     column: Column
     nulls: float = _NULLS
@@ -62,20 +62,20 @@ class Demand:
     members: list[Any] | None = None
     excluded: list[Any] = field(default_factory=list)
     usual: list[Any] = field(default_factory=list)
-    """Values that the column has elsewhere, where the checks accept each."""
+    """Known values of the column, if the checks accept each of them."""
     pinned: list[Any] = field(default_factory=list)
     """Values that must occur."""
     make_text: MakeText | None = None
     lengths: tuple[int, int | None] = (0, None)
     unique: bool = False
     distinct: tuple[int | None, int | None] = (None, None)
-    """How many different values there are, at least and at most."""
+    """Minimum and maximum number of different values."""
     ratio: tuple[float, float] | None = None
     sequence: SequentialValues | None = None
-    """The check that makes each value the one before it plus an interval."""
+    """The check that requires each value to be the one before it plus an interval."""
 
     def value(self, random: Random) -> Any:
-        """Return a random value; it may break what only an engine can tell."""
+        """Return a random value. It may break a demand that only an engine can check."""
         if self.members is not None:
             return random.choice(self.members) if self.members else None
         for _ in range(20):
@@ -101,7 +101,7 @@ def reference_key(check: Relationships) -> str:
 
 
 def collect_demands(shape: TableShape, checks: Sequence[Check], known: Known) -> dict[str, Demand]:
-    """Return what checks ask of each column; those of other columns, and of whole tables, are left out."""
+    """Collect the demands of checks on each column. Checks of other columns or whole tables are left out."""
     columns = [*shape.columns, *(Column(name, "date") for name in shape.dates)]
     demands = {each.name: Demand(each) for each in columns}
     for parts in shape.dates.values():
@@ -120,7 +120,7 @@ def collect_demands(shape: TableShape, checks: Sequence[Check], known: Known) ->
 
 
 def _may_be(value: Any, demand: Demand) -> bool:
-    """Return whether a value lies between the bounds of a column, and is not excluded."""
+    """Return whether a value meets the bounds, the lengths and the exclusions of a column."""
     low, high, is_inclusive = demand.bounds.low, demand.bounds.high, demand.bounds.inclusive
     is_end = not is_inclusive and value in (low, high)
     least, most = demand.lengths
@@ -217,7 +217,7 @@ def _add_set(check: Check, demand: Demand, known: Known) -> None:
 
 
 def _spread(demand: Demand, check: StddevInRange) -> None:
-    """Make the values lie in a span whose standard deviation, if they are spread evenly, is the one asked for."""
+    """Narrow the values to a span that has the demanded standard deviation if they are spread evenly."""
     least = float(check.min) if check.min is not None else 0.0
     most = float(check.max) if check.max is not None else 2 * least + 1
     width = (least + most) / 2 * 12**0.5
@@ -258,7 +258,7 @@ def _add_times(check: Check, demand: Demand, known: Known) -> None:
 
 
 def pool_size(demand: Demand, values: int) -> int | None:
-    """Return how many different values a column gets, or None where that is left open."""
+    """Return the number of different values for a column, or None if no check restricts it."""
     least, most = demand.distinct
     if demand.ratio:
         return max(1, ceil(sum(demand.ratio) / 2 * values))

@@ -1,4 +1,4 @@
-"""Planting faults: good rows are changed until one check, and if possible no other, refuses them."""
+"""Plant faults: change good rows until one check, and if possible no other, refuses them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,28 +19,28 @@ from sluice.checks.uniqueness import Unique, UniqueCombinationOfColumns
 from sluice.errors import InvalidPipeline
 
 _MOST_ROWS = 200_000
-"""So many rows are made at most to exceed a number of rows."""
+"""Maximum number of rows that are made to exceed a number of rows."""
 _AT_ONCE = 200
 
 
 @dataclass(frozen=True)
 class Planted:
-    """Rows with a fault, or why there is none."""
+    """Rows with a fault, or the problem that prevents it."""
 
     rows: list[Row]
     positions: frozenset[int] = frozenset()
-    """The rows that were changed; empty if the fault is in all of them."""
+    """Positions of the rows that were changed; empty if the fault is in all of them."""
     what: str = ""
     problem: str = ""
 
 
 def is_of_rows(check: Check) -> TypeGuard[RowCheck]:
-    """Return whether single rows break a check, and not all of them together."""
+    """Return True if single rows break a check, and not only all rows together."""
     return isinstance(check, RowCheck) and check.row_level
 
 
 class Planter:
-    """Plants faults in rows of one table."""
+    """Planter of faults in the rows of one table."""
 
     def __init__(self, maker: RowMaker) -> None:
         self.maker, self.judge, self.random = maker, maker.judge, maker.random
@@ -50,10 +50,10 @@ class Planter:
         """Return rows that break a check.
 
         Args:
-            taken: the positions of rows that are left as they are, for they hold other faults.
+            taken: positions of rows that stay unchanged, because they have other faults.
 
         Raises:
-            InvalidPipeline: a share is asked for, and no single row breaks the check.
+            InvalidPipeline: a share is given, but no single row breaks the check.
         """
         check = self.judge.checks[fault.index]
         if is_of_rows(check):
@@ -71,7 +71,7 @@ class Planter:
         return evaluation is None or not evaluation.passed
 
     def _plant_rows(self, check: RowCheck, fault: Fault, rows: Sequence[Row], taken: Collection[int]) -> Planted:
-        # As the share is written: the nearest binary fraction may be larger, and one row more would be spoilt.
+        # The share counts as it is written: the nearest binary fraction may be larger and would spoil one row more.
         count = ceil(Fraction(repr(fault.share)) * len(rows)) if fault.share else self._least(check, len(rows))
         free = [at for at in range(len(rows)) if at not in taken]
         self.random.shuffle(free)
@@ -88,7 +88,7 @@ class Planter:
         return Planted(made, frozenset(changed), f"{len(changed)} of {len(made)} rows with a bad {columns}")
 
     def _least(self, check: RowCheck, rows: int) -> int:
-        """Return how many rows must be bad for the check to fail, or else to warn."""
+        """Return the minimum number of bad rows for which the check fails, or else warns."""
         statistics = self.judge.statistics(rows)
         levels: dict[str, int] = {}
         for failed in range(1, rows + 1):
@@ -101,7 +101,7 @@ class Planter:
     def _repeat(
         self, check: Unique | UniqueCombinationOfColumns, rows: Sequence[Row], at: Sequence[int]
     ) -> dict[int, Row]:
-        """Return rows that all have the key of one of them."""
+        """Give rows the key of one of them, and return them by their positions."""
         names = check.own_columns
         source = next((rows[each] for each in at if all(rows[each][name] is not None for name in names)), None)
         if source is None:
@@ -112,7 +112,7 @@ class Planter:
     def _break_rows(
         self, check: RowCheck, index: int, rows: Sequence[Row], free: Sequence[int], count: int
     ) -> dict[int, Row]:
-        """Return rows that a check calls bad, by their positions; as many as are asked for, if there are any."""
+        """Return up to `count` rows that a check reports as bad, by their positions."""
         changed: dict[int, Row] = {}
         for start in range(0, len(free), _AT_ONCE):
             places = free[start : start + _AT_ONCE]

@@ -1,4 +1,4 @@
-"""Changes of all rows that break a check on them as a whole: their number, their different values, an aggregate."""
+"""Changes of a column in all rows that break a check on the rows together: on distinct values or an aggregate."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -19,7 +19,7 @@ _FAR = 2 * 86400
 
 
 def spoiled_columns(check: Check, rows: Sequence[Row], column: Column, now: Any) -> list[list[Any]]:
-    """Return lists of new values of a check's column that should break it, the likeliest first."""
+    """Return lists of new values of a check's column that should break it, the most likely first."""
     values = [row[column.name] for row in rows]
     for kind, spoil in _SPOILERS.items():
         if isinstance(check, kind):
@@ -45,7 +45,7 @@ def _nothing(check: Check, values: list[Any], column: Column, now: Any) -> list[
 
 
 def _distinct(check: Check, values: list[Any], column: Column, now: Any) -> list[list[Any]]:
-    """Return one value for all rows, no value, and a value of its own for each row."""
+    """Return three columns: one value for all rows, no values, and a different value for each row."""
     return [
         *_one_value(check, values, column, now),
         *_nothing(check, values, column, now),
@@ -79,7 +79,7 @@ def _highest(check: AggregateCheck, values: list[Any], column: Column, now: Any)
 
 
 def _shifted(check: AggregateCheck, values: list[Any], column: Column, now: Any) -> list[list[Any]]:
-    """Return columns of one value, whose mean, quantiles or sum lie beyond the range."""
+    """Return columns of one repeated value, whose mean, quantile or sum lies outside the range."""
     count = len(values) if isinstance(check, SumInRange) else 1
     low, high = check.limits({column.name: column.type})
     ends = [(high, 1)] if high is not None else []
@@ -113,7 +113,7 @@ def _old(check: Freshness, values: list[Any], column: Column, now: Any) -> list[
 
 
 def _gap(check: RowPerDatePart, values: list[Any], column: Column, now: Any) -> list[list[Any]]:
-    """Return the values with those of one part of time, in the middle, moved to the first and the last part."""
+    """Return the values, all moved to the first and the last time, so that the parts between have no row."""
     known = sorted(each for each in values if each is not None)
     if not known:
         return []
@@ -144,4 +144,4 @@ _SPOILERS: Mapping[type[Check], Callable[[Any, list[Any], Column, Any], list[lis
     RowPerDatePart: _gap,
     SequentialValues: _jump,
 }
-"""By the class of a check, what spoils its column."""
+"""Functions that spoil a column, by the class of the check."""

@@ -1,4 +1,4 @@
-"""Changes of single rows that should make a check call them bad: an engine says which of them do."""
+"""Changes of single rows that should make a check report them as bad. An engine decides which of them do."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -24,7 +24,7 @@ _MATCHES = 5
 
 
 def changes(check: Check, row: Mapping[str, Any], columns: Mapping[str, Column], random: Random) -> list[Change]:
-    """Return changes of a row that should break a check, the likeliest first."""
+    """Return changes of a row that should break a check, the most likely first."""
     if isinstance(check, CompareColumns):
         return _compared(check, row, columns)
     if isinstance(check, ExpressionIsTrue):
@@ -71,7 +71,7 @@ def _outside(column: Column, members: Sequence[Any]) -> list[Any]:
 
 
 def _strange(column: Column, random: Random) -> list[Any]:
-    """Return values that another table hardly holds."""
+    """Return generated values that are unlikely to occur in the referenced table."""
     some = random_value(column, Bounds(), random)
     return [f"nobody's {some}"] if column.kind == "string" else beyond(column, None, some, by=10**8 + 7)
 
@@ -102,7 +102,7 @@ def _compared(check: CompareColumns, row: Mapping[str, Any], columns: Mapping[st
 
 
 def _conditional(expression: str, columns: Mapping[str, Column], random: Random) -> list[Change]:
-    """Return changes of the columns of a condition, around the literals that it compares them with."""
+    """Return changes of the columns of a condition, near the literals that it compares them with."""
     made: list[Change] = []
     for name, _, value in comparisons(expression):
         column = columns.get(name)

@@ -1,13 +1,13 @@
-"""Hints from conditions: which values of a column a comparison with a literal names."""
+"""Hints from conditions: the values that they compare a column with, if these are literals."""
 
 from typing import Any
 
 Ends = tuple[Any, Any, bool]
-"""The least and the largest value of a column, and whether they are among its values."""
+"""The lowest and the highest value of a column, and True if these two are allowed."""
 
 
 def expression_bounds(expression: str) -> dict[str, Ends]:
-    """Return the ends of columns by the comparisons with a literal that a condition joins by AND."""
+    """Return the ends of columns, from the comparisons with a literal that a condition joins by AND."""
     bounds: dict[str, Ends] = {}
     for name, operator, value in comparisons(expression, only_joined=True):
         low, high, inclusive = bounds.get(name, (None, None, True))
@@ -20,10 +20,10 @@ def expression_bounds(expression: str) -> dict[str, Ends]:
 
 
 def comparisons(expression: str, *, only_joined: bool = False) -> list[tuple[str, str, Any]]:
-    """Return the comparisons of a column with a literal, as its name, the operator and the value.
+    """Return the comparisons of a column with a literal, each as column name, operator and value.
 
     Args:
-        only_joined: whether to return only those that must all be true.
+        only_joined: True to return only the comparisons that must all be true.
     """
     import sqlglot  # noqa: PLC0415  # slow to import
     from sqlglot import exp  # noqa: PLC0415

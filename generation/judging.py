@@ -1,6 +1,6 @@
-"""The verdicts of checks on generated rows, by the queries and evaluations with which a run is audited.
+"""Verdicts of checks on generated rows, by the same queries and evaluations as in the audit of a run.
 
-The rows stand for what a run adds to an empty table. A check that looks at more than rows is not considered.
+The rows stand for what a run adds to an empty table. A check that needs more than rows is not considered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,34 +23,34 @@ from sluice.sql.dialect import DUCKDB, NeedsSpark
 Row = dict[str, Any]
 Query = Callable[[str], list[dict[str, Any]]]
 ROW_NUMBER = "sluice_row"
-"""The column of the loaded rows that holds the position of each."""
+"""The column with the position of each loaded row."""
 
 
 class RowEngine(Protocol):
-    """What answers queries in DuckDB's SQL over rows in memory."""
+    """An engine that answers queries in DuckDB's SQL over rows in memory."""
 
     def load(
         self, rows: Sequence[Row], types: Mapping[str, str], others: Mapping[str, Mapping[str, Sequence[Any]]]
     ) -> AbstractContextManager[Query]:
-        """Return what runs a query over the view `ROWS`, and over views of columns of other tables, by name."""
+        """Return a context that queries the view `ROWS`, and views of columns of other tables, by name."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a check says of rows, or why it was not asked."""
+    """A check's evaluation of rows, or the reason why the check was not considered."""
 
     evaluation: Evaluation | None
     reason: str = ""
 
     @property
     def accepts(self) -> bool:
-        """Whether the check accepts the rows, as far as that is known."""
+        """True if the check accepts the rows, as far as that is known."""
         return self.evaluation is None or self.evaluation.level != "fail"
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Asks the checks of one table about rows."""
+    """Evaluator of rows by the checks of one table."""
 
     shape: TableShape
     checks: Sequence[Check]
@@ -59,7 +59,7 @@ class Judge:
     references: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def judge(self, rows: Sequence[Row]) -> list[Judgement]:
-        """Return what each check says of these rows."""
+        """Return the judgement of each check on these rows."""
         statistics = self.statistics(len(rows))
         judgements: dict[int, Judgement] = {}
         queries: dict[str, CheckQuery] = {}
@@ -91,7 +91,7 @@ class Judge:
             return {index: self._positions(run, condition) for index, condition in conditions.items()}
 
     def refusal(self, check: Check) -> str:
-        """Return why a check cannot be asked about generated rows, or nothing."""
+        """Return the reason why a check cannot judge generated rows, or an empty text."""
         return (
             self._refusal_of_subject(check)
             or self._refusal_of_columns(check)
@@ -126,7 +126,7 @@ class Judge:
         return ""
 
     def statistics(self, rows: int) -> TableStatistics:
-        """Return what is known of a table that holds so many generated rows."""
+        """Return the statistics of a table with this number of generated rows."""
         files = [FileStatistics(rows=rows, path="generated")]
         return TableStatistics(self.shape.types, files, files, now=self.now)
 
@@ -153,5 +153,5 @@ class Judge:
 
 
 def _is_of_columns(check: Check) -> bool:
-    """Return whether a check is about the columns of the table, and never reads a row."""
+    """Return True if a check is about the columns of the table and never reads a row."""
     return type(check).build_query is Check.build_query

@@ -1,4 +1,4 @@
-"""The labels by which a person names a check of a table: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
+"""Labels by which a person names a check of a table: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _FAULT = re.compile(r"(?P<label>.+?)(?:=(?P<share>[0-9.]+))?")
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault to plant: in so many of the rows, or in as many as the check takes to fail."""
+    """A fault to plant in a share of the rows, or in as few rows as make the check fail."""
 
     index: int
     label: str
@@ -21,7 +21,7 @@ class Fault:
 
 
 def check_labels(checks: Sequence[Check]) -> list[str]:
-    """Return the label of each check; those that would be alike are numbered."""
+    """Return the label of each check. Equal labels get numbers."""
     labels: list[str] = []
     for check in checks:
         own = getattr(check, "own_columns", None) or check.column_names
@@ -33,10 +33,10 @@ def check_labels(checks: Sequence[Check]) -> list[str]:
 
 
 def parse_faults(written: Sequence[str], checks: Sequence[Check]) -> list[Fault]:
-    """Return the faults that a person asks for as `CHECK` or `CHECK=SHARE`.
+    """Parse the faults that a person requests as `CHECK` or `CHECK=SHARE`.
 
     Raises:
-        InvalidPipeline: there is no such check, or no such share.
+        InvalidPipeline: there is no such check, or the share is not above 0 and at most 1.
     """
     labels = check_labels(checks)
     faults = []

@@ -1,4 +1,4 @@
-"""Parts of time: the hours, days, weeks, months or years that follow each other."""
+"""Steps through time by hour, day, week, month or year."""
 
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ def next_part(part: str, at: Any) -> Any:
 
 
 def parts_between(part: str, first: date | datetime, last: date | datetime | None, most: int) -> list[Any]:
-    """Return a time in each part from the first to the last, or in so many parts where the last is not stated."""
+    """Return a time in each part from the first to the last, or in `most` parts if there is no last."""
     times: list[Any] = [first]
     while len(times) < most if last is None else next_part(part, times[-1]) <= last:
         times.append(next_part(part, times[-1]))

@@ -6,7 +6,7 @@ import uuid
 from random import Random
 
 _MORE = 4
-"""How many times more than it must what may be repeated is repeated at most."""
+"""Maximum number of repetitions beyond the minimum of a quantifier."""
 _CLASSES = {
     "d": string.digits,
     "w": string.ascii_letters + string.digits + "_",
@@ -21,9 +21,9 @@ _GROUP = re.compile(r"\((?:\?:|\?<\w+>|\?i\))?")
 
 
 def matching_regex(pattern: str, random: Random) -> str | None:
-    """Return a string that should match a regular expression; None if the pattern has what is not known here.
+    """Return a string that should match a regular expression, or None if the pattern has an unsupported part.
 
-    A look-around or a back-reference is not: whether the string does match is for an engine to say.
+    Look-arounds and back-references are not supported. An engine decides whether the string really matches.
     """
     maker = _Regex(pattern, random)
     try:
@@ -34,11 +34,11 @@ def matching_regex(pattern: str, random: Random) -> str | None:
 
 
 class _Unknown(Exception):
-    """Raised for a part of a pattern that is not known here."""
+    """Raised for a part of a pattern that is not supported."""
 
 
 class _Regex:
-    """Reads a regular expression from left to right, and makes the text of one path through it."""
+    """Generator of a text that follows one path through a regular expression, from left to right."""
 
     def __init__(self, pattern: str, random: Random) -> None:
         self.pattern, self.random, self.at = pattern, random, 0
@@ -62,7 +62,7 @@ class _Regex:
         return "".join(parts)
 
     def _repeated(self, start: int, quantifier: re.Match[str]) -> str:
-        """Return the atom that begins at `start`, made as often as its quantifier allows."""
+        """Return the atom that begins at `start`, repeated as often as its quantifier allows."""
         times = self._times(quantifier)
         parts = []
         for _ in range(times):
@@ -120,7 +120,7 @@ class _Regex:
         return character
 
     def _members(self) -> str:
-        """Return the characters of a class, whose bracket is open."""
+        """Return the characters of a class whose opening bracket has been read."""
         negated = self._peek() == "^"
         self.at += negated
         members = ""
@@ -183,5 +183,5 @@ def formatted(name: str, random: Random) -> str:
 
 
 def random_word(random: Random, length: int) -> str:
-    """Return so many small letters."""
+    """Return a word of random lower-case letters."""
     return "".join(random.choices(string.ascii_lowercase, k=length))

@@ -1,7 +1,7 @@
 """Plan a rehearsal: good rows, and batches of faults in which the verdict of each check stays attributable.
 
-Faults share a batch if they change different cells, and if each check passes where all faults of the batch are planted
-but its own. So a check that fails there fails because of its own fault.
+Faults share a batch if they change different cells, and if each check passes with all faults of the batch except its
+own. So a check that fails in the batch fails because of its own fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,20 @@ class PlantedFault:
 
     index: int
     what: str
-    """What was changed in the good rows, for a person."""
+    """Description of the change in the good rows, for a person."""
     expected: Level
-    """What the check says of it, before its severity is applied."""
+    """The level that the check gives it, before the severity is applied."""
     rows: Sequence[Row]
-    """The good rows with this fault alone."""
+    """The good rows with only this fault."""
     cells: _Cells | None
-    """What it changes, by the position of the row and the column; None if it changes how many rows there are."""
+    """The changed values, by row position and column; None if the fault changes the number of rows."""
     breaks: frozenset[int]
-    """The checks that say worse of these rows than of the good ones."""
+    """The checks that give these rows a worse level than the good ones."""
 
 
 @dataclass(frozen=True)
 class FaultBatch:
-    """Rows for one run, with the faults that they hold."""
+    """Rows for one run, with the faults that they contain."""
 
     rows: Sequence[Row]
     faults: Sequence[PlantedFault]
@@ -45,17 +45,17 @@ class FaultBatch:
 
 @dataclass(frozen=True)
 class RehearsalPlan:
-    """What a rehearsal runs."""
+    """Plan of a rehearsal: good rows, batches of faults, and checks without a fault."""
 
     labels: Sequence[str]
     good: Sequence[Row]
     batches: Sequence[FaultBatch]
     left_out: Mapping[int, str]
-    """The checks for which there is no fault, each with the reason."""
+    """The checks for which no fault can be planted, each with the reason."""
 
 
 def plan_rehearsal(request: Request, engine: RowEngine) -> RehearsalPlan:
-    """Return the rows of a rehearsal, in few batches.
+    """Plan the rows of a rehearsal, in few batches.
 
     Raises:
         InvalidPipeline: the checks accept no generated rows.
@@ -82,14 +82,14 @@ def _is_of_all_rows(fault: PlantedFault, good: Sequence[Row]) -> bool:
 
 
 class _Planning:
-    """Plants faults in good rows, and divides them into batches."""
+    """Planner that plants faults in good rows and groups them into batches."""
 
     def __init__(self, judge: Judge, good: Sequence[Row]) -> None:
         self._judge, self._good = judge, good
         self._of_good = judge.judge(good)
 
     def plant(self, planter: Planter, fault: Fault, taken: set[int]) -> PlantedFault | str:
-        """Return a fault in rows that hold no other one, if there are any left; or why it cannot be planted."""
+        """Return a fault, in rows without another one if possible, or the reason why it cannot be planted."""
         if reason := self._of_good[fault.index].reason:
             return reason
         planted = planter.plant(fault, self._good, taken)
@@ -106,7 +106,7 @@ class _Planning:
         return PlantedFault(fault.index, planted.what, evaluation.level, planted.rows, cells, breaks)
 
     def batches(self, faults: Sequence[PlantedFault]) -> list[FaultBatch]:
-        """Return the faults in few batches: those that may go together do, and a judge is asked whether they do."""
+        """Group the faults into few batches, in which the verdict on each fault stays attributable."""
         groups: list[list[PlantedFault]] = []
         for fault in faults:
             group = next((each for each in groups if _may_join(fault, each)), None)
@@ -117,14 +117,14 @@ class _Planning:
         return [batch for group in groups for batch in self._batches_of(group)]
 
     def _batches_of(self, group: Sequence[PlantedFault]) -> list[FaultBatch]:
-        """Return a group as one batch, with those faults apart whose verdict would not be attributable in it."""
+        """Return a group as one batch, and a separate batch for each fault that is not attributable in it."""
         apart = self._not_attributable(group)
         rest = [each for each in group if each not in apart]
         alone = [FaultBatch(each.rows, [each]) for each in apart]
         return [*self._batches_of(rest), *alone] if apart else [FaultBatch(self._with(group), group)] if group else []
 
     def _not_attributable(self, group: Sequence[PlantedFault]) -> list[PlantedFault]:
-        """Return the faults whose check does not say as much of all faults, or says worse without its own one."""
+        """Return the faults whose check misses its level with all faults, or gets worse by the other faults alone."""
         if len(group) < 2:
             return []
         of_all = self._judge.judge(self._with(group))
@@ -146,7 +146,7 @@ class _Planning:
         return rows
 
     def _worse(self, judgements: Sequence[Judgement]) -> frozenset[int]:
-        """Return the checks that say worse of other rows than of the good ones."""
+        """Return the checks that give other rows a worse level than the good ones."""
         return frozenset(
             index
             for index, (good, other) in enumerate(zip(self._of_good, judgements, strict=True))
@@ -170,7 +170,7 @@ def _changed_cells(good: Sequence[Row], made: Sequence[Row]) -> _Cells | None:
 
 
 def _may_join(fault: PlantedFault, group: Sequence[PlantedFault]) -> bool:
-    """Return whether a fault changes other cells than those of a group, and breaks none of their checks alone."""
+    """Return True if a fault and a group change different cells and do not break each other's checks."""
     return fault.cells is not None and all(
         each.cells is not None
         and fault.cells.keys().isdisjoint(each.cells)

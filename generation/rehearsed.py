@@ -1,4 +1,4 @@
-"""What a rehearsal says of each check: it caught its fault, or not, or could not be rehearsed."""
+"""Result of a rehearsal for each check: fault caught, fault not caught, or check not rehearsed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -11,33 +11,33 @@ from sluice.checks.verdicts import CheckResult, Verdict
 RehearsalResult = Literal["caught", "not caught", "refuses good rows", "not rehearsed"]
 _WRONG: tuple[RehearsalResult, ...] = ("not caught", "refuses good rows")
 _STOPPED_BY_AUDIT, _NO_ANSWER = 3, 4
-"""Exit codes of the command line: as a run's, whose audit fails, or for which there was no answer."""
+"""Exit codes of the command line, as for a run whose audit fails, or whose checks could not be answered."""
 
 
 class RehearsedCheck(Model):
     """One check of a rehearsal."""
 
     check: str
-    """Its label, as `generate --fault` takes it."""
+    """Its label, as `generate --fault` accepts it."""
     fault: str = ""
-    """What was planted."""
+    """Description of the planted fault."""
     result: RehearsalResult
     verdict: Verdict | None = None
-    """What the run of its fault said of it."""
+    """Verdict of the run with its fault, or of the run of the good rows if the check refuses them."""
     why: str = ""
 
 
 Results = Mapping[int, RehearsedCheck]
-"""By the position of the check in the pipeline."""
+"""Results by the position of the check in the pipeline."""
 
 
 def not_planted(plan: RehearsalPlan) -> Results:
-    """Return the checks for which there is no fault."""
+    """Return a result for each check without a fault."""
     return {index: _not_rehearsed(plan.labels[index], why) for index, why in plan.left_out.items()}
 
 
 def refused_good_rows(plan: RehearsalPlan, verdicts: Mapping[int, CheckResult]) -> Results:
-    """Return all checks if some refuse good rows: nothing follows from a fault then. Else return none."""
+    """Return results for all checks if any refuses good rows, because faults prove nothing then; else none."""
     refusing = {index: verdict for index, verdict in verdicts.items() if verdict.blocks}
     if not refusing:
         return {}
@@ -57,12 +57,12 @@ def refused_good_rows(plan: RehearsalPlan, verdicts: Mapping[int, CheckResult]) 
 def rehearsed_batch(
     plan: RehearsalPlan, batch: FaultBatch, checks: Sequence[Check], verdicts: Mapping[int, CheckResult], reason: str
 ) -> Results:
-    """Return what the run of a batch says of the checks whose faults it had.
+    """Return the results of a batch's run for the checks whose faults it contained.
 
     Args:
-        checks: those of the pipeline.
-        verdicts: those of the run, by the position of the check in the pipeline.
-        reason: how the run ended, for checks without a verdict.
+        checks: checks of the pipeline.
+        verdicts: verdicts of the run, by the position of the check in the pipeline.
+        reason: the way the run ended, for checks without a verdict.
     """
     return {
         fault.index: _rehearsed(plan.labels[fault.index], fault, checks[fault.index], verdicts.get(fault.index), reason)
@@ -100,7 +100,7 @@ def rehearsal_exit_code(checks: Sequence[RehearsedCheck]) -> int:
 
 
 def describe_rehearsal(checks: Sequence[RehearsedCheck]) -> str:
-    """Return how many checks caught their faults, in one sentence."""
+    """Return one sentence with the number of checks that caught their faults, and of the others by result."""
     counts = {result: sum(each.result == result for each in checks) for result in RehearsalResult.__args__}  # type: ignore[attr-defined]
     more = [f"{count} {result}" for result, count in counts.items() if count and result != "caught"]
     return ", ".join([f"{counts['caught']} of {len(checks)} checks caught their fault", *more])

@@ -33,7 +33,7 @@ DEFAULT_ROWS = 1000
 
 @dataclass(frozen=True)
 class Request:
-    """What is generated."""
+    """A request for generated rows."""
 
     table: str
     """The table of the pipeline; empty without one."""
@@ -45,24 +45,24 @@ class Request:
     now: datetime
     references: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Values of the columns, in their types, as often as they occur elsewhere."""
+    """Sample values of the columns, in their types, each as often as it occurs."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated rows, and what is to be known of them."""
+    """Generated rows, with notes about them."""
 
     rows: Sequence[Row]
     maker: RowMaker
     notes: Sequence[str]
-    """Which checks were not asked and why, and what planted faults break beside."""
+    """The checks that were not considered, with reasons; the planted faults; other checks that these break."""
 
 
 def generated_table(pipeline: Pipeline) -> str:
-    """Return the table of a pipeline whose rows can be generated: one that loads files.
+    """Return the table whose rows can be generated: the only table of a pipeline that loads files.
 
     Raises:
-        InvalidPipeline: it does not, or loads several.
+        InvalidPipeline: the pipeline loads no files, or writes several tables.
     """
     if pipeline.write.source is None:
         raise InvalidPipeline(f"{pipeline.name} loads no files: rows are generated for a pipeline with write.source")
@@ -72,7 +72,7 @@ def generated_table(pipeline: Pipeline) -> str:
 
 
 def shape_of(pipeline: Pipeline | None, of_table: Sequence[Column] | None = None) -> TableShape:
-    """Return the columns of the rows: of the source's schema, or of the table, or those that the checks name."""
+    """Return the columns of the rows, from the source's schema, from the table, or from the checks."""
     if pipeline is None:
         return DEFAULT_SHAPE
     name = generated_table(pipeline)
@@ -97,7 +97,7 @@ def checks_of(pipeline: Pipeline | None) -> Sequence[Check]:
 
 
 def default_rows(checks: Sequence[Check]) -> int:
-    """Return how many rows are generated where nobody says it: as many as the checks allow, near a thousand."""
+    """Return the default number of rows: 1,000, or the nearest number that the checks allow."""
     rows = DEFAULT_ROWS
     for check in checks:
         if isinstance(check, RowCount) and not check.where:
@@ -107,7 +107,7 @@ def default_rows(checks: Sequence[Check]) -> int:
 
 
 def reference_time(checks: Sequence[Check], now: datetime) -> datetime:
-    """Return the time that generated times are near to: rounded, so that rows change no oftener than they must."""
+    """Return the time near which generated times lie. It is rounded, so that rows change as rarely as possible."""
     ages = [check.max_age for check in checks if isinstance(check, Freshness)]
     start = now.replace(minute=0, second=0, microsecond=0)
     if not ages or min(ages) >= 2 * 86400:
@@ -123,9 +123,9 @@ def wanted_references(checks: Sequence[Check]) -> dict[str, Relationships]:
 def typed_references(
     answers: Mapping[str, Sequence[Any]], checks: Sequence[Check], shape: TableShape
 ) -> dict[str, list[Any]]:
-    """Return the values of other tables, as JSON carried them, in the type of the column that refers to them.
+    """Convert the values of other tables from JSON to the type of the column that refers to them.
 
-    Keys that are no values of that type are left out, so that the check is not considered.
+    A reference with values that are not of that type is left out, so that its check is not considered.
     """
     references: dict[str, list[Any]] = {}
     for key, check in wanted_references(checks).items():
@@ -137,7 +137,7 @@ def typed_references(
 
 
 def typed_samples(rows: Sequence[Mapping[str, Any]], shape: TableShape) -> dict[str, list[Any]]:
-    """Return the values of each column in some rows, in the type of the column; values of another type are left out."""
+    """Convert the values of each column in sample rows to its type. Values of another type are left out."""
     samples: dict[str, list[Any]] = {}
     for name, kind in shape.types.items():
         for row in rows:
@@ -148,7 +148,7 @@ def typed_samples(rows: Sequence[Mapping[str, Any]], shape: TableShape) -> dict[
 
 
 def make_maker(request: Request, engine: RowEngine) -> RowMaker:
-    """Return what makes the rows of a request."""
+    """Return the maker of a request's rows."""
     checks = [as_condition(each, request.table) for each in request.checks]
     known = Known(request.rows, request.no_null, request.now, request.references, request.samples)
     judge = Judge(request.shape, checks, engine, request.now, request.references)
@@ -156,12 +156,12 @@ def make_maker(request: Request, engine: RowEngine) -> RowMaker:
 
 
 def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) -> Generated:
-    """Return rows that the checks accept, but for the faults.
+    """Generate rows that the checks accept, except for the planted faults.
 
     Raises:
         InvalidPipeline: the checks cannot all be satisfied, or a fault cannot be planted.
     """
-    # A fault of all rows comes first: it may replace rows that have another one.
+    # Faults of all rows are planted first, because they may replace rows that have another fault.
     planned = sorted(parse_faults(faults, request.checks), key=lambda fault: is_of_rows(request.checks[fault.index]))
     maker = make_maker(request, engine)
     judge, rows, labels = maker.judge, maker.make(), check_labels(request.checks)
@@ -181,10 +181,10 @@ def generate(request: Request, engine: RowEngine, faults: Sequence[str] = ()) ->
 
 
 def refuse_bad(judge: Judge, rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
-    """Return which checks were not asked.
+    """Return a note for each check that was not considered.
 
     Raises:
-        InvalidPipeline: some refuse the rows: they contradict each other, or what was asked for.
+        InvalidPipeline: a check refuses the rows, because the checks contradict each other or the request.
     """
     judgements = judge.judge(rows)
     refused = [
@@ -202,7 +202,7 @@ def refuse_bad(judge: Judge, rows: Sequence[Row], labels: Sequence[str]) -> list
 
 
 def _refuse_undone(judgements: Sequence[Judgement], planned: Sequence[Fault]) -> None:
-    """Raise InvalidPipeline where a check passes although its fault was planted: a later one changed the same rows."""
+    """Raise InvalidPipeline if a check passes despite its fault, because a later fault changed the same rows."""
     evaluations = [(fault.label, judgements[fault.index].evaluation) for fault in planned]
     if undone := [label for label, evaluation in evaluations if evaluation is not None and evaluation.passed]:
         raise InvalidPipeline(f"{', '.join(undone)} would pass with the other faults: plant it in a file of its own")

@@ -1,4 +1,4 @@
-"""Rows that checks accept: made column by column, then repaired where an engine says that a row is bad."""
+"""Generate rows that checks accept: column by column, with repairs of the rows that an engine reports as bad."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -14,15 +14,15 @@ from sluice.checks.references import CompareColumns
 from sluice.checks.uniqueness import UniqueCombinationOfColumns
 
 _ROUNDS = 25
-"""How often bad rows are made again."""
+"""Maximum number of rounds in which bad rows are generated again."""
 _TRIES = 100
 _KEY_RANGES = {"int": (10**8, 2 * 10**9), "long": (10**11, 9 * 10**11)}
-"""Where keys lie that no check bounds: far from those that a table may hold."""
+"""Ranges of keys that no check bounds, far from keys that a table may contain."""
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 
 
 class RowMaker:
-    """Makes rows of one table; the same seed makes the same rows."""
+    """Generator of the rows of one table. The same seed gives the same rows."""
 
     def __init__(self, judge: Judge, known: Known, seed: int | str) -> None:
         self.judge, self.known, self.random = judge, known, Random(f"sluice/{seed}")
@@ -36,7 +36,7 @@ class RowMaker:
         self._pinned: set[tuple[int, str]] = set()
 
     def make(self) -> list[Row]:
-        """Return rows that the checks accept, as far as the rows can be repaired."""
+        """Return rows that the checks accept, as far as bad rows can be repaired."""
         cells = {name: self._column(demand) for name, demand in self.demands.items()}
         rows = [{name: values[at] for name, values in cells.items()} for at in range(self.known.rows)]
         for row in rows:
@@ -50,14 +50,14 @@ class RowMaker:
         return rows
 
     def settle(self, row: Row) -> None:
-        """Make the columns of a row agree that depend on each other: parts of dates, and compared columns."""
+        """Make dependent columns of a row agree: parts of dates, and compared columns."""
         for check in self.checks:
             if isinstance(check, CompareColumns) and check.left in row and check.right in row:
                 _compare(check, row)
         self.settle_dates(row)
 
     def settle_dates(self, row: Row) -> None:
-        """Set the columns of a year, a month and a day to those of the date that the pipeline computes of them."""
+        """Set the columns of a year, a month and a day to the date that the pipeline computes from them."""
         for name, parts in self.shape.dates.items():
             for part, unit in zip(parts, ("year", "month", "day"), strict=True):
                 row[part] = getattr(row[name], unit, None)
@@ -96,7 +96,7 @@ class RowMaker:
         return [self._value(demand) for _ in range(count)]
 
     def _value(self, demand: Demand) -> Any:
-        """Return a value for one row: of a pool where there is one, and never twice where it must be unique."""
+        """Return a value for one row, from the column's pool if it has one, and an unused one if it is unique."""
         name = demand.column.name
         if pool := self._pools.get(name):
             return self.random.choice(pool)
@@ -127,7 +127,7 @@ class RowMaker:
         self.settle(row)
 
     def _repair_combinations(self, rows: list[Row]) -> None:
-        """Make the rows again that repeat a combination which must be unique."""
+        """Generate the rows again that repeat a combination which must be unique."""
         for check in self.checks:
             if isinstance(check, UniqueCombinationOfColumns) and set(check.columns) <= self.demands.keys():
                 for _ in range(_ROUNDS):
@@ -138,7 +138,7 @@ class RowMaker:
                         break
 
     def _repair_bad_rows(self, rows: list[Row]) -> bool:
-        """Make the rows again that a check calls bad; return whether there were any."""
+        """Generate the rows again that a check reports as bad. Return True if there were any."""
         bad = self.judge.bad_rows(rows, range(len(self.checks)))
         for index, positions in bad.items():
             for at in positions:
@@ -159,7 +159,7 @@ def _repeated(rows: Sequence[Row], columns: Sequence[str]) -> list[int]:
 
 
 def _compare(check: CompareColumns, row: Row) -> None:
-    """Make a comparison of two columns hold, by exchanging their values or by giving both the same."""
+    """Make a comparison of two columns true, by exchanging their values or by giving both the same."""
     left, right = row[check.left], row[check.right]
     if left is None or right is None or type(left) is not type(right):
         return
@@ -171,7 +171,7 @@ def _compare(check: CompareColumns, row: Row) -> None:
 
 
 def _add_sequence(demand: Demand, rows: Sequence[Row]) -> None:
-    """Make the values of a column follow each other, in each group."""
+    """Make each value of a column the one before it plus an interval, in each group."""
     check = demand.sequence
     if check is None:
         return
@@ -187,7 +187,7 @@ def _add_sequence(demand: Demand, rows: Sequence[Row]) -> None:
 
 
 def _widen(demand: Demand, count: int) -> None:
-    """Move the ends of a unique column that no check states, so that there are enough values between them."""
+    """Widen the range of a unique column without stated bounds, so that it has enough values."""
     column: Column = demand.column
     bounds = demand.bounds
     if bounds.low is not None or bounds.high is not None or column.largest:
@@ -202,5 +202,5 @@ def _widen(demand: Demand, count: int) -> None:
 
 
 def without_computed(rows: Sequence[Row], shape: TableShape) -> list[Row]:
-    """Return rows as a file holds them: without the dates that the pipeline computes."""
+    """Return rows as a file contains them, without the dates that the pipeline computes."""
     return [{each.name: row[each.name] for each in shape.columns} for row in rows]

@@ -1,4 +1,4 @@
-"""Checks `sql` that ask for the rows of one table which meet a condition: that condition can be asked of rows."""
+"""Convert simple checks `sql`, which select rows of one table by a condition, to checks of single rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,18 +9,18 @@ from sluice.checks.references import CompareColumns
 from sluice.sql.dialect import Dialect
 
 _PLAIN = {"kind", "expressions", "from_", "from", "where", "order"}
-"""The parts of a query by which it is one condition on the rows of one table."""
+"""The parts that a query may have if it is one condition on the rows of one table."""
 
 
 class NoRowsWhere(ExpressionIsTrue):
-    """A condition must be true for no row; it is asked of generated rows alone."""
+    """A condition that must be true for no row. Only generated rows are checked with it."""
 
     def bad(self, sql: Dialect, types: Mapping[str, str]) -> str:
         return sql.translated(self.expression, types)
 
 
 def as_condition(check: Check, table: str) -> Check:
-    """Return a check on rows that means the same as a simple query; any other check as it is."""
+    """Convert a check with a simple query to an equivalent check on rows. Return any other check unchanged."""
     if not isinstance(check, Sql):
         return check
     import sqlglot  # noqa: PLC0415  # slow to import
@@ -37,7 +37,7 @@ def as_condition(check: Check, table: str) -> Check:
 
 
 def _compared(check: Check, condition: Any) -> Check | None:
-    """Return the comparison of two columns that must hold where its opposite is asked for; None for any other."""
+    """Return the check that requires the opposite comparison of two columns, or None for another condition."""
     from sqlglot import exp  # noqa: PLC0415
 
     opposites = {exp.LT: ">=", exp.LTE: ">", exp.GT: "<=", exp.GTE: "<", exp.EQ: "!=", exp.NEQ: "="}

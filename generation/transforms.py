@@ -1,4 +1,4 @@
-"""What a transform does to the columns of its source: passes them on, makes a date of three, or computes others."""
+"""Derive columns from a transform: columns that it passes on, dates made of three columns, and computed columns."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from sluice.pipeline.write import SOURCE_VIEW
 
 
 def transformed(columns: Sequence[Column], origin: str, transform: str | None) -> TableShape:
-    """Return the shape of the rows that a pipeline writes, given those of its source and its transform."""
+    """Return the shape of the rows that a pipeline writes, given the columns of its source and its transform."""
     if transform is None:
         return TableShape(columns, origin)
     import sqlglot  # noqa: PLC0415  # slow to import

@@ -1,4 +1,4 @@
-"""Values of one column: random ones between two bounds, and ones that lie beyond a bound."""
+"""Values of one column: random values between two bounds, and values beyond a bound."""
 
 import math
 import struct
@@ -16,7 +16,7 @@ _DAYS = 365
 _WORD = 8
 _LARGEST = {"int": 2**31 - 1, "long": 2**63 - 1}
 _CALENDAR = {"year": (2000, 2030), "month": (1, 12), "day": (1, 28), "hour": (0, 23), "minute": (0, 59)}
-"""What whole numbers are in columns of these names, where no check says it: parts of dates that exist."""
+"""Ranges of whole numbers in columns of these names, unless a check says otherwise: parts of dates that exist."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Bounds:
     inclusive: bool = True
 
     def narrow(self, low: Any, high: Any, inclusive: bool = True) -> None:
-        """Take the values that also lie between two other ends."""
+        """Restrict the range to values that also lie between two other ends."""
         if low is not None and (self.low is None or low >= self.low):
             self.low = low
         if high is not None and (self.high is None or high <= self.high):
@@ -37,7 +37,7 @@ class Bounds:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no value lies between the ends."""
+        """True if no value lies between the ends."""
         return self.low is not None and self.high is not None and bool(self.low > self.high)
 
 
@@ -48,7 +48,7 @@ def scale_of(column: Column) -> tuple[int, int]:
 
 
 def random_value(column: Column, bounds: Bounds, random: Random) -> Any:
-    """Return a random value of a column between two ends; an end that is missing is put where values are usual."""
+    """Return a random value of a column between two ends. A usual end replaces a missing one."""
     kind = column.kind
     if kind == "boolean":
         return random.random() < 0.5
@@ -58,7 +58,7 @@ def random_value(column: Column, bounds: Bounds, random: Random) -> Any:
 
 
 def usual_ends(column: Column, bounds: Bounds) -> tuple[Any, Any]:
-    """Return two ends of the values of an ordered column: what is not stated is a usual span away."""
+    """Return two ends for the values of an ordered column. A missing end lies a usual span from the other."""
     first, last = _usual(column)
     span, low, high = last - first, bounds.low, bounds.high
     if low is None and high is None:
@@ -120,7 +120,7 @@ def _between(low: Any, high: Any, random: Random, kind: str) -> Any:
 
 
 def cast(column: Column, value: Any, bounds: Bounds) -> Any:
-    """Return a number with as many digits as the column keeps, and still between the ends if that can be."""
+    """Round a number to the digits that the column stores, and keep it between the ends if possible."""
     if column.kind == "decimal":
         unit = step_of(column)
         rounded = value.quantize(unit, ROUND_HALF_EVEN)
@@ -149,10 +149,10 @@ def _text(column: Column, bounds: Bounds, random: Random) -> str:
 
 
 def beyond(column: Column, low: Any, high: Any, by: int = 1) -> list[Any]:
-    """Return values above the one end, or below the other, that the column can hold.
+    """Return values above `high` and below `low` that the column can store.
 
     Args:
-        by: how many small steps beyond.
+        by: number of small steps beyond the end.
     """
     if column.kind == "string":
         above = [f"{high}~"] if high is not None else []

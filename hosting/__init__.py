@@ -1,1 +1,1 @@
-"""What the worker hosts. Only `worker.py` imports it."""
+"""The activities that the worker hosts. Only `worker.py` imports this package."""

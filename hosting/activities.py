@@ -1,4 +1,4 @@
-"""The activities that workers host, by the task queue that takes them."""
+"""The activities that workers host, by task queue."""
 
 from temporalio.client import Client
 
@@ -25,7 +25,7 @@ from sluice.settings import Settings
 def control_activities(
     client: Client, settings: Settings, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Activity]:
-    """Return the activities that need no Spark: on the catalog, on data files by DuckDB, and notifications."""
+    """Return the activities without Spark: on the catalog, on data files with DuckDB, and notifications."""
     shared = Shared(client, settings, catalog, io, reports)
     return [
         *branch_activities(shared),

@@ -1,4 +1,4 @@
-"""The activities that answer what the command line asks about the lake."""
+"""The activities that answer questions of the command line about the lake."""
 
 from activities.arrivals.list_arrivals import ListArrivalsActivity
 from activities.arrivals.plan_load import PlanLoadActivity
@@ -16,7 +16,7 @@ from hosting.shared import Activity, Shared
 
 
 def question_activities(shared: Shared) -> list[Activity]:
-    """Return those that plan and list, and change nothing."""
+    """Return the activities that plan and list, and change nothing."""
     catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
     return [
         ListQuarantineActivity(catalog, io).list_quarantine,

@@ -1,4 +1,4 @@
-"""The activities that tell targets what was published."""
+"""The activities that register publications with targets."""
 
 from activities.notifications.notify_registration import NotifyRegistrationActivity
 from activities.registration.check_registrations import CheckRegistrationsActivity
@@ -8,7 +8,7 @@ from lakehouse.targets.mirror import MirrorWriter
 
 
 def registration_activities(shared: Shared) -> list[Activity]:
-    """Return those that tell targets of publications, and compare them with main."""
+    """Return the activities that register publications with targets, and compare targets with main."""
     mirrors = MirrorWriter(shared.catalog, shared.io)
     return [
         shared.registrations.start_registrations,

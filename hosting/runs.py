@@ -30,7 +30,7 @@ from hosting.shared import Activity, Shared
 
 
 def branch_activities(shared: Shared) -> list[Activity]:
-    """Return those of a run that change branches and main, or find out what became of them."""
+    """Return a run's activities that change branches and main, or find out the result of such a change."""
     catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
     client, task_queue = shared.client, settings.sluice_task_queue
     merge_queue = MergeQueueActivity(client, installation, task_queue)
@@ -56,7 +56,7 @@ def branch_activities(shared: Shared) -> list[Activity]:
 
 
 def audit_activities(shared: Shared) -> list[Activity]:
-    """Return those that audit, verify approvals, and record and tell how a run goes and ended."""
+    """Return the activities that audit, verify approvals, record runs, and send notifications and lineage."""
     catalog, settings = shared.catalog, shared.settings
     notify = NotifyActivity(settings, shared.client.namespace)
     lineage = EmitLineageActivity(settings, catalog, shared.io)

@@ -1,4 +1,4 @@
-"""What several activities share: the clients and stores of one catalog, each made when it is first needed."""
+"""The clients and stores of one catalog that several activities share, each created when it is first needed."""
 
 import asyncio
 import logging
@@ -40,17 +40,17 @@ class Shared:
     settings: Settings
     catalog: BranchCatalog
     io: dict[str, str]
-    """The properties by which Iceberg reads the lake."""
+    """Iceberg's properties for reading the lake."""
     reports: ReportStore
 
     @property
     def installation(self) -> str:
-        """The installation whose branches and workflows these are."""
+        """Id of the installation, which owns the branches and workflows."""
         return self.settings.sluice_installation
 
     @cached_property
     def tables(self) -> AuditedTables:
-        """Loads audited tables."""
+        """Loader of audited tables."""
         return AuditedTables(self.catalog, self.io)
 
     @cached_property
@@ -60,12 +60,12 @@ class Shared:
 
     @cached_property
     def queries(self) -> QueryRunner:
-        """Runs queries of people in processes of their own."""
+        """Runner of people's queries, each in a process of its own."""
         return QueryRunner(self.settings.sluice_scan_memory, self.settings.runs / "duckdb", self.io)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:
-        """Which approvals runs need, by the settings."""
+        """Policy from the settings: the approvals that runs need."""
         approvers, is_main = self.settings.sluice_approvers_file, self.catalog.main == self.settings.sluice_main
         rules = parse_approval_rules(self.settings.sluice_require_approval)
         policy = ApprovalPolicy(self.catalog, approvers, rules, self.installation, self.io, is_main)
@@ -80,33 +80,33 @@ class Shared:
 
     @cached_property
     def loaded_files(self) -> LoadedFiles:
-        """The memory of the files that tables hold."""
+        """Index of the files that are loaded into tables."""
         manifests = InputManifests(self.settings.lake, self.io)
         return LoadedFiles(self.catalog, manifests, self.settings.sluice_home.absolute())
 
     @cached_property
     def batches(self) -> BatchStore:
-        """The batches of landing zones."""
+        """Store for the batches of landing zones."""
         return BatchStore(self.settings.lake, self.io)
 
     @cached_property
     def collector(self) -> ArrivalCollector:
-        """Lists what arrived in landing zones."""
+        """Collector that lists the files in landing zones."""
         return ArrivalCollector(
             self.loaded_files, self.batches, self.settings.sluice_home.absolute(), self.installation
         )
 
     @cached_property
     def running(self) -> RunningWorkflows:
-        """Asks Temporal which runs are under way, from any thread."""
+        """Client for finding running workflows in Temporal, from any thread."""
         return RunningWorkflows(self.client, asyncio.get_running_loop())
 
     @cached_property
     def targets(self) -> Targets:
-        """The targets that publications are told to."""
+        """The targets of registrations."""
         return read_targets(self.settings.sluice_targets_file)
 
     @cached_property
     def registrations(self) -> StartRegistrationsActivity:
-        """Starts the registrations of a publication."""
+        """Activity that starts the registrations of a publication."""
         return StartRegistrationsActivity(self.client, self.targets, self.installation, self.settings.sluice_task_queue)

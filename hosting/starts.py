@@ -1,4 +1,4 @@
-"""The activities of what starts runs: schedules, backfills and landing zones."""
+"""The activities of schedules, backfills and landing zones, which start runs."""
 
 from activities.arrivals.collect_arrivals import CollectArrivalsActivity
 from activities.arrivals.finish_arrivals import FinishArrivalsActivity
@@ -21,7 +21,7 @@ from lakehouse.arrivals.finisher import ArrivalFinisher
 
 
 def start_activities(shared: Shared) -> list[Activity]:
-    """Return those of schedules and backfills, and of the runs that they start."""
+    """Return the activities of schedules and backfills, and of the runs that they start."""
     catalog, settings, installation = shared.catalog, shared.settings, shared.installation
     return [
         OpenBackfillActivity(catalog, installation).open_backfill,
@@ -37,7 +37,7 @@ def start_activities(shared: Shared) -> list[Activity]:
 
 
 def arrival_activities(shared: Shared) -> list[Activity]:
-    """Return those of landing zones."""
+    """Return the activities of landing zones."""
     settings = shared.settings
     return [
         CollectArrivalsActivity(shared.collector).collect_arrivals,

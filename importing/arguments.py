@@ -1,4 +1,4 @@
-"""The arguments of one imported test, taken one by one, so that none is ignored silently."""
+"""Arguments of one imported test, which is refused unless each of them is used or ignored on purpose."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,28 +7,28 @@ from importing.imported import AlwaysPasses, NotCarriedOver
 from importing.sql_text import bound_sql, number
 
 UNREADABLE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
-"""What reading a test may raise whose values have other types than its tool takes."""
+"""Errors from reading a test with values of types that its tool does not allow."""
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
 class Arguments:
-    """The arguments of a test by name. What nobody takes has no equivalent, and the test is not carried over."""
+    """Arguments of a test by name. A test with an argument that no builder removes is not carried over."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = {str(key).lower(): value for key, value in given.items()}
         self._all = dict(self._given)
 
     def take(self, *names: str, default: Any = None) -> Any:
-        """Return the first of these arguments that is given, and a default if it is absent or null."""
+        """Remove these arguments, and return the first that is not null, or a default if there is none."""
         values = [self._given.pop(name) for name in names if name in self._given]
         return next((value for value in values if value is not None), default)
 
     def given(self, name: str) -> Any:
-        """Return an argument, also one that was taken before; None if it is absent."""
+        """Return an argument, even if it was removed before, or None if it is absent."""
         return self._all.get(name)
 
     def required(self, *names: str) -> Any:
-        """Return an argument that the test cannot be without.
+        """Remove and return an argument that the test requires.
 
         Raises:
             NotCarriedOver: it is missing.
@@ -39,12 +39,12 @@ class Arguments:
         return value
 
     def listed(self, *names: str) -> list[Any]:
-        """Return an argument that is a list; one value is a list of one, and none is an empty list."""
+        """Remove and return an argument as a list. One value becomes a list of one, and none an empty list."""
         value = self.take(*names, default=[])
         return list(value) if isinstance(value, list | tuple) else [value]
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return an argument that is true or false, also where it is spelled as text.
+        """Remove and return an argument that is true or false, also if it is written as text.
 
         Raises:
             NotCarriedOver: it is neither.
@@ -56,7 +56,7 @@ class Arguments:
         return known
 
     def text(self, *names: str) -> str:
-        """Return a required argument as text."""
+        """Remove a required argument and return it as text."""
         return str(self.required(*names))
 
     def put(self, name: str, value: Any) -> None:
@@ -64,15 +64,15 @@ class Arguments:
         self._given[name] = value
 
     def ignore(self, *names: str) -> None:
-        """Drop arguments that change nothing about what passes."""
+        """Remove arguments that do not change the result."""
         for name in names:
             self._given.pop(name, None)
 
     def range(self) -> "Range":
-        """Return the bounds `min_value` and `max_value`, with whether they are part of the range.
+        """Remove the bounds `min_value` and `max_value`, and return them with the options that exclude them.
 
         Raises:
-            AlwaysPasses: there is none.
+            AlwaysPasses: there is no bound.
         """
         low, high = self.take("min_value"), self.take("max_value")
         strict = self.flag("strictly")
@@ -82,10 +82,10 @@ class Arguments:
         return Range(low, high, strict_low, strict_high)
 
     def refuse_rest(self) -> None:
-        """Make sure that every argument was taken.
+        """Check that every argument was removed.
 
         Raises:
-            NotCarriedOver: one was not.
+            NotCarriedOver: an argument was not removed.
         """
         left = [name for name, value in self._given.items() if value is not None]
         if left:
@@ -93,14 +93,14 @@ class Arguments:
 
 
 class Range:
-    """Two bounds, of which one may be None, and for each whether it lies outside of the range."""
+    """Two bounds, one of which may be None, and for each whether it is excluded from the range."""
 
     def __init__(self, low: Any, high: Any, strict_low: bool = False, strict_high: bool = False) -> None:
         self.low, self.high = low, high
         self.strict_low, self.strict_high = strict_low and low is not None, strict_high and high is not None
 
     def holds(self, expression: str) -> str:
-        """Return the condition that an expression of SQL lies in the range."""
+        """Return the condition that a SQL expression lies in the range."""
         tests = []
         if self.low is not None:
             tests.append(f"{expression} {'>' if self.strict_low else '>='} {bound_sql(self.low)}")
@@ -110,7 +110,7 @@ class Range:
 
     @property
     def as_numbers(self) -> dict[str, int | float] | None:
-        """The bounds as `min` and `max` of a check; None if one is no number or lies outside."""
+        """The bounds as `min` and `max` of a check; None if one is not a number or is excluded."""
         if self.strict_low or self.strict_high:
             return None
         bounds = {"min": self.low, "max": self.high}
@@ -119,7 +119,7 @@ class Range:
 
     @property
     def as_whole_numbers(self) -> dict[str, int] | None:
-        """The bounds of a count as `min` and `max`: a strict one is moved by one."""
+        """The bounds of a count as `min` and `max`, an excluded one moved by one; None if these are not counts."""
         low, high = number(self.low), number(self.high)
         if (self.low is not None and not isinstance(low, int)) or (self.high is not None and not isinstance(high, int)):
             return None

@@ -1,4 +1,4 @@
-"""Constraints, contracts and the freshness of sources in dbt's property files, as drafts of checks."""
+"""Convert constraints, contracts and freshness of sources in dbt's property files to drafts of checks."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +24,7 @@ _SECONDS = {"minute": 60, "hour": 3600, "day": 86400}
 def constraint_drafts(
     table: DbtTable, values: DbtValues, target: Target, sql: DbtSql
 ) -> Iterator[tuple[int, str, Callable[[], Draft]]]:
-    """Yield the line, the name and what builds the draft of each constraint of a table and of its columns."""
+    """Yield the line, the name and the draft builder of each constraint of a table and of its columns."""
     for node, column in [(table.node, None), *((each, str(each.get("name", ""))) for each in table.columns)]:
         config = node.get("config") or {}
         listed = node.get("constraints") or config.get("constraints") or []
@@ -64,7 +64,7 @@ def _constraint(
 
 
 def contract_checks(table: DbtTable) -> Iterator[tuple[int, str, Callable[[], list[Parameters]]]]:
-    """Yield the line, the name and what builds the checks of an enforced contract: its columns, and each type."""
+    """Yield the line, the name and the builder of the checks of an enforced contract, and of each unknown type."""
     config = table.node.get("config") or {}
     contract = config.get("contract") or table.node.get("contract") or {}
     if contract.get("enforced") is not True or not table.columns:
@@ -88,7 +88,7 @@ def _refuse(why: str) -> list[Parameters]:
 def freshness_drafts(
     table: DbtTable, values: DbtValues, target: Target, sql: DbtSql
 ) -> Iterator[tuple[int, Literal["fail", "warn"], Callable[[], tuple[Draft, Target]]]]:
-    """Yield the line, the severity and what builds the draft of each limit on the age of a source's table."""
+    """Yield the line, the severity and the draft builder of each limit on the age of a source's table."""
     source, node = table.source, table.node
     levels = (source, source.get("config") or {}, node, node.get("config") or {})
     freshness: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def _limit_on_age(
         name = plain_name(column)
         newest = f"max(CAST({column_sql(column)} AS TIMESTAMP))"
         is_new = f"observed >= current_timestamp() - {span(given['count'], part)}"
-        query = measured(newest, f"coalesce({is_new}, FALSE)", rows)  # a table without rows is as old as can be
+        query = measured(newest, f"coalesce({is_new}, FALSE)", rows)  # a table without rows is not fresh
         simple = name and part in _SECONDS and isinstance(count, int)
         age = f"{count * _SECONDS[part]}s" if simple and isinstance(count, int) else None
         return Draft(query, native("freshness", column=name, max_age=age) if age else []), rows

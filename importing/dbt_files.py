@@ -1,4 +1,4 @@
-"""Importing the files of dbt: each project with its own macros, variables and settings."""
+"""Import the files of dbt, each project with its own macros, variables and settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from sluice.errors import InvalidPipeline
 
 @dataclass
 class _Part:
-    """The files of one project, or those that lie in none."""
+    """The files of one project, or those outside of any project."""
 
     project: DbtProject
     values: DbtValues
@@ -25,17 +25,17 @@ class _Part:
     macros: list[SourceText] = field(default_factory=list)
     singular: list[SourceText] = field(default_factory=list)
     models: dict[str, str] = field(default_factory=dict)
-    """The files of models by the names of these."""
+    """Files of models, by the name of the model."""
 
 
 def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[ImportedChecks]:
     """Import the files of dbt.
 
     Args:
-        lenient: whether a file that is not valid YAML is listed, and not an error.
+        lenient: True to list a file that is not valid YAML, instead of raising an error.
 
     Raises:
-        InvalidPipeline: a file is not valid YAML.
+        InvalidPipeline: a file is not valid YAML, and `lenient` is False.
     """
     problems = ImportedChecks()
     projects = [each for file in files.projects for each in _project(file, problems, lenient)]
@@ -57,7 +57,7 @@ def import_dbt(files: Files, options: ImportOptions, *, lenient: bool) -> list[I
 
 
 class _Parts:
-    """The parts of an import by the project that they belong to."""
+    """The parts of an import, by project."""
 
     def __init__(self, projects: Sequence[DbtProject], options: ImportOptions) -> None:
         self._projects, self._options = projects, options
@@ -74,20 +74,20 @@ class _Parts:
         return self._parts[root]
 
     def all(self) -> list[_Part]:
-        """Return the parts, of which each knows its tables by their names."""
+        """Return the parts, after each has recorded the names of its tables."""
         for part in self._parts.values():
             for _, tree in part.trees:
                 names_in(tree, part.values)
         return [*self._parts.values()]
 
     def others_of(self, part: _Part) -> list[_Part]:
-        """Return the parts but for one."""
+        """Return all parts except one."""
         return [each for each in self._parts.values() if each is not part]
 
 
 def _import_part(part: _Part, others: list[_Part], options: ImportOptions) -> ImportedChecks:
     values = part.values
-    for each in others:  # what a project names itself counts more than what another one does
+    for each in others:  # a project's own names take precedence over those of other projects
         values.models = {**each.values.models, **values.models}
         values.sources = {**each.values.sources, **values.sources}
         values.unknown_tables = {**each.values.unknown_tables, **values.unknown_tables}
@@ -112,7 +112,7 @@ def _project(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[
 
 
 def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dict[str, Any]]:
-    """Return what a property file states, if it can be read; list what cannot."""
+    """Return the tree of a property file in a list, empty if it cannot be read, and record the problems."""
     try:
         tree, repeated = read_yaml_of_dbt(file)
     except InvalidPipeline as error:
@@ -134,5 +134,5 @@ def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dic
 def _import_tree(run: DbtImport, path: str, tree: dict[str, Any]) -> None:
     try:
         run.import_tree(path, tree)
-    except Exception as error:  # a file may have any shape, and the others are imported nevertheless
+    except Exception as error:  # a file may have any shape, and the others are still imported
         run.imported.leave("", (path, 1), "the file", unreadable(error))

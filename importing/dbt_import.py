@@ -1,4 +1,4 @@
-"""Importing from dbt: the tests, constraints and freshness of the property files of a project."""
+"""Import the tests, constraints and freshness in the property files of a dbt project."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,14 +43,14 @@ class DbtImport:
         dialect: str | None,
         models: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin an import; `models` are the files of the models of the project, as far as they are known."""
+        """Begin an import. `models` contains the known files of the project's models."""
         self._values, self._macros, self._project = values, macros, project
         self._models = models or {}
         self._scope, self._sql = scope, DbtSql(dialect)
         self.imported = ImportedChecks()
 
     def import_tree(self, path: str, tree: Any) -> None:
-        """Import what a property file states."""
+        """Import the content of a property file."""
         for table in tables_in(tree, self._values):
             for test in tests_of(table.node):
                 self._import_test(path, table, None, test)
@@ -82,7 +82,7 @@ class DbtImport:
     def _import(
         self, table: DbtTable, at: tuple[str, int], name: str, build: Callable[[], list[Parameters]], about: str = ""
     ) -> None:
-        """Add the checks of one test, or why it is left."""
+        """Add the checks of one test, or record the reason why it is left out."""
         try:
             file = self._models.get(table.names[-1], at[0]) if table.names and table.source is None else at[0]
             stated = self._project.table_settings(table.kind, file, table.names)
@@ -94,7 +94,7 @@ class DbtImport:
         except NotCarriedOver as error:
             inactive = isinstance(error, AlwaysPasses | NotActive)
             self.imported.leave(table.table, at, name, str(error), about=about, inactive=inactive)
-        except Exception as error:  # what is written may have any shape, and concerns this test alone
+        except Exception as error:  # a file may have any shape, and the error concerns this test alone
             self.imported.leave(table.table, at, name, unreadable(error), about=about)
 
     def _checks(self, table: DbtTable, column: Any, test: DbtTest, settings: Mapping[str, Any]) -> list[Parameters]:
@@ -107,7 +107,7 @@ class DbtImport:
         arguments = {**_column(name), **given}
         relation = self._relation(table.table, config.get("where"))
         if self._is_own(test.name) and (query := self._query_of_macro(test.name, arguments, relation)):
-            # What the definition sets by `config(…)` counts more than the project's settings, and less than the test's.
+            # `config(…)` in the definition overrides the project's settings, and the test's own settings override both.
             limits = self._limits({**settings, **self._macros.config, **stated})
             return finished(Draft(self._sql.query(query)), target, limits, title)
         builder = known_test(test.name)
@@ -125,14 +125,14 @@ class DbtImport:
         return finished(draft, target, self._limits(config), title)
 
     def _is_own(self, test: str) -> bool:
-        """Return whether a test means one that a project defines, and not one that is known here."""
+        """Return True if a test is one that a project defines, not one that is known here."""
         package, _, own = test.rpartition(".")
         if not package or package == self._project.name:
             return self._macros.overrides(own) or (test not in _CORE and self._macros.defines(own))
         return known_test(test) is None and self._macros.defines(own)
 
     def _query_of_macro(self, test: str, arguments: Mapping[str, Any], relation: Relation) -> str | None:
-        """Return the query of a test that the project defines; None if a known one of its name stands in."""
+        """Return the query of a test that the project defines, or None if a known test of its name replaces it."""
         own = test.rpartition(".")[2]
         try:
             query = self._macros.query(own, {"model": relation, **arguments})
@@ -169,7 +169,7 @@ class DbtImport:
             self._import(table, (path, line), name, checks)
 
     def import_singular(self, file: SourceText) -> None:
-        """Import a singular test: a query of a project that returns the bad rows, as a check of the first table."""
+        """Import a singular test, a query that returns the bad rows, as a check of the first table that it reads."""
         tables: list[str] = []
         at, name = (file.path, 1), file.path.rpartition("/")[2].removesuffix(".sql")
         try:
@@ -186,7 +186,7 @@ class DbtImport:
             self.imported.add(tables[0], at, name, checks)
         except NotCarriedOver as error:
             self.imported.leave("", at, name, str(error), inactive=isinstance(error, NotActive))
-        except Exception as error:  # what is written may have any shape, and concerns this test alone
+        except Exception as error:  # a file may have any shape, and the error concerns this test alone
             self.imported.leave("", at, name, unreadable(error))
 
     def _limits(self, config: Mapping[str, Any]) -> Limits:
@@ -203,7 +203,7 @@ class DbtImport:
         )
 
     def _relation(self, table: str, where: Any) -> Relation:
-        """Return the table in the SQL of a test of the project, which is translated as a whole."""
+        """Return the table for the SQL of a test of the project. That SQL is translated as a whole."""
         if self._sql.dialect is None:
             target = Target(table, self._sql.condition(where) if where else None)
             return Relation(table, target.rows if where else "")
@@ -215,7 +215,7 @@ def _column(name: Any) -> dict[str, Any]:
 
 
 def _quoted_column(column: Any) -> str:
-    """Return a column's name; in quotes if it is no plain one, which is then no expression."""
+    """Return a column's name, in quotes unless it is plain, so that it is not read as an expression."""
     name = str(column.get("name", "")).strip()
     return name if plain_name(name) else f"`{name}`"
 

@@ -1,4 +1,4 @@
-"""Generic tests that a dbt project defines itself: their SQL, made by running their Jinja in a sandbox."""
+"""Render the SQL of generic tests that a dbt project defines, by running their Jinja in a sandbox."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,11 +14,11 @@ _HEAD = re.compile(r"\s*(?P<kind>test|macro)\s+(?P<name>\w+)\s*\((?P<parameters>
 _RUNS_QUERIES = re.compile(r"run_query|statement|adapter\.(?!dispatch|quote|type)|graph\.|load_result")
 _LEXER = Environment(keep_trailing_newline=True).lexer
 _EXPORTED = "m_"
-"""What the names of macros begin with here: Jinja keeps those that begin with an underscore to itself."""
+"""Prefix of the names of macros. Jinja does not export names that begin with an underscore."""
 
 
 class _Returned(Exception):
-    """What `return(…)` of dbt does in a macro: it ends it with a value."""
+    """Raised by dbt's `return(…)` to end a macro with a value."""
 
     def __init__(self, value: Any) -> None:
         super().__init__("returned")
@@ -26,9 +26,9 @@ class _Returned(Exception):
 
 
 class DbtMacros:
-    """The macros of a project by name, and the settings that a test makes while its SQL is made.
+    """The macros of a project by name, and the settings that a test makes while its SQL is rendered.
 
-    What the project does not define itself may be defined by one of the other projects that are imported.
+    A macro that the project does not define itself may come from another imported project.
     """
 
     def __init__(self, values: DbtValues, files: Iterable[SourceText], others: Iterable[SourceText] = ()) -> None:
@@ -36,19 +36,19 @@ class DbtMacros:
         self._macros: dict[str, Callable[..., Any]] = {}
         self._texts: dict[str, str] = {}
         self.config: dict[str, Any] = {}
-        """What the last test set by `config(…)`: its severity or thresholds."""
+        """Settings that the last test made by `config(…)`: its severity or thresholds."""
         self._files, self._others = list(files), list(others)
         self._own: frozenset[str] = frozenset()
         self._ambiguous: set[str] = set()
         self._is_compiled = False
 
     def defines(self, test: str) -> bool:
-        """Return whether the project defines a generic test."""
+        """Return whether the project, or another imported project, defines a generic test."""
         self._compile()
         return f"test_{test}" in self._texts
 
     def overrides(self, test: str) -> bool:
-        """Return whether the project itself defines a generic test, which dbt prefers to its own of that name."""
+        """Return whether the project itself defines a generic test, which dbt prefers to its own test of that name."""
         self._compile()
         return f"test_{test}" in self._own
 
@@ -56,7 +56,7 @@ class DbtMacros:
         """Return the SQL of a generic test, which returns the bad rows.
 
         Raises:
-            NotCarriedOver: it needs what only dbt has.
+            NotCarriedOver: it needs something that only dbt has.
         """
         self._compile()
         name = f"test_{test}"
@@ -71,10 +71,10 @@ class DbtMacros:
             raise NotCarriedOver(f"the project's test {test} cannot be resolved: {_problem(error)}") from error
 
     def singular(self, text: str, tables: list[str]) -> tuple[str, dict[str, Any]]:
-        """Return the SQL of a singular test and what it sets by `config(…)`; collect the tables that it refers to.
+        """Return the SQL of a singular test and its `config(…)`, and add the tables that it refers to to `tables`.
 
         Raises:
-            NotCarriedOver: it needs what only dbt has.
+            NotCarriedOver: it needs something that only dbt has.
         """
         self._compile()
         if runs := _RUNS_QUERIES.search(text):
@@ -102,7 +102,7 @@ class DbtMacros:
         if self._is_compiled:
             return
         self._is_compiled = True
-        self._texts.update(_definitions_of(reversed(self._files)))  # the first one counts
+        self._texts.update(_definitions_of(reversed(self._files)))  # the first definition counts
         self._own = frozenset(self._texts)
         for name, text in _definitions_of(self._others):
             if self._texts.setdefault(name, text) != text and name not in self._own:
@@ -114,7 +114,7 @@ class DbtMacros:
         environment.globals["exceptions"] = _Exceptions()
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._macro(name)(*args, **kwargs)  # compiled when it is called first
+        return self._macro(name)(*args, **kwargs)  # compiled at its first call
 
     def _macro(self, name: str) -> Callable[..., Any]:
         if name not in self._macros:
@@ -153,7 +153,7 @@ def _definitions_of(files: Iterable[SourceText]) -> Iterator[tuple[str, str]]:
 
 @lru_cache(4096)
 def _definitions(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the name of each macro and test of a file with its text; what stands in a comment is none."""
+    """Return the name and the text of each macro and test of a file, without those in comments."""
     definitions, head, body = [], None, [""]
     for statement, piece in _pieces(text):
         if head is None:
@@ -169,7 +169,7 @@ def _definitions(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a template without its comments, and what a piece states if it is a statement."""
+    """Yield the content of each statement, or an empty text, with its piece of the template. Skip comments."""
     statement: list[str] | None = None
     try:
         for _, kind, value in _LEXER.tokeniter(text, None):
@@ -183,7 +183,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             elif not kind.startswith("comment"):
                 yield "", value
     except TemplateError:
-        return  # dbt reads none of such a file; what comes before is understood
+        return  # dbt reads nothing of such a file; the pieces before the error are used here
 
 
 def _problem(error: Exception) -> str:

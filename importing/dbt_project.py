@@ -1,4 +1,4 @@
-"""What `dbt_project.yml` says: variables, and settings that all tests of a project or of a folder have."""
+"""Settings in `dbt_project.yml`: variables, and settings of all tests of a project or of a folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,29 +22,29 @@ class DbtProject:
     """The folder of the project."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     tests: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of tests, as they stand under `tests` or `data_tests`."""
+    """The settings of tests, as written under `tests` or `data_tests`."""
     problem: str = ""
-    """Why its settings are not known."""
+    """The reason why its settings are not known."""
     tables: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of tables, as they stand under `models`, `seeds`, `snapshots` and `sources`."""
+    """The settings of tables, as written under `models`, `seeds`, `snapshots` and `sources`."""
     test_folders: Sequence[tuple[str, ...]] = (("tests",),)
-    """The folders of singular tests, each from the project's down."""
+    """The folders of singular tests, each as a path from the project's folder."""
 
     def has_test(self, path: str) -> bool:
-        """Return whether a file of SQL is a singular test by its folder."""
+        """Return whether a SQL file is a singular test, by its folder."""
         folders = self.folders_of(path)
         return folders is not None and any(folders[: len(each)] == each for each in self.test_folders)
 
     def folders_of(self, path: str) -> tuple[str, ...] | None:
-        """Return the folders from that of the project down to a file; None if the file lies outside of the project."""
+        """Return the folders from the project's down to a file, or None if the file is outside of the project."""
         file, root = _resolved(path).parts, _resolved(self.root or ".").parts
         return file[len(root) : -1] if file[: len(root)] == root else None
 
     def settings_of(self, path: str) -> dict[str, Any]:
-        """Return the settings of the tests in a property file: those of the project, then of each folder around it.
+        """Return the settings of the tests in a property file, from the project and then from each folder around it.
 
         Raises:
-            NotCarriedOver: they are not known.
+            NotCarriedOver: the settings are not known.
         """
         if self.problem:
             raise NotCarriedOver(f"the settings of its project are not known: {self.problem}")
@@ -52,23 +52,23 @@ class DbtProject:
         return {name: value for name, value in stated.items() if name in CONFIG}  # the rest are folders
 
     def table_settings(self, kind: str, path: str, names: Sequence[str]) -> dict[str, Any]:
-        """Return whether a table is `enabled`, where the project states it for the table or for a folder.
+        """Return the setting `enabled` that the project states for a table or for its folder; empty if there is none.
 
-        What the file of the table states counts more.
+        The setting in the table's own file takes precedence.
 
         Args:
             kind: `models`, `seeds`, `snapshots` or `sources`.
-            path: the file that makes it; for a source that which describes it.
-            names: the name of the table; before it that of its source.
+            path: file that defines the table; for a source, the file that describes it.
+            names: name of the table, after the name of its source if it has one.
         """
         stated = self._stated(self.tables.get(kind), path, names)
         return {name: value for name, value in stated.items() if name == "enabled"}
 
     def _stated(self, node: Any, path: str, names: Sequence[str]) -> dict[str, Any]:
-        """Return what stands under the project, under each folder around a file, and under names in them."""
+        """Return the settings under the project, under each folder around a file, and under names in the folders."""
         folders = self.folders_of(path) or ()
         settings: dict[str, Any] = {}
-        for part in ("", self.name, *folders[1:], *names):  # dbt leaves out the folder of all models
+        for part in ("", self.name, *folders[1:], *names):  # dbt omits the folder of all models
             node = node.get(part) if part else node
             if not isinstance(node, dict):
                 break
@@ -86,7 +86,7 @@ def _resolved_in(folder: Path, path: str) -> Path:
 
 
 def read_project(source: SourceText) -> DbtProject:
-    """Return the settings of a `dbt_project.yml`; variables in a mapping of a package's name are that package's.
+    """Return the settings of a `dbt_project.yml`. Variables under the name of a package belong to that package.
 
     Raises:
         InvalidPipeline: it is not valid YAML.
@@ -111,6 +111,6 @@ def read_project(source: SourceText) -> DbtProject:
 
 
 def project_of(projects: Sequence[DbtProject], path: str) -> DbtProject | None:
-    """Return the innermost project that a file lies in."""
+    """Return the innermost project that contains a file, or None if there is none."""
     around = [(len(folders), each) for each in projects if (folders := each.folders_of(path)) is not None]
     return min(around, key=lambda pair: pair[0])[1] if around else None

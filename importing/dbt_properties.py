@@ -1,4 +1,4 @@
-"""The property files of dbt: the tests of models, seeds, snapshots and sources, wherever dbt lets them stand."""
+"""Read the property files of dbt: tests of models, seeds, snapshots and sources, in every form that dbt allows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ CONFIG = (
     "enabled", "severity", "where", "warn_if", "error_if", "fail_calc", "limit", "tags", "meta", "store_failures",
     "store_failures_as", "schema", "database", "alias", "sql_header",
 )  # fmt: skip
-"""What dbt takes for settings of a test, also where it stands among its arguments, or under `arguments`."""
+"""Settings of a test, which dbt also reads from its arguments, or from under `arguments`."""
 _SHAPES = {
     **dict.fromkeys(("models", "seeds", "snapshots", "sources", "tables", "columns", "versions", "constraints"), list),
     **dict.fromkeys(("config", "contract", "freshness"), dict),
 }
-"""What properties are, of those under which tests stand, and of those that become checks."""
+"""The type of each property that contains tests or becomes checks."""
 _TESTS = ("tests", "data_tests")
 _OF_MAPPINGS = ("models", "seeds", "snapshots", "sources", "tables", "columns", "versions")
 
@@ -32,7 +32,7 @@ class DbtTest:
     config: Mapping[str, Any]
     line: int
     problem: str = ""
-    """Why it cannot be read as a test."""
+    """The reason why it cannot be read as a test."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class DbtTable:
     node: Any
     line: int
     configs: Sequence[Any] = ()
-    """Its settings, of which the last that states something counts."""
+    """Its settings. The last one that states a value counts."""
     source: Any = None
-    """The source that it is a table of; None for the others."""
+    """The source that the table belongs to; None for other nodes."""
     problem: str = ""
-    """Why its name is not known here."""
+    """The reason why the name of its table is not known here."""
     kind: str = "sources"
-    """The key under which it stands."""
+    """The key of its list in the property file."""
 
     @property
     def names(self) -> list[str]:
-        """Its name in settings of a project; before it that of its source."""
+        """Its name in settings of a project, after the name of its source if it has one."""
         return [str(each["name"]) for each in (self.source, self.node) if each is not None and each.get("name")]
 
     @property
@@ -66,10 +66,10 @@ class DbtTable:
 
 
 def is_enabled(configs: Iterable[Any], values: DbtValues) -> bool:
-    """Return whether the last of some settings that states `enabled` says so.
+    """Return the value of `enabled` in the last of some settings that states it; True if none does.
 
     Raises:
-        NotCarriedOver: it is not known here, or it is no truth value.
+        NotCarriedOver: the value is not known here, or is not a truth value.
     """
     stated = [each["enabled"] for each in configs if each.get("enabled") is not None]
     enabled = values.resolve(plain(stated[-1])) if stated else True
@@ -79,7 +79,7 @@ def is_enabled(configs: Iterable[Any], values: DbtValues) -> bool:
 
 
 def shape_problems(tree: Any) -> Iterator[tuple[int, str]]:
-    """Remove what is no list or mapping where dbt has one, and yield its line and why it cannot be read."""
+    """Yield the line and the problem of each value of a wrong type, and remove properties of a wrong type."""
     for key, kind in _SHAPES.items():
         node = tree.get(key)
         if node is None:
@@ -98,7 +98,7 @@ def shape_problems(tree: Any) -> Iterator[tuple[int, str]]:
 
 
 def tables_in(tree: Any, values: DbtValues) -> Iterator[DbtTable]:
-    """Yield everything in a property file that is a table; a model with versions is a table for each."""
+    """Yield every table of a property file. A model with versions is one table for each version."""
     for kind in NODES:
         for node in _mappings(tree.get(kind)):
             name, config = str(node.get("name", "")), node.get("config") or {}
@@ -120,7 +120,7 @@ def tables_in(tree: Any, values: DbtValues) -> Iterator[DbtTable]:
 
 
 def _table(values: DbtValues, namespace: Any, name: Any) -> tuple[str, str]:
-    """Return the name of a table, and why it is not known."""
+    """Return the name of a table, and the reason why it is not known, or an empty text."""
     try:
         parts = [str(values.resolve(str(each))).strip() for each in (namespace, name)]
     except NotCarriedOver as error:
@@ -129,7 +129,7 @@ def _table(values: DbtValues, namespace: Any, name: Any) -> tuple[str, str]:
 
 
 def names_in(tree: Any, values: DbtValues) -> None:
-    """Record how `ref` and `source` name the tables of a property file."""
+    """Record the tables of a property file under the names that `ref` and `source` use."""
     for each in tables_in(tree, values):
         if each.problem:
             values.unknown_tables[each.table] = each.problem
@@ -146,7 +146,7 @@ def names_in(tree: Any, values: DbtValues) -> None:
 
 
 def tests_of(node: Any) -> Iterator[DbtTest]:
-    """Yield the tests that are written at a table or a column."""
+    """Yield the tests of a table or a column."""
     for key in _TESTS:
         listed = node.get(key)
         if listed is None:
@@ -165,7 +165,7 @@ def _read(written: Any, line: int) -> DbtTest:
         name, body = str(given.pop("test_name")), given
         given.pop("name", None)
     elif len(given) == 1 or next(iter(given.values())) is None:
-        # A second key with the same indentation as the name is a common slip: dbt's newer versions take it for config.
+        # A second key with the same indentation as the name is a common slip. Newer versions of dbt read it as config.
         name, first = next(iter(given.items()))
         body = {**(first if isinstance(first, dict) else {}), **{k: v for k, v in given.items() if k != name}}
         if first is not None and not isinstance(first, dict):
@@ -183,7 +183,7 @@ def _read(written: Any, line: int) -> DbtTest:
     )
     if not all(isinstance(each, dict) for each in levels):
         return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test are no mapping")
-    # dbt reads both together: also under `arguments`, what is called as a setting of a test is one.
+    # dbt reads both together: a key with the name of a setting is a setting under `arguments`, too.
     given = {**body, **arguments}
     config = {key: given.pop(key) for key in CONFIG if key in given} | (given.pop("config", None) or {})
     given = {key: value for key, value in given.items() if key not in ("name", "description")}
@@ -191,7 +191,7 @@ def _read(written: Any, line: int) -> DbtTest:
 
 
 def _of_version(node: Any, version: Any) -> dict[str, Any]:
-    """Return a model as one of its versions has it: its own columns, beside those that it includes."""
+    """Return a model in one of its versions, with the version's own columns and those that it includes."""
     columns: list[Any] = []
     listed = version.get("columns")
     base = _mappings(node.get("columns"))

@@ -1,4 +1,4 @@
-"""Tests of dbt_expectations that mean something else there than in Great Expectations: what they say of nulls."""
+"""Tests of dbt_expectations that treat nulls differently than Great Expectations does."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from importing.sql_text import column_sql, literals, plain_name
 
 
 def _in_set(args: Arguments, target: Target) -> Draft:
-    """Every value is one of a list, and none is null."""
+    """Require that every value is in a list, and that none is null."""
     column, values = column_of(args), _values(args)
     bad = f"NOT coalesce({column_sql(column)} IN ({literals(values)}), FALSE)"
     return Draft(bad_rows(target, bad), _checks(column, values))
 
 
 def _distinct_in_set(args: Arguments, target: Target) -> Draft:
-    """Every value is one of a list, and none is null; a value counts once."""
+    """Require that every distinct value is in a list, and that none is null."""
     column, values = column_of(args), _values(args)
     return Draft(_others(column, values, target), _checks(column, values))
 
 
 def _equal_set(args: Arguments, target: Target) -> Draft:
-    """The values are those of a list, and none is null."""
+    """Require exactly the values of a list, and no null."""
     column, values = column_of(args), distinct_values(args)
     query = f"{_others(column, values, target)} UNION ALL {missing_members(column, values, target)}"
     return Draft(query, _checks(column, values, all_present=True))
@@ -50,7 +50,7 @@ def _checks(column: str, values: list[Any], **parameters: Any) -> list[Any]:
 
 
 def _share_of_distinct(args: Arguments, target: Target) -> Draft:
-    """The share of distinct values lies in a range; without values it passes."""
+    """Require that the share of distinct values lies in a range. A column without values passes."""
     sql, limits, groups = column_sql(column_of(args)), args.range(), args.listed("group_by")
     return aggregate_range(f"count(DISTINCT {sql}) / nullif(count({sql}), 0)", limits, target, groups, [])
 
@@ -60,6 +60,6 @@ SETS: dict[str, Builder] = {
     "expect_column_distinct_values_to_be_in_set": _distinct_in_set,
     "expect_column_distinct_values_to_equal_set": _equal_set,
 }
-"""What builds the drafts of tests about sets of values."""
+"""Draft builders of tests about sets of values."""
 SHARES: dict[str, Builder] = {"expect_column_proportion_of_unique_values_to_be_between": _share_of_distinct}
-"""What builds the drafts of tests about shares of values."""
+"""Draft builders of tests about shares of values."""

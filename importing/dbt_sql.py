@@ -1,7 +1,7 @@
-"""The SQL in files of dbt as Spark's: each text that is SQL is read in the dialect of `--dialect`.
+"""Translate the SQL in files of dbt, from the dialect of `--dialect` to Spark's.
 
-Without a dialect it is Spark's already. A text in double quotes is then refused: there it is a value, and in most
-other systems a column.
+Without a dialect, the SQL must be Spark's already. Text in double quotes is then refused, because it is a value in
+Spark and a column in most other systems.
 """
 
 import re
@@ -24,12 +24,12 @@ _EXPRESSIONS = (
     "tolerance", "tolerance_percent", "step",
 )  # fmt: skip
 _OF_NAMES = re.compile(r"expect_(table_columns?_|column_to_exist)")
-"""Tests whose lists of columns are names, and no SQL."""
+"""Tests whose lists of columns are names, not SQL."""
 _ONE_NAME = re.compile(r'"([^"`]+)"')
 
 
 class DbtSql:
-    """Reads texts of SQL."""
+    """Translator of SQL texts from one dialect."""
 
     def __init__(self, dialect: str | None) -> None:
         self.dialect = dialect
@@ -51,7 +51,7 @@ class DbtSql:
         return spark_query(self._plain(text), self.dialect)
 
     def expression(self, value: Any) -> Any:
-        """Return an expression, a name of a column, or a list of these, as Spark SQL has them.
+        """Return an expression, the name of a column, or a list of these, as Spark SQL.
 
         Raises:
             NotCarriedOver: one does not parse, or may mean something else.
@@ -72,13 +72,13 @@ class DbtSql:
         return self.condition(value) if self.dialect else self._plain(value)
 
     def arguments(self, test: str, given: Mapping[str, Any], column: str | None) -> dict[str, Any]:
-        """Return the arguments of a test that is known here; those that are SQL are Spark's.
+        """Return the arguments of a known test, with SQL translated to Spark's.
 
         Args:
-            column: the column that the test stands under, with which its `expression` begins.
+            column: the column that the test belongs to. The `expression` of the test continues it.
 
         Raises:
-            NotCarriedOver: one does not parse, or may mean something else.
+            NotCarriedOver: an argument does not parse, or may mean something else.
         """
         own = test.rpartition(".")[2].lower()
         arguments = {str(key): value for key, value in given.items()}
@@ -93,7 +93,7 @@ class DbtSql:
         return arguments
 
     def _rest(self, column: str, text: str) -> str:
-        """Return what follows the name of a column in a condition."""
+        """Return the part of a condition after the name of its column."""
         if not self.dialect:
             return self._plain(text)
         mark = quoted(column) if self.dialect in _BACKTICKS else f'"{column}"'
@@ -103,10 +103,10 @@ class DbtSql:
         return whole.removeprefix(f"{quoted(column)} ")
 
     def _plain(self, text: str) -> str:
-        """Return a text that means the same in every dialect.
+        """Prepare a text for translation. Without a dialect, requote a single name and refuse other double quotes.
 
         Raises:
-            NotCarriedOver: there is no dialect, and it has double quotes.
+            NotCarriedOver: there is no dialect, and the text has double quotes.
         """
         if self.dialect:
             return text
@@ -120,11 +120,11 @@ class DbtSql:
 
 
 _BACKTICKS = ("spark", "spark2", "databricks", "hive", "bigquery", "mysql", "doris", "starrocks", "clickhouse")
-"""Dialects that quote names as Spark does."""
+"""Dialects that quote names with backticks, as Spark does."""
 
 
 def _double_quoted(text: str) -> str | None:
     try:
         return next((token.text for token in tokens(text) if token.text.startswith('"')), None)
     except SqlProblem:
-        return None  # it is refused where it is checked
+        return None  # the validation of the text refuses it

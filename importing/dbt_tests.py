@@ -1,4 +1,4 @@
-"""The generic tests of dbt itself, of dbt_utils and of other packages, as drafts of checks."""
+"""Convert the generic tests of dbt, dbt_utils and other packages to drafts of checks."""
 
 from collections.abc import Callable
 
@@ -23,21 +23,21 @@ from importing.sql_text import column_sql, number, plain_name
 from importing.vocabulary import EXPECTATIONS
 
 DBT_TESTS: dict[str, Builder] = {**SETS, **SHARES}
-"""What builds the draft of a test of dbt, by its name without the package."""
+"""Draft builders of dbt tests, by name without the package."""
 PACKAGES = ("dbt", "dbt_utils", "dbt_expectations", "dbt_constraints", "dbt_utils_plus", "elementary")
 """Packages whose tests are known."""
 
 
 def dbt_test(*names: str) -> Callable[[Builder], Builder]:
-    """Register a builder under names."""
+    """Register a draft builder under names."""
     return register(DBT_TESTS, names)
 
 
 def known_test(name: str) -> Builder | None:
-    """Return what builds the draft of a test by its full name, such as `dbt_utils.recency`; None if it is unknown."""
+    """Return the draft builder of a test by its full name, such as `dbt_utils.recency`, or None if it is unknown."""
     package, _, plain = name.strip().lower().rpartition(".")
     if package and package not in PACKAGES and not plain.startswith("expect_"):
-        return None  # else it is a project's name for the same test
+        return None  # only an `expect_…` test may have the package name of a project
     return DBT_TESTS.get(plain) or EXPECTATIONS.get(plain)
 
 
@@ -71,7 +71,7 @@ def _relationships(args: Arguments, target: Target) -> Draft:
 
 
 def relationship(column: str, other: str, field: str, target: Target, condition: str | None = None) -> Draft:
-    """Every value occurs in a column of another table, perhaps in some of its rows."""
+    """Require that every value occurs in a column of another table, or in those of its rows that meet a condition."""
     mine, plain = column_sql(column), plain_name(column)
     keys = f"SELECT {column_sql(field)} AS key FROM {Target(other, condition).rows} AS theirs"
     query = (
@@ -94,7 +94,7 @@ def _accepted_range(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("expression_is_true", "expression_true")
 def _expression_is_true(args: Arguments, target: Target) -> Draft:
-    """A condition, which begins with the column where the test stands under one; unknown is not broken."""
+    """Require a condition. It begins with the column if the test belongs to one. An unknown result passes."""
     expression = args.text("expression")
     column = args.take("column", "column_name")
     args.ignore("test_condition")
@@ -117,7 +117,7 @@ def _at_least_one(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("not_constant")
 def _not_constant(args: Arguments, target: Target) -> Draft:
-    """There is not exactly one distinct value: no value is no constant, where the check `not_constant` asks for two."""
+    """Require other than one distinct value. Unlike in the check `not_constant`, a column without values passes."""
     column, groups = column_of(args), args.listed("group_by_columns")
     return Draft(measured(f"count(DISTINCT {column_sql(column)})", "observed <> 1", target, groups))
 
@@ -142,7 +142,7 @@ def _not_empty_string(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("unique_combination_of_columns", "unique_combination", "unique_key", "primary_key")
 def _unique_combination(args: Arguments, target: Target) -> Draft:
-    """A combination occurs once; a primary key has no null beside."""
+    """Require that a combination occurs once. A primary key must also have no null."""
     given = args.take("combination_of_columns", "column_names", "column_list", "columns")
     columns = [str(each) for each in (given if isinstance(given, list) else [given or column_of(args)])]
     args.ignore("quote_columns", "column", "column_name", "always_create_constraint", "constraint_name")
@@ -194,7 +194,7 @@ def _fewer_rows_than(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("cardinality_equality")
 def _cardinality_equality(args: Arguments, target: Target) -> Draft:
-    """Each value occurs as often here as in a column of the other table."""
+    """Require that each value occurs as often as in a column of the other table."""
     column, field, other = column_of(args), args.text("field"), Target(args.text("to"))
     own, theirs = (
         f"SELECT {column_sql(name)} AS value, count(*) AS times FROM {side.rows} AS rows GROUP BY {column_sql(name)}"
@@ -205,7 +205,7 @@ def _cardinality_equality(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("equality")
 def _equality(args: Arguments, target: Target) -> Draft:
-    """The two tables have the same rows, in all columns, in some, or in all but some."""
+    """Require that two tables have the same rows, in all columns, in some, or in all but some."""
     other, precision = Target(args.text("compare_model")), args.take("precision")
     columns, excluded = args.listed("compare_columns"), args.listed("exclude_columns")
     names = [column_sql(str(each)) for each in columns]
@@ -237,7 +237,7 @@ def _recency(args: Arguments, target: Target) -> Draft:
         newest, now = f"CAST(max({sql}) AS DATE)", "current_date()"
     limit = f"{now} - {span(interval, part)}"
     is_new = f"observed >= {f'CAST({limit} AS DATE)' if whole_days else limit}"
-    query = measured(newest, f"coalesce({is_new}, FALSE)", target, groups)  # without a time it is as old as can be
+    query = measured(newest, f"coalesce({is_new}, FALSE)", target, groups)  # without a time, it is not recent
     simple = plain and not groups and not whole_days and part not in ("month", "quarter", "year")
     length = number(interval)
     checks = native("freshness", column=plain, datepart=part, interval=length) if simple and length else []
@@ -260,7 +260,7 @@ def _sequential_values(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("mutually_exclusive_ranges")
 def _mutually_exclusive_ranges(args: Arguments, target: Target) -> Draft:
-    """The ranges of each partition do not overlap, and gaps between them are allowed, refused or asked for."""
+    """Require that the ranges of each partition do not overlap. Gaps between them are allowed, refused or required."""
     low, high = column_sql(args.text("lower_bound_column")), column_sql(args.text("upper_bound_column"))
     partition, gaps = args.listed("partition_by"), str(args.take("gaps", default="allowed"))
     zero_length = args.flag("zero_length_range_allowed")
@@ -283,6 +283,6 @@ def _expression_between(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("schema_changes")
 def _schema_changes(args: Arguments, target: Target) -> Draft:
-    """The columns are those that were published last."""
+    """Require the columns that were published last."""
     args.ignore("column", "column_name")
     return Draft(native=native("schema_drift"))

@@ -1,7 +1,7 @@
-"""Drafts of checks: a test with its meaning as a check of Sluice, as a query, or as both.
+"""Drafts of checks: the meaning of a test as a check of Sluice, as a query, or as both.
 
-The check is preferred: metadata may answer it. The query stands in where the test has a filter, a threshold or another
-option that the check does not have.
+The check is preferred, because metadata may answer it. The query is used if the test has a filter, a threshold or
+another option that the check does not have.
 """
 
 import re
@@ -18,12 +18,12 @@ from sluice.errors import InvalidPipeline
 
 _LEVEL = re.compile(r"\s*(<=|>=|!=|<>|=|==|<|>)\s*(-?\d+(?:\.\d+)?)\s*")
 _ANY = ("> 0", "!= 0", ">0", "!=0", ">= 1", ">=1")
-"""Thresholds that one bad row reaches: the default of every test."""
+"""Thresholds that one bad row reaches, which is the default of every test."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a test is about: a table, and perhaps only some of its rows."""
+    """The subject of a test: a table, or some of its rows."""
 
     table: str
     where: str | None = None
@@ -32,12 +32,12 @@ class Target:
 
     @property
     def rows(self) -> str:
-        """The rows as something to select from."""
+        """The rows as a source for SELECT."""
         name = quoted_name(self.table)
         return f"(SELECT * FROM {name} WHERE {self.where})" if self.where else name
 
     def narrowed(self, *conditions: str | None) -> "Target":
-        """Return the target with further conditions, all of which must hold."""
+        """Return the target with further conditions, all of which must be true."""
         given = [each for each in (self.where, *conditions) if each]
         joined = " AND ".join(f"({each})" for each in given) if len(given) > 1 else "".join(given)
         return Target(self.table, joined or None, self.scope)
@@ -45,17 +45,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a test fails or warns, by the number of its bad rows."""
+    """Severity and thresholds of a test, by the number of its bad rows."""
 
     severity: Literal["fail", "warn"] = "fail"
     fail_if: str | None = None
     warn_if: str | None = None
     failures: str = "count(*)"
-    """The expression that counts the bad rows."""
+    """The SQL expression that counts the bad rows."""
 
     @property
     def are_default(self) -> bool:
-        """Whether one bad row fails, or warns."""
+        """True if one bad row is enough to fail, or to warn."""
         return not any([self.fail_if, self.warn_if]) and self.failures == "count(*)"
 
 
@@ -66,11 +66,11 @@ class Draft:
     query: str | None = None
     """A query that returns the bad rows, without limits."""
     native: Sequence[Parameters] = field(default_factory=list)
-    """The same as checks, without `severity` and `scope`, and without `where` unless the test itself adds to it."""
+    """Equivalent checks, without `severity` and `scope`, and without `where` unless the test itself adds to it."""
 
 
 def native(name: str, **parameters: Any) -> list[Parameters]:
-    """Return a check as the only one of a draft; parameters that are None are left out."""
+    """Return a check as the only one of a draft, without parameters that are None."""
     return [{name: {key: value for key, value in parameters.items() if value is not None}}]
 
 
@@ -83,7 +83,7 @@ def finished(draft: Draft, target: Target, limits: Limits, name: str) -> list[Pa
     """Return the checks of a draft, with its filter and limits.
 
     Args:
-        name: what a report calls a check that is a query.
+        name: name in reports of a check that is a query.
 
     Raises:
         NotCarriedOver: neither the checks nor a query can express them.
@@ -110,16 +110,16 @@ def _as_checks(drafted: Sequence[Parameters], target: Target, limits: Limits) ->
         if thresholds is None or (target.where and not issubclass(kind, Filtered)):
             return None
         if len(drafted) > 1 and not limits.are_default:
-            return None  # the limits are about the bad rows of all together
+            return None  # the limits apply to the bad rows of all checks together
         where = {"where": target.where} if target.where else {}
         severity = {"severity": "warn"} if limits.severity == "warn" else {}
-        # A condition that is part of the test itself holds that of the target already.
+        # A condition that is part of the test itself already contains that of the target.
         checks.append({name: {**where, **parameters, **thresholds, **severity, "scope": target.scope}})
     return checks
 
 
 def _row_thresholds(limits: Limits) -> Parameters | None:
-    """Return the limits as thresholds of a check of rows; None if it has no such thresholds."""
+    """Return the limits as thresholds of a row check, or None if its thresholds cannot express them."""
     if limits.failures != "count(*)":
         return None
     levels = (limits.fail_if, limits.warn_if)
@@ -127,7 +127,7 @@ def _row_thresholds(limits: Limits) -> Parameters | None:
     if limits.severity == "warn":
         fail_if = None
     elif not fail_if:
-        return {}  # one bad row fails, whatever would warn
+        return {}  # one bad row fails, so no threshold of warnings matters
     else:
         warn_if = warn_if or "> 0"
     try:
@@ -160,7 +160,7 @@ def _level(text: str | None) -> str:
 
 
 def sql_check(query: str, name: str, severity: str = "fail") -> Parameters:
-    """Return a check that is a query, which returns the bad rows; every one has a name in reports."""
+    """Return a check `sql` with a query that returns the bad rows. Each has a name in reports."""
     return {
         "sql": {
             "name": name.strip() or "failed rows",

@@ -10,7 +10,7 @@ from importing.sql_text import TextValue, bound_sql, column_sql, is_time, litera
 
 Builder = Callable[[Arguments, Target], Draft]
 EXPECTATIONS: dict[str, Builder] = {}
-"""What builds the draft of an expectation, by its name in lower case."""
+"""Draft builders of expectations, by name in lower case."""
 
 
 def register(builders: dict[str, Builder], names: tuple[str, ...]) -> Callable[[Builder], Builder]:
@@ -24,7 +24,7 @@ def register(builders: dict[str, Builder], names: tuple[str, ...]) -> Callable[[
 
 
 def expectation(*names: str) -> Callable[[Builder], Builder]:
-    """Register a builder of an expectation of both tools under names."""
+    """Register a draft builder of an expectation of both tools under names."""
     return register(EXPECTATIONS, names)
 
 
@@ -34,9 +34,9 @@ def column_of(args: Arguments, *names: str) -> str:
 
 
 def row_condition(target: Target, good: str, kept: str | None = None) -> Draft:
-    """Return the draft of a condition on each row, or of those that another condition keeps.
+    """Return the draft of a condition on each row, or on each row that another condition keeps.
 
-    A row for which it is unknown is good.
+    A row for which the condition is unknown passes.
     """
     rows = target.narrowed(kept)
     where = rows.where if kept else None
@@ -45,7 +45,7 @@ def row_condition(target: Target, good: str, kept: str | None = None) -> Draft:
 
 
 def on_column(column: str, target: Target, good: str, name: str, **parameters: Any) -> Draft:
-    """Return the draft of a condition on the values of a column that a check of this name states too."""
+    """Return the draft of a condition on the values of a column, with the equivalent check of this name."""
     plain = plain_name(column)
     if plain is None:
         return row_condition(target, good)
@@ -65,7 +65,7 @@ def _null(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_column_values_to_be_unique")
 def unique(args: Arguments, target: Target) -> Draft:
-    """Every value occurs once; nulls may repeat."""
+    """Require that every value occurs once. Nulls may repeat."""
     column = column_of(args)
     sql, plain = column_sql(column), plain_name(column)
     query = (
@@ -82,7 +82,7 @@ def _in_set(args: Arguments, target: Target) -> Draft:
 
 
 def in_set(column: str, values: list[Any], target: Target) -> Draft:
-    """Every value is one of a list."""
+    """Require that every value is in a list."""
     kept = [value for value in values if value is not None]
     if not kept:
         raise NotCarriedOver("the set of values is empty")
@@ -96,7 +96,7 @@ def _not_in_set(args: Arguments, target: Target) -> Draft:
 
 
 def not_in_set(column: str, values: list[Any], target: Target) -> Draft:
-    """No value is one of a list."""
+    """Require that no value is in a list."""
     kept = [value for value in values if value is not None]
     if not kept:
         raise NotCarriedOver("the set of values is empty")
@@ -105,16 +105,16 @@ def not_in_set(column: str, values: list[Any], target: Target) -> Draft:
 
 
 def set_values(args: Arguments) -> list[Any]:
-    """Return the values of a set; without quotes they are what they spell."""
+    """Return the values of a set. Without quotes, texts become the values that they spell."""
     values, quoted = args.listed("value_set", "values"), args.flag("quote_values", True)
     return list(values) if quoted else unquoted(values)
 
 
 def unquoted(values: list[Any]) -> list[Any]:
-    """Return values that dbt writes into SQL as they are: numbers and truth values, but no expressions.
+    """Convert texts that dbt writes into SQL unchanged to numbers, truth values or texts.
 
     Raises:
-        NotCarriedOver: one is an expression.
+        NotCarriedOver: a text is an expression.
     """
     kept: list[Any] = []
     for value in values:
@@ -151,7 +151,7 @@ def distinct_values(args: Arguments) -> list[Any]:
     """Return the values of a set, each once.
 
     Raises:
-        NotCarriedOver: there is none.
+        NotCarriedOver: the set is empty.
     """
     values = list(dict.fromkeys(set_values(args)))
     if not values:
@@ -186,7 +186,7 @@ def _between(args: Arguments, target: Target) -> Draft:
 
 
 def value_range(column: str, limits: Range, target: Target) -> Draft:
-    """Every value lies in a range."""
+    """Require that every value lies in a range."""
     bounds = {"min": limits.low, "max": limits.high}
     given = {name: number(value) if number(value) is not None else value for name, value in bounds.items()}
     given = {name: value for name, value in given.items() if value is not None}
@@ -244,7 +244,7 @@ def _decreasing(args: Arguments, target: Target) -> Draft:
 
 
 def _sequence(args: Arguments, target: Target, *, rising: bool) -> Draft:
-    """Each value is above, or below, the one before it, in the order of another column."""
+    """Require that each value is above, or below, the one before it, in the order of another column."""
     column, strictly = column_sql(column_of(args)), args.flag("strictly", True)
     order = args.take("sort_column")
     if order is None:

@@ -1,4 +1,4 @@
-"""Expectations about the columns of a table: which there are, in which order, and of which types."""
+"""Expectations about the columns of a table: their existence, order and types."""
 
 from typing import Any
 
@@ -60,10 +60,10 @@ def _type(args: Arguments, target: Target) -> Draft:
 
 
 def column_types(names: list[Any]) -> str | list[str]:
-    """Return names of types in many systems as Iceberg's; one that is unknown is left out beside a known one.
+    """Convert names of types in many systems to Iceberg's. Unknown names are dropped if any name is known.
 
     Raises:
-        NotCarriedOver: none is known.
+        NotCarriedOver: no name is known.
     """
     known = dict.fromkeys(kind for name in names for kind in iceberg_types(str(name)))
     if not known:
@@ -85,11 +85,11 @@ _TYPES = {
     "uuid": "uuid",
     "time": "time",
 }
-"""Other systems' names of each type of Iceberg. A name may stand for several: which one depends on who wrote it."""
+"""Names of each Iceberg type in other systems. A name may mean several types, depending on the system."""
 
 
 def iceberg_types(name: str) -> list[str]:
-    """Return the types of Iceberg that another system's name of a type may stand for."""
+    """Return the Iceberg types that a type name of another system may mean."""
     plain = "_".join(name.strip().lower().replace('"', "").split())
     base, _, rest = plain.partition("(")
     if base in ("decimal", "numeric", "number", "decimaltype") and rest:

@@ -14,11 +14,11 @@ _MISSING = {
     "any_value_is_missing": " OR ",
     "never": "",
 }
-"""What joins `is null` of the columns to the condition of the rows that `ignore_row_if` leaves out."""
+"""Operators that join the `IS NULL` tests of ignored rows, by the value of `ignore_row_if`; empty ignores no row."""
 
 
 def without_missing(columns: list[str], ignored: str) -> str | None:
-    """Return the condition of the rows that `ignore_row_if` keeps; None if it keeps all.
+    """Return the condition of the rows that `ignore_row_if` keeps, or None if it keeps all.
 
     Raises:
         NotCarriedOver: its value is not known.
@@ -41,7 +41,7 @@ def _pair_greater(args: Arguments, target: Target) -> Draft:
 
 
 def compared(left: str, right: str, operator: str, target: Target) -> Draft:
-    """The comparison of two columns holds in each row; a row with a null in one of them is good."""
+    """Require a comparison of two columns in each row. A row with a null in one of them passes."""
     draft = row_condition(target, f"{column_sql(left)} {operator} {column_sql(right)}")
     names = plain_name(left), plain_name(right)
     if None in names or left == right:
@@ -60,7 +60,7 @@ def pairs_of(args: Arguments) -> list[list[object]]:
     """Return the pairs of values that rows may have.
 
     Raises:
-        NotCarriedOver: there is none, or one is no pair.
+        NotCarriedOver: the list is empty, or an item is not a pair.
     """
     pairs = args.listed("value_pairs_set")
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
@@ -69,7 +69,7 @@ def pairs_of(args: Arguments) -> list[list[object]]:
 
 
 def one_of_pairs(columns: tuple[str, str], pairs: list[list[object]], operator: str) -> str:
-    """Return the condition that two columns have the values of a pair; `<=>` also compares nulls."""
+    """Return the condition that two columns have the values of a pair. The operator `<=>` also compares nulls."""
     left, right = map(column_sql, columns)
     return " OR ".join(
         f"({left} {operator} {literal(one)} AND {right} {operator} {literal(two)})" for one, two in pairs
@@ -78,7 +78,7 @@ def one_of_pairs(columns: tuple[str, str], pairs: list[list[object]], operator: 
 
 @expectation("expect_select_column_values_to_be_unique_within_record")
 def _unique_within(args: Arguments, target: Target) -> Draft:
-    """The values of a row differ; a null is not a value of its own, and breaks it unless the row is left out."""
+    """Require that the values of a row differ. A row with a null fails, unless it is left out."""
     columns, kept = columns_of(args)
     pairs = [f"{one} <> {two}" for index, one in enumerate(columns) for two in columns[index + 1 :]]
     return row_condition(target, f"coalesce({' AND '.join(pairs)}, FALSE)", kept)

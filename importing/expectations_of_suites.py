@@ -1,6 +1,6 @@
-"""Expectations of suites that mean something else in Great Expectations than in dbt_expectations.
+"""Expectations that have another meaning in suites of Great Expectations than in dbt_expectations.
 
-Where the engines of Great Expectations differ about nulls, the meaning is that of its Spark engine.
+If the engines of Great Expectations treat nulls differently, its Spark engine decides the meaning.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from importing.sql_text import column_sql, is_time, literals, number, plain_name
 from importing.strftime import strptime_condition
 
 SUITE_EXPECTATIONS: dict[str, Builder] = {}
-"""What builds the draft of an expectation of a suite, by its name in lower case, before those that both tools share."""
+"""Draft builders of suite expectations, by name in lower case. They take precedence over the shared builders."""
 
 
 def _expectation(*names: str) -> Callable[[Builder], Builder]:
@@ -25,7 +25,7 @@ def _expectation(*names: str) -> Callable[[Builder], Builder]:
 
 
 def _pair(args: Arguments) -> tuple[tuple[str, str], str, str | None]:
-    """Return two columns, what `ignore_row_if` says, and the condition of the rows that it keeps."""
+    """Return two columns, the value of `ignore_row_if`, and the condition of the rows that it keeps."""
     columns, ignored = (args.text("column_a"), args.text("column_b")), args.take("ignore_row_if")
     args.ignore("allow_cross_type_comparisons")
     ignored = str(ignored or "both_values_are_missing")
@@ -34,7 +34,7 @@ def _pair(args: Arguments) -> tuple[tuple[str, str], str, str | None]:
 
 @_expectation("expect_column_pair_values_to_be_equal")
 def _pair_equal(args: Arguments, target: Target) -> Draft:
-    """Two columns are equal; a null beside a value breaks it, unless such rows are left out."""
+    """Require that two columns are equal. A null and a value are not equal, unless such rows are left out."""
     (left, right), ignored, kept = _pair(args)
     if ignored == "either_value_is_missing":
         return compared(left, right, "=", target)
@@ -43,7 +43,7 @@ def _pair_equal(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_column_pair_values_a_to_be_greater_than_b")
 def _pair_greater(args: Arguments, target: Target) -> Draft:
-    """A column is above another; a row with a null is good, whatever `ignore_row_if` says."""
+    """Require that a column is above another. A row with a null passes, with any value of `ignore_row_if`."""
     (left, right), _, _ = _pair(args)
     return compared(left, right, ">=" if args.flag("or_equal") else ">", target)
 
@@ -56,7 +56,7 @@ def _pair_in_set(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_select_column_values_to_be_unique_within_record", "expect_multicolumn_values_to_be_unique")
 def _unique_within(args: Arguments, target: Target) -> Draft:
-    """The values of a row differ; two nulls are the same value."""
+    """Require that the values of a row differ. Two nulls are the same value."""
     columns, kept = columns_of(args)
     pairs = [f"{one} <=> {two}" for index, one in enumerate(columns) for two in columns[index + 1 :]]
     return row_condition(target, f"NOT ({' OR '.join(pairs)})", kept)
@@ -64,7 +64,7 @@ def _unique_within(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_multicolumn_sum_to_equal")
 def _sum_of_row(args: Arguments, target: Target) -> Draft:
-    """The sum of the columns of each row is a number; a null counts as 0."""
+    """Require that the sum of the columns of each row is a number. A null counts as 0."""
     (columns, kept), total = columns_of(args), number(args.required("sum_total"))
     if total is None:
         raise NotCarriedOver("sum_total is no number")
@@ -73,7 +73,7 @@ def _sum_of_row(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_column_most_common_value_to_be_in_set")
 def _most_common(args: Arguments, target: Target) -> Draft:
-    """The one most common value, or with `ties_okay` one of several, is in a set."""
+    """Require that the only most common value, or one of several with `ties_okay`, is in a set."""
     column, values, ties = column_sql(column_of(args)), _members(args.listed("value_set")), args.flag("ties_okay")
     if not values:
         raise NotCarriedOver("the set of values is empty")
@@ -90,7 +90,7 @@ def _most_common(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_column_values_to_be_in_set")
 def _in_set(args: Arguments, target: Target) -> Draft:
-    """Every value is in a set: none is in an empty one."""
+    """Require that every value is in a set. No value is in an empty set."""
     if args.given("value_set") is not None and not _members(args.given("value_set")):
         args.ignore("value_set")
         return row_condition(target, f"{column_sql(column_of(args))} IS NULL")
@@ -110,7 +110,7 @@ def _members(values: Any) -> list[Any]:
 
 @_expectation("expect_column_values_to_be_between")
 def _between(args: Arguments, target: Target) -> Draft:
-    """Every value lies in a range; what compares values of several types is about objects of Python."""
+    """Require that every value lies in a range. Arguments that only concern Python objects are ignored."""
     args.ignore("allow_cross_type_comparisons", "output_strftime_format")
     if not args.flag("parse_strings_as_datetimes"):
         return EXPECTATIONS["expect_column_values_to_be_between"](args, target)
@@ -132,7 +132,7 @@ def _extreme(args: Arguments, target: Target) -> Draft:
 
 
 def _times(limits: Range) -> Range:
-    """Return a range with the times that its texts spell."""
+    """Return a range with its texts converted to times."""
     bounds = []
     for value in (limits.low, limits.high):
         if isinstance(value, str) and not is_time(value):
@@ -143,7 +143,7 @@ def _times(limits: Range) -> Range:
 
 @_expectation("expect_column_values_to_match_strftime_format")
 def _strftime(args: Arguments, target: Target) -> Draft:
-    """Every text is a date or time of a format; the format is known also where other expectations ignore it."""
+    """Require that every text is a date or time of a format. Other expectations ignore the format."""
     written = args.given("strftime_format")
     if not isinstance(written, str):
         raise NotCarriedOver("'strftime_format' is missing")
@@ -152,7 +152,7 @@ def _strftime(args: Arguments, target: Target) -> Draft:
 
 @_expectation("expect_column_quantile_values_to_be_between")
 def _quantiles(args: Arguments, target: Target) -> Draft:
-    """Each quantile lies in its range; without values it fails."""
+    """Require that each quantile lies in its range. A column without values fails."""
     column, ranges = column_of(args), args.required("quantile_ranges")
     args.ignore("allow_relative_error", "needs_values")
     quantiles, pairs = (ranges.get(key) if isinstance(ranges, dict) else None for key in ("quantiles", "value_ranges"))
@@ -173,7 +173,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
 
 
 def _numbers(pair: Any) -> Range:
-    """Return the range of a pair of numbers, of which one may be null."""
+    """Return the range of a pair of numbers. One of them may be null."""
     given = [each for each in pair if each is not None] if isinstance(pair, list) and len(pair) == 2 else []
     if not given or any(isinstance(each, str) or number(each) is None for each in given):
         raise NotCarriedOver(f"{str(pair)[:40]} is no range of numbers")

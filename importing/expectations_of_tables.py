@@ -11,7 +11,7 @@ from importing.sql_text import bound_sql, column_sql, number, plain_name, quoted
 
 
 def measured(expression: str, good: str, target: Target, groups: list[Any] | None = None) -> str:
-    """Return the query of the groups, or of all rows as one, whose `observed` breaks a condition."""
+    """Return the query of the groups, or of all rows as one group, whose `observed` breaks a condition."""
     columns = [column_sql(str(each)) for each in groups or []]
     grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
     listed = "".join(f"{each}, " for each in columns)
@@ -20,14 +20,14 @@ def measured(expression: str, good: str, target: Target, groups: list[Any] | Non
 
 
 def aggregate_range(expression: str, limits: Range, target: Target, groups: list[Any], checks: list[Any]) -> Draft:
-    """An aggregate lies in a range, for all rows or for each group; `checks` say the same without groups."""
+    """Require an aggregate in a range, for all rows or each group. `checks` mean the same without groups."""
     return Draft(measured(expression, limits.holds("observed"), target, groups), [] if groups else checks)
 
 
 def _aggregate(args: Arguments, target: Target, function: str, name: str, **parameters: Any) -> Draft:
     column, limits, groups = column_of(args), args.range(), args.listed("group_by")
     plain, bounds, expression = plain_name(column), limits.as_numbers, function.format(column_sql(column))
-    if not args.flag("needs_values"):  # in dbt_expectations it passes without a value, and the check fails
+    if not args.flag("needs_values"):  # without a value, dbt_expectations passes and the check fails
         return aggregate_range(expression, limits, target, groups, [])
     checks = native(name, column=plain, **bounds, **parameters) if plain and bounds else []
     return Draft(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target, groups), checks)
@@ -79,7 +79,7 @@ def _distinct_count(args: Arguments, target: Target) -> Draft:
 
 
 def distinct_count(column: str, limits: Range, target: Target, groups: list[Any]) -> Draft:
-    """The number of distinct values, without nulls, lies in a range."""
+    """Require that the number of distinct values, without nulls, lies in a range."""
     plain, bounds = plain_name(column), limits.as_whole_numbers
     checks = native("distinct_count", column=plain, **bounds) if plain and bounds else []
     return aggregate_range(f"count(DISTINCT {column_sql(column)})", limits, target, groups, checks)
@@ -122,7 +122,7 @@ def _row_count(args: Arguments, target: Target) -> Draft:
 
 
 def row_count(limits: Range, target: Target, groups: list[Any] | None = None) -> Draft:
-    """The number of rows lies in a range."""
+    """Require that the number of rows lies in a range."""
     bounds = limits.as_whole_numbers
     checks = native("row_count", **bounds) if bounds else []
     return aggregate_range("count(*)", limits, target, groups or [], checks)
@@ -172,10 +172,10 @@ def _distinct_count_other(args: Arguments, target: Target) -> Draft:
 
 
 def _other(args: Arguments, table: Any, target: Target) -> Target:
-    """Return what a table is compared with: rows of another table, or other rows of its own.
+    """Return the rows that a table is compared with: rows of another table, or other rows of the same table.
 
-    Without a condition of its own it has the `row_condition` of the test. The `where` of dbt's settings is about the
-    tested table alone.
+    Without `compare_row_condition`, the `row_condition` of the test applies to them. The `where` of dbt's settings
+    applies to the tested table alone.
     """
     own, given = args.take("compare_row_condition"), args.given("row_condition")
     if table is not None:
@@ -190,10 +190,10 @@ def _other(args: Arguments, table: Any, target: Target) -> Target:
 def equal_expressions(
     target: Target, other: Target, expressions: tuple[str, str], groups: list[list[Any]], difference: str
 ) -> Draft:
-    """An aggregate of a table equals one of another table, for all rows or for each group.
+    """Require that an aggregate of two tables is equal, for all rows or for each group.
 
     Args:
-        difference: the comparison, as SQL, that the absolute difference must not meet.
+        difference: the SQL comparison that the absolute difference must not meet.
     """
     sides = []
     own, theirs = groups[0], groups[1] or groups[0]
@@ -218,7 +218,7 @@ def _compound(args: Arguments, target: Target) -> Draft:
 
 
 def unique_columns(columns: list[str], target: Target, ignored: str = "never") -> Draft:
-    """Every combination of values occurs once; rows with nulls may be left out."""
+    """Require that every combination of values occurs once. Rows with nulls may be left out."""
     listed, joined = ", ".join(map(column_sql, columns)), without_missing(columns, ignored)
     chosen = target.narrowed(joined)
     query = f"SELECT {listed}, count(*) AS times FROM {chosen.rows} AS rows GROUP BY {listed} HAVING count(*) > 1"
@@ -239,11 +239,11 @@ def _multicolumn_sum(args: Arguments, target: Target) -> Draft:
 
 
 def columns_by_name(target: Target, other: Target, excluded: list[str]) -> list[str]:
-    """Return the queries of two tables whose columns are compared by their names.
+    """Return the queries of two tables, with the columns of the second in the order of the first.
 
-    A natural join begins with the columns that both sides have, in the order of its left side. Joined to no rows of
-    the table, the other one has its rows, and the order of the table's columns. Tables of other columns cannot be
-    compared, and are an error.
+    A natural join returns shared columns first, in the order of its left side. Here the left side is the table
+    without rows, so a right outer join returns the other table's rows with the columns in the table's order.
+    Tables with other columns cannot be compared, and cause an error.
     """
     listed = f"* EXCEPT ({', '.join(excluded)})" if excluded else "*"
     own = f"SELECT {listed} FROM {target.rows} AS rows"

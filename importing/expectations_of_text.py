@@ -19,7 +19,7 @@ def _length(args: Arguments, target: Target) -> Draft:
 
 
 def length_range(column: str, limits: Range, target: Target) -> Draft:
-    """The length of every string lies in a range."""
+    """Require that the length of every string lies in a range."""
     good = limits.holds(f"length({column_sql(column)})")
     bounds = limits.as_whole_numbers
     return on_column(column, target, good, "string_length", **bounds) if bounds else row_condition(target, good)
@@ -40,7 +40,7 @@ def _not_regex(args: Arguments, target: Target) -> Draft:
 
 
 def _flags(args: Arguments) -> str:
-    """Return what begins a pattern with the flags of dbt_expectations: `i`, `m` and `s` mean the same in Java."""
+    """Return the prefix of a pattern for flags of dbt_expectations: `i`, `m` and `s` mean the same in Java."""
     args.ignore("is_raw")
     flags = str(args.take("flags", default=""))
     if unknown := set(flags) - set("cims"):
@@ -66,10 +66,10 @@ def _match_none(args: Arguments, target: Target) -> Draft:
 
 
 def _pattern_list(args: Arguments, target: Target, *, positive: bool) -> Draft:
-    """Each value matches, or does not match, any or all of the patterns.
+    """Require that each value matches, or does not match, any or all of the patterns.
 
-    In Great Expectations a value must match none of the patterns of a "not" list; in dbt_expectations, `match_on: any`,
-    the default, asks that it does not match one of them.
+    In Great Expectations, a value must match none of the patterns of a "not" list. In dbt_expectations, the default
+    `match_on: any` requires that the value does not match at least one of them.
     """
     column, match_on = column_sql(column_of(args)), args.take("match_on", default="any")
     if match_on not in ("any", "all"):

@@ -15,7 +15,7 @@ def date_part(text: Any) -> str:
     """Return a part of time in the singular and lower case.
 
     Raises:
-        NotCarriedOver: it is none.
+        NotCarriedOver: it is not a part of time.
     """
     part = str(text).strip().lower().rstrip("s")
     if part not in PARTS:
@@ -24,10 +24,10 @@ def date_part(text: Any) -> str:
 
 
 def span(interval: Any, part: str) -> str:
-    """Return an interval of SQL.
+    """Return a SQL interval.
 
     Raises:
-        NotCarriedOver: its length is no whole number.
+        NotCarriedOver: its length is not a whole number.
     """
     length = number(interval)
     if not isinstance(length, int):
@@ -42,7 +42,7 @@ def _cutoff(args: Arguments) -> str:
 
 @expectation("expect_row_values_to_have_recent_data")
 def _recent(args: Arguments, target: Target) -> Draft:
-    """The newest value that is not in the future is recent: a wrong date of next year hides nothing."""
+    """Require a recent newest value. Values in the future are ignored: a wrong date of next year hides nothing."""
     column = column_sql(column_of(args))
     known = target.narrowed(f"CAST({column} AS TIMESTAMP) <= current_timestamp()")
     newest = f"SELECT max(CAST({column} AS TIMESTAMP)) AS newest FROM {known.rows} AS rows"
@@ -83,7 +83,7 @@ def _every_part(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_column_values_to_be_within_n_stdevs", "expect_column_value_z_scores_to_be_less_than")
 def _within_deviations(args: Arguments, target: Target) -> Draft:
-    """The sums of groups lie near their mean; in Great Expectations, the values themselves."""
+    """Require that the sums of groups lie near their mean; in Great Expectations, the values themselves."""
     column, groups = column_sql(column_of(args)), [column_sql(str(each)) for each in args.listed("group_by")]
     limit, by_value = args.take("sigma_threshold", "threshold", default=3), args.flag("by_value")
     both_sides = args.flag("double_sided", True)
@@ -98,7 +98,7 @@ def _within_deviations(args: Arguments, target: Target) -> Draft:
 
 @expectation("expect_column_values_to_be_within_n_moving_stdevs")
 def _within_moving_deviations(args: Arguments, target: Target) -> Draft:
-    """The sum of each of the last periods lies near the mean of the periods before it."""
+    """Require that the sum of each of the last periods lies near the mean of the periods before it."""
     column, time = column_sql(column_of(args)), column_sql(args.text("date_column_name"))
     groups = [column_sql(str(each)) for each in args.listed("group_by")]
     part = date_part(args.take("period", default="day"))

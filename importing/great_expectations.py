@@ -1,4 +1,4 @@
-"""Importing from Great Expectations: the expectations of a suite, in the form of releases before and after 1.0."""
+"""Import the expectations of a Great Expectations suite, in the form of releases before and after 1.0."""
 
 import json
 import re
@@ -20,26 +20,26 @@ _IGNORED = (
     "id", "notes", "profiler_config", "auto", "windows", "allow_relative_error", "strftime_format", "description",
 )  # fmt: skip
 _OFF = ("parse_strings_as_datetimes", "allow_cross_type_comparisons", "ties_okay")
-"""What changes nothing where it is off."""
+"""Arguments that change nothing if they are off."""
 _WITH_NULLS = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")
 _AGGREGATES = tuple(f"expect_column_{name}_to_be_between" for name in ("max", "min", "mean", "sum", "stdev", "median"))
 _BOUNDS = ("min_value", "max_value", "value", "sum_total", "threshold")
-"""Arguments that dbt_expectations writes into SQL as they are; here a text among them is a value."""
+"""Arguments that dbt_expectations writes into SQL unchanged. In a suite, a text in one of them is a value."""
 _TEXTS = (
     "column", "column_a", "column_b", "regex", "like_pattern", "strftime_format", "other_table_name", "row_condition",
     "unexpected_rows_query", "ignore_row_if",
 )  # fmt: skip
-"""Arguments that are texts, where they are given."""
+"""Arguments that must be texts if they are given."""
 _PANDAS = re.compile(r"[&|~]|==|\bisin\(|\.str\.|notnull\(|isnull\(")
 
 
 def is_suite(tree: object) -> bool:
-    """Return whether a tree of JSON is a suite."""
+    """Return whether a JSON tree is a suite."""
     return isinstance(tree, dict) and isinstance(tree.get("expectations"), list)
 
 
 def read_json(source: SourceText) -> Any:
-    """Return the tree of a file of JSON.
+    """Return the tree of a JSON file.
 
     Raises:
         InvalidPipeline: it is not valid JSON, or is nested too deeply.
@@ -53,13 +53,13 @@ def read_json(source: SourceText) -> Any:
 def import_suite(
     source: SourceText, namespace: str | None, table: str | None, scope: str, dialect: str | None
 ) -> ImportedChecks:
-    """Turn a suite into checks.
+    """Convert a suite to checks.
 
     Args:
-        table: the table that it is about; without it, the suite's name in the namespace.
+        table: the table of the suite; if None, the table with the suite's name in the namespace.
 
     Raises:
-        InvalidPipeline: it is no suite, or no table is known.
+        InvalidPipeline: it is not a suite, or its table is not known.
     """
     tree = read_json(source)
     if not is_suite(tree):
@@ -91,7 +91,7 @@ def import_suite(
 
 
 def _snake_case(name: str) -> str:
-    """Return the name of an expectation as files have it: releases from 1.0 on also name its class."""
+    """Convert the class name of an expectation, which releases since 1.0 also use, to its name in files."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
@@ -107,7 +107,7 @@ def _name_and_column(written: Any) -> tuple[str, str]:
 
 
 def _lines(text: str, written: list[Any]) -> list[int]:
-    """Return the line of each expectation: the n-th type in the text is that of the n-th."""
+    """Return the line of each expectation, by the order of their types in the text."""
     names = [_written_name(each) for each in written]
     entries = iter(_ENTRY.finditer(text))
     lines, line, start = [], 1, 0
@@ -152,10 +152,10 @@ def _checks(kind: str, written: Mapping[str, Any], target: Target, dialect: str 
 
 
 def _meant(kind: str, key: str, value: Any, target: Target) -> Any:
-    """Return an argument in the words of dbt_expectations: no text is an expression, and a table has a namespace.
+    """Convert an argument to the form of dbt_expectations: no text is an expression, and tables have a namespace.
 
     Raises:
-        NotCarriedOver: a text, or a list of names, is something else.
+        NotCarriedOver: a value that must be a text or a list of names is something else.
     """
     if value is not None and (key in _TEXTS and not isinstance(value, str)):
         raise NotCarriedOver(f"{key!r} is no text: {str(value)[:40]}")
@@ -166,7 +166,7 @@ def _meant(kind: str, key: str, value: Any, target: Target) -> Any:
     if key == "other_table_name" and isinstance(value, str) and "." not in value:
         return f"{target.table.rpartition('.')[0]}.{value}"
     if key not in ("column", "column_a", "column_b", "column_list") or not value or kind.startswith("expect_table_"):
-        return value  # an expectation about the columns of a table has their names, and no expressions
+        return value  # an expectation about the columns of a table names them, and has no expressions
     return list(map(_quoted, value)) if isinstance(value, Sequence) and not isinstance(value, str) else _quoted(value)
 
 
@@ -175,12 +175,12 @@ def _are_texts(values: Sequence[Any]) -> bool:
 
 
 def _quoted(column: Any) -> str:
-    """Return a column in quotes, where its name is no plain one."""
+    """Return a column, in quotes unless its name is plain."""
     return str(column) if plain_name(str(column)) else f"`{column}`"
 
 
 def _differences(kind: str) -> dict[str, Any]:
-    """Return what says in dbt_expectations' words what the expectation means here."""
+    """Return arguments that give the builders of dbt_expectations the meaning of Great Expectations."""
     if "_to_not_match_" in kind and kind.endswith("_list"):
         return {"match_on": "all"}
     if kind in _AGGREGATES:
@@ -190,18 +190,18 @@ def _differences(kind: str) -> dict[str, Any]:
 
 def _shift_index(kind: str, args: Arguments) -> None:
     if kind == "expect_column_to_exist" and (index := args.take("column_index")) is not None:
-        args.put("column_index", int(index) + 1)  # counted from 0 there
+        args.put("column_index", int(index) + 1)  # Great Expectations counts from 0
 
 
 def _in_sql(condition: str) -> str:
-    """Return a condition of the parser `great_expectations`, such as `col("a").notNull()`, in SQL."""
+    """Convert a condition of the parser `great_expectations`, such as `col("a").notNull()`, to SQL."""
     text = re.sub(r"""col\((['"])(.*?)\1\)""", lambda match: f"`{match[2]}`", condition)
     text = text.replace(".notNull()", " IS NOT NULL").replace("==", "=")
     return text.replace('"', "'") if "`" in text else text
 
 
 def _counted(kind: str, given: Mapping[str, Any], target: Target) -> Target:
-    """Return the rows of which `mostly` is a share: those with a value, or those that `ignore_row_if` keeps."""
+    """Return the rows that `mostly` counts: those with a value, or those that `ignore_row_if` keeps."""
     column = given.get("column")
     if column:
         return target if kind in _WITH_NULLS else target.narrowed(f"{column_sql(str(column))} IS NOT NULL")
@@ -212,7 +212,7 @@ def _counted(kind: str, given: Mapping[str, Any], target: Target) -> Target:
 
 
 def _mostly(draft: Draft, rows: Target, limits: Limits, mostly: Any, kind: str) -> list[Parameters]:
-    """Return the checks with a share of good rows, of those that count."""
+    """Return the checks with `mostly`, the required share of good rows among the counted rows."""
     if len(draft.native) != 1 or draft.query is None:
         raise NotCarriedOver("`mostly` has no equivalent for this expectation here")
     made = finished(Draft(native=draft.native), rows, limits, kind)

@@ -1,4 +1,4 @@
-"""The result of an import: the checks by table, and what was not carried over."""
+"""The result of an import: the checks by table, and the tests that were not carried over."""
 
 import json
 import re
@@ -20,19 +20,19 @@ _OF_BIGQUERY = re.compile(r"'(?:safe_divide|safe_cast)' at .* is no function of 
 
 
 class NotCarriedOver(Exception):
-    """A test has no equivalent; the message says why."""
+    """Raised when a test has no equivalent. The message is the reason."""
 
 
 class AlwaysPasses(NotCarriedOver):
-    """A test states nothing that could fail, such as a range without bounds."""
+    """Raised when a test states nothing that could fail, such as a range without bounds."""
 
 
 class NotActive(NotCarriedOver):
-    """A test does not run where it comes from."""
+    """Raised when a test does not run in its own tool."""
 
 
 def unreadable(error: Exception) -> str:
-    """Return why a test is left whose reading raised what is not expected."""
+    """Return the reason for leaving out a test whose reading raised an unexpected error."""
     return f"it cannot be read: {type(error).__name__}: {str(error)[:120]}"
 
 
@@ -41,7 +41,7 @@ class SourceText:
     """A file to import."""
 
     path: str
-    """Its path, as messages name it."""
+    """Its path in messages."""
     text: str
 
 
@@ -52,10 +52,10 @@ class Leftover:
     file: str
     line: int
     test: str
-    """The test with what it is about: `shop.orders.amount: my_test`."""
+    """The test with its subject: `shop.orders.amount: my_test`."""
     reason: str
     inactive: bool = False
-    """Whether it does not run where it comes from either."""
+    """True if the test does not run in its own tool either."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.test}: {self.reason}"
@@ -63,7 +63,7 @@ class Leftover:
 
 @dataclass
 class ImportedChecks:
-    """The checks that files were turned into."""
+    """The checks that files became, and the tests that were not carried over."""
 
     checks: dict[str, list[Parameters]] = field(default_factory=dict)
     """The checks by table, as a pipeline file has them."""
@@ -72,11 +72,11 @@ class ImportedChecks:
     """The number of tests that became checks; one test may become several."""
 
     def add(self, table: str, at: tuple[str, int], test: str, checks: Sequence[Parameters], *, about: str = "") -> None:
-        """Add the checks of one test if all are valid, else the reason why one is not.
+        """Add the checks of one test if all are valid, else record the reason why one is not.
 
         Args:
             at: the file and the line of the test.
-            about: what of the table it is about, such as a column.
+            about: part of the table that the test is about, such as a column.
         """
         try:
             written = [_as_written(check) for check in checks]
@@ -91,21 +91,21 @@ class ImportedChecks:
     def leave(
         self, table: str, at: tuple[str, int], test: str, reason: str, *, about: str = "", inactive: bool = False
     ) -> None:
-        """Record a test that is not carried over, and why."""
+        """Record a test that is not carried over, with the reason."""
         name = f"{'.'.join(filter(None, [table, about]))}: {test}" if table or about else test
         self.left.append(Leftover(*at, test=name, reason=reason, inactive=inactive))
 
     @property
     def active_left(self) -> int:
-        """The number of tests that run where they come from, and were not carried over."""
+        """The number of tests that run in their own tool and were not carried over."""
         return sum(not each.inactive for each in self.left)
 
 
 def _as_written(value: Any) -> Any:
-    """Return a value of a check as a file of YAML can hold it: a text that is more than that is a text.
+    """Convert a value of a check to one that a YAML file can contain. A subclass of text becomes plain text.
 
     Raises:
-        NotCarriedOver: a file cannot hold it.
+        NotCarriedOver: a file cannot contain it.
     """
     if isinstance(value, Mapping):
         return {_as_written(key): _as_written(each) for key, each in value.items()}
@@ -121,7 +121,7 @@ def _as_written(value: Any) -> Any:
 
 
 def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:
-    """Append checks that are not in a list yet. Unlike in Python, the values 1, 1.0 and true are three."""
+    """Append checks that are not in a list yet. Unlike in Python, 1, 1.0 and true are different values."""
     known = {_as_text(each) for each in listed}
     for check in checks:
         if _as_text(check) not in known:
@@ -134,10 +134,10 @@ def _as_text(check: Parameters) -> str:
 
 
 def require_valid(check: Mapping[str, Any]) -> None:
-    """Make sure that a check, written as in a pipeline file, is valid.
+    """Check that a check, written as in a pipeline file, is valid.
 
     Raises:
-        NotCarriedOver: it is not.
+        NotCarriedOver: it is not valid.
     """
     try:
         for fields in expand(dict(check)):

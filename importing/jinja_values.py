@@ -1,6 +1,6 @@
-"""Resolving `{{ … }}` in dbt's files, as far as it can be known without running dbt.
+"""Resolve `{{ … }}` in dbt's files, as far as possible without running dbt.
 
-Jinja runs in its sandbox: a file of somebody else's reaches nothing but the values that are given here.
+Jinja runs in its sandbox: a foreign file can reach only the values that are given here.
 """
 
 import datetime
@@ -27,14 +27,14 @@ _TYPES = {
     "type_boolean": "boolean",
 }
 _LIMIT = 100_000
-"""So many characters a resolved text may have."""
+"""Maximum length of a resolved text, in characters, and maximum factor of a repeated text or list."""
 
 
 class Relation(str):
-    """A table that dbt refers to, or some of its rows: what stands in SQL for it."""
+    """A table that dbt refers to, or some of its rows, as text for SQL."""
 
     def __new__(cls, table: str, rows: str = "") -> "Relation":
-        """Make the text; `rows` is a query of some rows of the table, in parentheses."""
+        """Create the text. `rows` is a query of some rows of the table, in parentheses."""
         text = super().__new__(cls, rows or table)
         text.schema, _, text.identifier = table.rpartition(".")
         text.name = text.table = text.alias = text.identifier
@@ -50,14 +50,14 @@ class Relation(str):
 
 
 class MissingArgument(StrictUndefined):
-    """An argument that a test leaves out: a macro may ask whether it is given, and not write it into SQL."""
+    """An argument that a test omits. A macro may test if it is given, but may not write it into SQL."""
 
     def __bool__(self) -> bool:  # type: ignore[override]  # there it raises
         return False
 
 
 class Package:
-    """The macros of a package that are known here, as attributes."""
+    """The known macros of a package, as attributes."""
 
     def __init__(self, name: str, known: Mapping[str, Any]) -> None:
         self.__dict__.update(known)
@@ -70,7 +70,7 @@ class Package:
 
 
 class ConnectionTarget:
-    """The target of dbt's profile: its type, its schema and perhaps its name; the rest of a profile is not known."""
+    """The target of dbt's profile: its type, its schema and, if given, its name. The rest is not known."""
 
     def __init__(self, schema: str, name: str | None) -> None:
         self.type, self.schema = "spark", schema
@@ -86,12 +86,12 @@ class ConnectionTarget:
 
 
 class Sandbox(SandboxedEnvironment):
-    """Jinja's sandbox, in which no product and no power makes a huge value either."""
+    """Jinja's sandbox, which also refuses products and powers that make a huge value."""
 
     intercepted_binops = frozenset(["*", "**"])
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Multiply numbers; a power, and a text or list times a large number, are refused."""
+        """Multiply values. Refuse a power, and a text or list times a large number."""
         if operator == "**" or (not isinstance(left, int | float) and isinstance(right, int) and right > _LIMIT):
             raise OverflowError("the value is too large")
         if isinstance(left, int) and not isinstance(right, int | float) and left > _LIMIT:
@@ -100,26 +100,26 @@ class Sandbox(SandboxedEnvironment):
 
 
 class SandboxedValues(Sandbox, NativeEnvironment):
-    """The sandbox whose results are values and not text alone."""
+    """The sandbox whose results are values, not only text."""
 
 
 def plain_identifier(name: str) -> str:
-    """Return a name with `_` in place of what a table's name may not have."""
+    """Return a name with `_` in place of characters that a table's name may not contain."""
     return re.sub(r"\W", "_", name)
 
 
 class DbtValues:
-    """What `{{ … }}` in dbt's files can refer to: variables, tables, the target, types and times."""
+    """Values that `{{ … }}` in dbt's files can refer to: variables, tables, the target, types and times."""
 
     def __init__(self, namespace: str, variables: Mapping[str, Any], target: str | None = None) -> None:
         self.namespace = namespace
         self.target = ConnectionTarget(namespace, target)
         self.variables = dict(variables)
         self.models: dict[str, str] = {}
-        """The tables of models whose name is not that of their table: an alias, or the latest version."""
+        """The tables of models whose name differs from that of their table: an alias, or the latest version."""
         self.sources: dict[tuple[str, str], str] = {}
         self.unknown_tables: dict[str, str] = {}
-        """Why the names of some of these tables are not known."""
+        """The reasons why some of these tables have no known name, by table."""
         self.environment = SandboxedValues(undefined=StrictUndefined)
         self.environment.globals.update(self._globals())
         self.macro_environment = Sandbox(undefined=MissingArgument, extensions=["jinja2.ext.do"])
@@ -128,10 +128,10 @@ class DbtValues:
             environment.filters.update(as_bool=_as_bool, as_number=_as_number, as_native=_same, as_text=str)
 
     def resolve(self, value: Any) -> Any:
-        """Return a value with every `{{ … }}` in it, and every bare `ref(…)`, resolved.
+        """Resolve every `{{ … }}`, and every bare `ref(…)`, in a value.
 
         Raises:
-            NotCarriedOver: it refers to what only dbt knows.
+            NotCarriedOver: it refers to something that only dbt knows.
         """
         if isinstance(value, dict):
             return {key: self.resolve(each) for key, each in value.items()}
@@ -153,7 +153,7 @@ class DbtValues:
                 result = str(result)
         except NotCarriedOver:
             raise
-        except Exception as error:  # a template is somebody else's program, and may raise anything
+        except Exception as error:  # a template is a foreign program, and may raise anything
             raise NotCarriedOver(f"{text.strip()[:80]} is known to dbt alone: {str(error)[:120]}") from error
         if isinstance(result, str) and len(result) > _LIMIT:
             raise NotCarriedOver(f"{text[:80]} is too long when it is resolved")

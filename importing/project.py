@@ -1,4 +1,4 @@
-"""Importing files: which tool a file is of, and the checks of all of them together."""
+"""Import files: find the tool that each file belongs to, and collect the checks of all files."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _SODA_HEADERS = ("checks for ", "filter ", "configurations for ", "for each data
 
 
 def sort_files(files: Sequence[SourceText]) -> Files:
-    """Tell by their content and folder what files are."""
+    """Sort files by their content and folder."""
     sorted_files = Files()
     for file in files:
         _list_for(file, sorted_files).append(file)
@@ -28,13 +28,13 @@ def sort_files(files: Sequence[SourceText]) -> Files:
 
 
 def _with_test_folders(files: Files) -> Files:
-    """Return files in which the singular tests are those that lie where their projects have them."""
+    """Return files with their singular tests, which are those in the test folders of their projects."""
     projects: list[DbtProject] = []
     for file in files.projects:
         try:
             projects.append(read_project(file))
         except InvalidPipeline:
-            continue  # it is listed where it is imported
+            continue  # the import of the project lists it
     singular: list[SourceText] = []
     others: list[SourceText] = []
     tests = {file.path for file in files.singular}
@@ -62,7 +62,7 @@ def _list_for(file: SourceText, files: Files) -> list[SourceText]:
 
 
 def _keys_of(file: SourceText) -> set[str]:
-    """Return the keys of a file of YAML: they begin its lines; where none does, the file is parsed."""
+    """Return the keys at the beginning of lines of a YAML file. If no line begins with a key, parse the file."""
     lines = [line for line in file.text.splitlines() if line[:1] not in (" ", "#", "-", "\t", "")]
     keys = {line.partition(":")[0].strip("'\" ") for line in lines if not line.startswith(("{", "%", "?"))}
     if keys - {"..."} or not any(word in file.text for word in (*_DBT_KEYS, *_SODA_HEADERS, "dataset:")):
@@ -70,15 +70,15 @@ def _keys_of(file: SourceText) -> set[str]:
     try:
         tree = read_yaml_of_dbt(file)[0]
     except InvalidPipeline:
-        return {*_DBT_KEYS[:1]}  # so that it is listed
+        return {*_DBT_KEYS[:1]}  # so that the import of dbt's files lists it
     return set(map(str, tree)) if isinstance(tree, dict) else set()
 
 
 def import_files(files: Files, options: ImportOptions, *, lenient: bool = True) -> ImportedChecks:
-    """Turn files into checks.
+    """Convert files to checks.
 
     Args:
-        lenient: whether a file that cannot be read is listed, and not an error.
+        lenient: True to list a file that cannot be read, instead of raising an error.
 
     Raises:
         InvalidPipeline: no namespace is known, or a file cannot be read.
@@ -115,7 +115,7 @@ def _suite(file: SourceText, options: ImportOptions, lenient: bool) -> ImportedC
 
 
 def merged(imports: Sequence[ImportedChecks]) -> ImportedChecks:
-    """Return several imports as one."""
+    """Merge several imports into one."""
     total = ImportedChecks()
     for each in imports:
         for table, checks in each.checks.items():

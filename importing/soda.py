@@ -1,4 +1,4 @@
-"""Importing from SodaCL: the checks of `checks.yml` files."""
+"""Import the checks of SodaCL's `checks.yml` files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class SodaImport:
         """Import files.
 
         Raises:
-            InvalidPipeline: a file is not valid YAML, unless such are to be listed.
+            InvalidPipeline: a file is not valid YAML, and `lenient` is False.
         """
         trees = []
         for file in files:
@@ -90,7 +90,7 @@ class SodaImport:
         return self.imported
 
     def _list_contract(self, path: str, contract: Mapping[str, Any]) -> None:
-        """List the checks of a data contract, or the contract where it has none."""
+        """List the checks of a data contract, or the contract if it has none."""
         name = self._datasets.unchecked_table(str(contract["dataset"]).rpartition("/")[2])
         for line, column, kind in list(contract_checks(contract)) or [(1, "", "the file")]:
             self.imported.leave(name, (path, line), kind, "a data contract of Soda is not read", about=column)
@@ -131,7 +131,7 @@ class SodaImport:
             self.imported.leave("", (path, line), text[:60], "this section has no equivalent here")
 
     def _import_each(self, path: str, header: str, tables: list[str], checks: Any, line: int) -> None:
-        """Import the checks of a section for several data sets, and list those whose names are not known."""
+        """Import the checks of a section for several data sets, and list those of data sets with unknown names."""
         if not tables:
             self.imported.leave("", (path, line), header[:60], "it does not list its data sets")
         for table in tables:
@@ -143,7 +143,7 @@ class SodaImport:
                 self.imported.leave("", (path, line), written[:60], why)
 
     def _list_unknown(self, path: str, header: str, body: Any, line: int) -> None:
-        """List the settings of columns that are not known: checks would mean something else without them."""
+        """List unknown settings of columns. Without these settings, checks would mean something else."""
         for key in body if isinstance(body, dict) else filter(None, [body]):
             match = _COLUMN_SETTING.fullmatch(str(key))
             if match is None or match["setting"] not in (*MISSING, *VALIDITY):
@@ -219,7 +219,7 @@ class SodaImport:
     ) -> list[Parameters]:
         """Return the checks of a metric that the file defines by an expression or by a query.
 
-        A query has its own conditions: a filter has no equivalent beside it.
+        A query has its own conditions, so a filter in addition has no equivalent.
         """
         require_known(settings, f"{metric.name} {kind}", *ALERTS, *(["filter"] if kind == "expression" else []))
         text = self._condition(sql)
@@ -232,7 +232,7 @@ class SodaImport:
         return [sql_check(f"{shape}{threshold_sql(alert)}", title, level) for level, alert in alerts]
 
     def _failed_rows(self, settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
-        """Return the checks of rows that are bad by a condition, or by a query that has its own conditions."""
+        """Return the checks of rows that meet a condition, or that a query returns. A query allows no filter."""
         condition, query = settings.get("fail condition"), settings.get("fail query")
         require_known(settings, "fail condition" if query is None else "fail query", "filter", *ALERTS)
         if query is not None and "filter" in settings:
@@ -252,7 +252,7 @@ class SodaImport:
         return [sql_check(counted + threshold_sql(alert), title, level) for level, alert in alerts]
 
     def _reference(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
-        """Return the check that values occur elsewhere; a row counts if one of its columns has a value."""
+        """Return the check that values occur, or do not occur, in another table. Rows with only nulls do not count."""
         own, theirs = ([plain_name(each) for each in match[name].split(",")] for name in ("own", "theirs"))
         other = self._datasets.table(match["table"])
         if len(own) != len(theirs) or None in (*own, *theirs):
@@ -266,7 +266,7 @@ class SodaImport:
         return finished(Draft(query, checks), target, Limits(), title)
 
     def _same_rows(self, match: re.Match[str], target: Target, title: str) -> list[Parameters]:
-        if source := match["source"]:  # a data source is a namespace, as a source of dbt is
+        if source := match["source"]:  # a data source is a namespace, like a source of dbt
             other = Datasets(plain_identifier(bare(source))).table(match["table"])
         else:
             other = self._datasets.table(match["table"])
@@ -275,6 +275,6 @@ class SodaImport:
 
 
 def _datasets_of_each(header: str, body: Any) -> list[str] | None:
-    """Return the data sets of a section that begins with `for each`; None if it is another one."""
+    """Return the data sets of a section that begins with `for each`, or None for another section."""
     is_each = header.strip().startswith(("for each dataset", "for each table")) and isinstance(body, dict)
     return datasets_of(body) if is_each else None

@@ -1,4 +1,4 @@
-"""The freshness of SodaCL: how old the newest value of a column is."""
+"""Convert SodaCL's freshness checks, which limit the age of the newest value of a column."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ FRESHNESS = re.compile(
 
 
 def freshness_checks(match: re.Match[str], settings: Mapping[str, Any], target: Target, title: str) -> list[Parameters]:
-    """Return the checks of a freshness check; without a value it fails, also where it has only warnings.
+    """Return the checks of a freshness check. Without a value it fails, even if it has only warnings.
 
     Raises:
         NotCarriedOver: a part of it has no equivalent.

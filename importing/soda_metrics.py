@@ -1,4 +1,4 @@
-"""The metrics of SodaCL as drafts of checks."""
+"""Convert the metrics of SodaCL to drafts of checks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,14 +34,14 @@ _AGGREGATES = {
     "unique_count": ("count(DISTINCT {})", None),
     "cardinality": ("count(DISTINCT {})", "distinct_count"),
 }
-"""The aggregate of each metric of one column, and the check of the same meaning."""
+"""The aggregate of each metric of one column, and the check with the same meaning, if there is one."""
 _BOUNDS = {"valid min": "min", "valid max": "max"}
 _LENGTHS = {"valid min length": "min", "valid max length": "max"}
 _PERCENT = {"missing_percentage": "missing_percent", "invalid_percentage": "invalid_percent"}
 
 
 def metric_sql(metric: Metric, settings: Mapping[str, Any], target: Target) -> str:
-    """Return the expression of SQL that a metric observes over all rows.
+    """Return the SQL expression whose value over all rows is the metric.
 
     Raises:
         NotCarriedOver: the metric has no equivalent.
@@ -85,7 +85,11 @@ def _has(settings: Mapping[str, Any], names: tuple[str, ...]) -> bool:
 
 
 def metric_draft(metric: Metric, settings: Mapping[str, Any], target: Target) -> Draft:
-    """Return the draft of a metric with the threshold that passes."""
+    """Return the draft of a metric with the threshold that passes.
+
+    Raises:
+        NotCarriedOver: the metric has no threshold, or no equivalent.
+    """
     if metric.threshold is None:
         raise NotCarriedOver("the check has no threshold")
     good = threshold_sql(metric.threshold)
@@ -94,13 +98,13 @@ def metric_draft(metric: Metric, settings: Mapping[str, Any], target: Target) ->
 
 
 def alert_query(metric: Metric, settings: Mapping[str, Any], target: Target, alert: str) -> str:
-    """Return the query of an alert, such as `> 5`: it returns a row if the alert is raised."""
+    """Return the query of an alert, such as `> 5`. It returns a row if the alert is raised."""
     raised = threshold_sql(alert)
     return measured(metric_sql(metric, settings, target), f"NOT coalesce({raised}, TRUE)", target)
 
 
 def _native(metric: Metric, settings: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
-    """Return the check of the same meaning as a metric with its threshold, if there is one."""
+    """Return the check with the same meaning as a metric with its threshold; empty if there is none."""
     assert metric.threshold is not None
     limits, names = simple_range(metric.threshold), [plain_name(each) for each in metric.arguments]
     kind = _PERCENT.get(metric.name, metric.name).partition("_")[0]
@@ -136,7 +140,7 @@ def _native_unique(names: list[str | None]) -> list[dict[str, Any]]:
 
 
 def _native_validity(column: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the check of values that one setting of validity, or a range, stands for."""
+    """Return the check of values equivalent to one setting of validity, or to a range; None if there is none."""
     given = {name: settings[name] for name in VALIDITY if name in settings}
     for check, names in (("accepted_range", _BOUNDS), ("string_length", _LENGTHS)):
         bounds = {names[name]: number(value) for name, value in given.items() if name in names}
@@ -160,7 +164,7 @@ def _native_setting(column: str, name: str, value: Any) -> dict[str, Any] | None
 def _native_of_rows(
     metric: Metric, settings: Mapping[str, Any], limits: tuple[float | None, float | None, bool]
 ) -> list[dict[str, Any]]:
-    """Return the check of rows that a number or a share of missing or invalid values stands for."""
+    """Return the row check equivalent to a limit on the number or share of missing or invalid values."""
     low, high, strict = limits
     kind, _, unit = _PERCENT.get(metric.name, metric.name).partition("_")
     if high is None or (low or 0) > 0 or (high == 0 and strict):

@@ -1,4 +1,4 @@
-"""The schema checks of SodaCL: required, forbidden, typed and placed columns, and changes."""
+"""Convert the schema checks of SodaCL: required, forbidden, typed and positioned columns, and changes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ def schema_checks(settings: Mapping[str, Any]) -> list[Parameters]:
 def _alerts(settings: Mapping[str, Any], level: str) -> list[tuple[str, Any]]:
     """Return each `when` of a level with its value.
 
-    They stand in a mapping, in a list of mappings, or each in one key with the level, as in `fail when …`.
+    The alerts are in a mapping, in a list of mappings, or each in a key with its level, as in `fail when …`.
 
     Raises:
         NotCarriedOver: the level has another form.
@@ -84,7 +84,7 @@ def _positions(value: Any) -> list[Parameters]:
     return [
         check
         for name, index in value.items()
-        for check in native("column_exists", columns=[name], position=int(index) + 1)  # counted from 0 there
+        for check in native("column_exists", columns=[name], position=int(index) + 1)  # Soda counts from 0
     ]
 
 

@@ -1,4 +1,4 @@
-"""The lists of checks in SodaCL files, and the settings and alerts of a check."""
+"""Read the lists of checks in SodaCL files, and the settings and alerts of a check."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -12,15 +12,15 @@ SETTINGS = (
     "name", "title", "identity", "attributes", "samples limit", "samples columns", "samples filter",
     "collect failed rows", "description", "owner", "tags", "severity",
 )  # fmt: skip
-"""What changes nothing about what passes."""
+"""Settings that do not change the result."""
 ALERTS = ("warn", "fail")
 
 
 def require_known(settings: Mapping[str, Any], *known: str) -> None:
-    """Make sure that a check has no settings but those that change nothing and those that are known.
+    """Check that each setting of a check is known or does not change the result.
 
     Raises:
-        NotCarriedOver: it has another.
+        NotCarriedOver: there is another setting.
     """
     if unknown := [key for key in settings if key not in (*SETTINGS, *known)]:
         raise NotCarriedOver(f"{unknown[0]!r} has no equivalent here")
@@ -30,7 +30,7 @@ def alerts_of(settings: Mapping[str, Any], threshold: str | None) -> list[tuple[
     """Return the level and the condition of each alert, such as `> 5` for `when > 5`.
 
     Args:
-        threshold: the threshold that is written beside the metric. With one, Soda reads no alerts.
+        threshold: threshold written after the metric. With one, Soda reads no alerts.
 
     Raises:
         NotCarriedOver: an alert does not begin with `when`, or there is neither an alert nor a threshold.
@@ -66,13 +66,13 @@ def written_checks(checks: Any) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def datasets_of(body: Mapping[str, Any]) -> list[str]:
-    """Return the data sets that a section is for, without what is no name."""
+    """Return the data sets of a section, without items that are not names."""
     listed = [each for key in ("datasets", "tables") for each in as_list(body.get(key) or [])]
     return [each for each in listed if isinstance(each, str)]
 
 
 def is_contract(keys: Collection[str]) -> bool:
-    """Return whether the keys of a file are those of a data contract, which is another language than SodaCL."""
+    """Return whether the keys of a file are those of a data contract, which is not SodaCL."""
     return "dataset" in keys and not {"checks", "columns"}.isdisjoint(keys)
 
 
@@ -91,7 +91,7 @@ def bare(name: str) -> str:
 
 
 def kind_of(written: str) -> str:
-    """Return the kind of a check, as counts name it."""
+    """Return the kind of a check, under which counts list it."""
     return re.split(r"[\s(<>=!]", written.strip(), maxsplit=1)[0] or written[:40]
 
 

@@ -1,4 +1,4 @@
-"""The tables that SodaCL names: in headers, in references and in queries."""
+"""Tables that SodaCL names in headers, references and queries."""
 
 import re
 from collections.abc import Iterator
@@ -14,28 +14,28 @@ from importing.jinja_values import plain_identifier
 from importing.sql_text import quoted_name
 
 VARIABLE = re.compile(r"\$\{\s*(\w+)\s*\}|\$\{\{.*?\}\}")
-"""What Soda puts a value in place of when it scans."""
+"""A variable that Soda replaces with a value when it scans."""
 
 
 def refuse_variables(text: str) -> None:
     """Make sure that a text does not depend on a scan.
 
     Raises:
-        NotCarriedOver: it has a variable of Soda's.
+        NotCarriedOver: it contains a variable of Soda.
     """
     if variable := VARIABLE.search(text):
         raise NotCarriedOver(f"{variable[0]} is set when Soda scans")
 
 
 def full_name(name: str) -> str:
-    """Return the name of a data set, perhaps with its schema, without quotes."""
+    """Return the name of a data set without quotes, with its schema if it has one."""
     return re.sub(r"[\"`\s]", "", name)
 
 
 class Datasets:
-    """The data sets of an import: each is the table of its name, in the namespace of the import.
+    """The data sets of an import. Each is the table of the same name in the namespace of the import.
 
-    A schema in front of the name is left out, so that two schemas may have data sets that would be one table.
+    The schema before a name is dropped, so data sets of two schemas could become the same table.
     """
 
     def __init__(self, namespace: str) -> None:
@@ -44,7 +44,7 @@ class Datasets:
         self._referred: dict[str, set[str]] = {}
 
     def note(self, name: str, *, checked: bool) -> None:
-        """Record a data set that a file names, for checks or for a reference of theirs."""
+        """Record a data set that a file names, in checks or in a reference."""
         noted = self._checked if checked else self._referred
         noted.setdefault(self.unchecked_table(name), set()).add(full_name(name))
 
@@ -52,7 +52,7 @@ class Datasets:
         """Return the table of a data set.
 
         Raises:
-            NotCarriedOver: its name depends on a scan, or another data set would be the same table.
+            NotCarriedOver: its name depends on a scan, or another data set would become the same table.
         """
         refuse_variables(name)
         table = self.unchecked_table(name)
@@ -63,19 +63,19 @@ class Datasets:
         return table
 
     def unchecked_table(self, name: str) -> str:
-        """Return the table of a data set, which might be that of another one too."""
+        """Return the table of a data set, without a check that no other data set becomes the same table."""
         return f"{self._namespace}.{plain_identifier(full_name(name).rpartition('.')[2])}"
 
     def checked_name(self, table: str) -> str:
-        """Return the name of the one data set with checks that is a table."""
+        """Return the name of the data set with checks that became a table; empty if there is none."""
         return next(iter(self._checked.get(table, ())), "")
 
 
 def qualified(query: str, namespace: str) -> str:
-    """Return a query in Spark SQL whose tables without a namespace are those of one; all else stays as it is.
+    """Add a namespace to the tables of a Spark SQL query that have none. The rest stays unchanged.
 
     Raises:
-        NotCarriedOver: it does not parse, or a table stands in double quotes, which are no quotes of names in Spark.
+        NotCarriedOver: it does not parse, or a table is in double quotes, which do not quote names in Spark.
     """
     try:
         (tree,) = sqlglot.parse(query, dialect=Spark)
@@ -91,7 +91,7 @@ def qualified(query: str, namespace: str) -> str:
 
 
 def _unqualified(tree: exp.Query) -> Iterator[exp.Table]:
-    """Yield the tables of a query that have no namespace, and are none of its own common table expressions."""
+    """Yield the tables of a query without a namespace, except its own common table expressions."""
     for scope in traverse_scope(tree):
         own = {name.lower() for name in scope.cte_sources}
         for table in scope.tables:

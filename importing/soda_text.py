@@ -1,4 +1,4 @@
-"""The language of SodaCL's checks: metrics, thresholds and headers, as they are written in keys of YAML."""
+"""Parse the language of SodaCL's checks in keys of YAML: metrics, thresholds and formats."""
 
 import re
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with its arguments and, if one is written beside it, the threshold that passes."""
+    """A metric with its arguments and, if one is written after it, the threshold that passes."""
 
     name: str
     arguments: list[str] = field(default_factory=list)
@@ -31,10 +31,10 @@ class Metric:
 
 
 def parse_metric(text: str) -> Metric:
-    """Return what a line of a check says.
+    """Parse a line of a check as a metric.
 
     Raises:
-        NotCarriedOver: it is no metric.
+        NotCarriedOver: it is not a metric.
     """
     match = _METRIC.fullmatch(text.strip())
     if match is None:
@@ -44,10 +44,10 @@ def parse_metric(text: str) -> Metric:
 
 
 def threshold_sql(text: str, observed: str = "observed") -> str:
-    """Return a threshold as a condition of SQL on the observed value.
+    """Return a threshold as a SQL condition on the observed value.
 
     Raises:
-        NotCarriedOver: it is no threshold.
+        NotCarriedOver: it is not a threshold.
     """
     plain = text.strip()
     if match := _COMPARISON.fullmatch(plain):
@@ -60,7 +60,7 @@ def threshold_sql(text: str, observed: str = "observed") -> str:
 
 
 def simple_range(text: str) -> tuple[float | None, float | None, bool] | None:
-    """Return the bounds of a threshold, and whether they lie outside; None if it is no range."""
+    """Return the bounds of a threshold, and True if they are excluded; None if it is not a range."""
     if match := _COMPARISON.fullmatch(text.strip()):
         value = value_of(match[2])
         if match[1] in ("=", "=="):
@@ -84,7 +84,7 @@ def value_of(text: str) -> float | int:
 
 
 def is_zero(text: str | None) -> bool:
-    """Return whether a threshold says that there is none."""
+    """Return whether a threshold allows only zero."""
     return text is not None and simple_range(text) in ((0, 0, False), (None, 0, False))
 
 
@@ -116,7 +116,7 @@ FORMATS: dict[str, str] = {
     "ipv6 address": r"([0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}",
     "credit card number": r"(\d{4}[\s-]?){3}\d{4}|\d{4}[\s-]?\d{6}[\s-]?\d{5}",
 }
-"""Formats that a `valid format` names, as patterns that a whole value matches."""
+"""Formats that a `valid format` names, each with the pattern that a whole value must match."""
 
 
 def column_arguments(metric: Metric) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which values SodaCL takes for missing, valid and invalid, as conditions of SQL."""
+"""SQL conditions of the values that SodaCL counts as missing, valid and invalid."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ VALIDITY = (
 
 
 def missing_condition(column: str, settings: Mapping[str, Any]) -> str:
-    """Return the condition that a value is missing: null, or what the settings list."""
+    """Return the condition that a value is missing: null, or listed in the settings."""
     tests = [f"{column} IS NULL"]
     if values := [each for each in as_list(settings.get("missing values") or []) if each is not None]:
         tests.append(f"{column} IN ({literals(values)})")
@@ -29,10 +29,10 @@ def missing_condition(column: str, settings: Mapping[str, Any]) -> str:
 
 
 def valid_condition(column: str, settings: Mapping[str, Any]) -> str:
-    """Return the condition that a value, which is not missing, is valid.
+    """Return the condition that a value is valid, provided that it is not missing.
 
     Raises:
-        NotCarriedOver: nothing says what is valid.
+        NotCarriedOver: no setting says which values are valid.
     """
     tests = []
     if "valid values" in settings:
@@ -56,10 +56,10 @@ def valid_condition(column: str, settings: Mapping[str, Any]) -> str:
 
 
 def format_pattern(name: str) -> str:
-    """Return the regular expression of a format by its name, which a whole value matches.
+    """Return the regular expression of a named format, which matches a whole value.
 
     Raises:
-        NotCarriedOver: it has no equivalent.
+        NotCarriedOver: the format has no equivalent.
     """
     pattern = FORMATS.get(name.strip().lower())
     if pattern is None:

@@ -1,4 +1,4 @@
-"""What no SQL has, and the validation of SQL lets pass: gaps in lists, two comparisons side by side."""
+"""Find errors in SQL that its validation accepts: gaps in lists, and two comparisons side by side."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,11 +10,11 @@ _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 _STATES = frozenset(["null", "not", "true", "false", "distinct", "unknown"])
 _NO_FUNCTION = frozenset(["in", "and", "or", "not", "where", "on", "when", "then", "else", "having", "by", "select"])
 _ENDED = frozenset(["from", "where", "having", "group", "order", "limit"])
-"""Words before which a list has ended."""
+"""Words that end the list before them."""
 
 
 def shape_problem(text: str) -> str | None:
-    """Return why a text is no SQL, or None if nothing speaks against it."""
+    """Return the reason why a text is not SQL, or None if no error is found."""
     try:
         listed = tokens(text)
     except SqlProblem as problem:
@@ -29,7 +29,7 @@ def shape_problem(text: str) -> str | None:
 
 
 def _is_gap(before: Token, token: Token) -> bool:
-    """Whether a list has nothing where it has an element."""
+    """Return True if a list has a gap in place of an element."""
     if token.text == ",":
         return before.text == "," or before.text in _OPENING
     if before.kind == "word" and before.word == "by":
@@ -39,7 +39,7 @@ def _is_gap(before: Token, token: Token) -> bool:
 
 
 def _is_empty(listed: Sequence[Token], index: int) -> bool:
-    """Whether brackets that are no call hold nothing."""
+    """Return True if brackets that are not a call are empty."""
     if listed[index - 1].text != "(" or listed[index].text != ")":
         return False
     if index + 1 < len(listed) and listed[index + 1].text == "->":
@@ -49,7 +49,7 @@ def _is_empty(listed: Sequence[Token], index: int) -> bool:
 
 
 def _is_no_state(listed: Sequence[Token], index: int) -> bool:
-    """Whether `is` has nothing after it that a value can be."""
+    """Return True if the word after `is` is not a state that a value can have."""
     before = listed[index - 1]
     if before.kind != "word" or before.word != "is" or (index > 1 and listed[index - 2].text in (".", "as")):
         return False

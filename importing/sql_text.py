@@ -1,4 +1,4 @@
-"""Writing Spark SQL for imported tests: quoted names, literals, and which text is a plain column."""
+"""Write Spark SQL for imported tests: quoted names, literals, conditions and queries."""
 
 import math
 import re
@@ -19,11 +19,11 @@ _QUOTED = re.compile(r"""(["`])([^"`]+)\1""")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?=$|[T ])")
 _PLACEHOLDER = re.compile(r"__\w+__")
-"""A name between double underscores: macros of a project replace it before dbt runs the test."""
+"""A name between double underscores. Macros of a project replace it before dbt runs the test."""
 
 
 class TextValue(str):
-    """A text that is a value, where any other text is an expression of SQL."""
+    """A text that is a value. Any other text is a SQL expression."""
 
 
 def plain_name(text: str) -> str | None:
@@ -35,7 +35,7 @@ def plain_name(text: str) -> str | None:
 
 
 def quoted_name(name: str) -> str:
-    """Return a name of a table or column as Spark SQL quotes it; dots separate its parts."""
+    """Return the name of a table or column in Spark SQL's quotes. Dots separate its parts."""
     return ".".join(map(quoted, name.split(".")))
 
 
@@ -68,7 +68,7 @@ def literals(values: Sequence[Any]) -> str:
 
 
 def number(value: Any) -> int | float | None:
-    """Return the finite number that a value is, or that a text other than a value spells, or None."""
+    """Return the finite number that a value is, or that a text spells, or None. A `TextValue` is not a number."""
     if isinstance(value, bool | TextValue):
         return None
     if isinstance(value, int):
@@ -79,7 +79,7 @@ def number(value: Any) -> int | float | None:
 
 
 def is_time(text: str) -> bool:
-    """Return whether the whole of a text is a date, with or without a time, as in `2020-01-31 10:00`."""
+    """Return whether a whole text is a date, with or without a time, as in `2020-01-31 10:00`."""
     try:
         datetime.fromisoformat(text.strip())
     except ValueError:
@@ -88,17 +88,17 @@ def is_time(text: str) -> bool:
 
 
 def bound_sql(value: Any) -> str:
-    """Return a bound of a range: a literal, or the number or expression that a text is, unless it is a value."""
+    """Return a bound of a range as SQL. A text is a number or an expression, unless it is a `TextValue`."""
     if isinstance(value, str) and not isinstance(value, TextValue):
         return value.strip() if number(value) is not None else f"({value.strip()})"
     return literal(value)
 
 
 def spark_condition(text: str, dialect: str | None) -> str:
-    """Return a condition in Spark SQL that is written in another dialect.
+    """Convert a condition in another dialect to Spark SQL.
 
     Raises:
-        NotCarriedOver: it does not parse, or names what a macro would replace.
+        NotCarriedOver: it does not parse, or contains a name that a macro would replace.
     """
     if placeholder := _PLACEHOLDER.search(text):
         raise NotCarriedOver(f"{placeholder[0]} is replaced by a macro of the project")
@@ -106,10 +106,10 @@ def spark_condition(text: str, dialect: str | None) -> str:
 
 
 def spark_query(text: str, dialect: str | None) -> str:
-    """Return a query in Spark SQL without comments, on one line but for its literals.
+    """Convert a query to Spark SQL without comments, on one line except for its literals.
 
     Raises:
-        NotCarriedOver: it does not parse, or names what a macro would replace.
+        NotCarriedOver: it does not parse, or contains a name that a macro would replace.
     """
     if dialect:
         return spark_condition(_translated(text.strip(), dialect), None)
@@ -134,5 +134,5 @@ def _translated(text: str, dialect: str) -> str:
 
 
 def dialects() -> list[str]:
-    """Return the names of the dialects of SQL that can be translated."""
+    """Return the names of the SQL dialects that can be translated."""
     return sorted(name.value for name in sqlglot.Dialects if name.value)

@@ -1,4 +1,4 @@
-"""Formats of dates and times as Python reads them (`strptime`), as conditions of Spark SQL."""
+"""Convert Python's formats of dates and times (`strptime`) to conditions of Spark SQL."""
 
 import re
 
@@ -13,13 +13,13 @@ _DIRECTIVES = {
     "M": r"[0-5]\d|\d",
     "S": r"[0-5]\d|\d",
 }
-"""What Python takes for each directive; it reads the year 0 and the second 60, and then refuses them."""
+"""Patterns that Python reads for each directive. It also reads the year 0 and the second 60, but then refuses them."""
 _PART = re.compile(r"%(?P<directive>.?)|(?P<space>\s+)|(?P<text>[^%\s]+)", re.DOTALL)
 _YEAR_WITHOUT_ONE = "1900"
 
 
 def strptime_condition(column: str, format_: str) -> str:
-    """Return the condition that the texts of a column are dates and times of a format.
+    """Return the condition that the texts of a column are dates and times in a format.
 
     Raises:
         NotCarriedOver: a part of the format has no equivalent.
@@ -27,7 +27,7 @@ def strptime_condition(column: str, format_: str) -> str:
     pattern, order = strptime_pattern(format_)
     good = f"{column} RLIKE {literal(pattern)}"
     if not {"m", "d"} <= {*order}:
-        return good  # no day depends on its month
+        return good  # no month limits the days
     year, month, day = (
         f"regexp_extract({column}, {literal(pattern)}, {order.index(name) + 1})" if name in order else "''"
         for name in "Ymd"
@@ -52,7 +52,7 @@ def strptime_pattern(format_: str) -> tuple[str, list[str]]:
             order.append(directive)
     if re.search(r"%S(?=%[YmdHM]|\d)", format_):
         raise NotCarriedOver(f"digits after the seconds of the format {format_[:40]!r} have no equivalent here")
-    # Python reads from left to right and does not go back to make the rest fit, if only the end of the text is left.
+    # Python does not backtrack to make the format reach the end of the text, so the group is atomic.
     return rf"(?i)\A(?>{''.join(parts)})\z", order
 
 

@@ -1,4 +1,4 @@
-"""All expectations by name: importing the modules registers what they build."""
+"""All expectations by name. Importing the modules registers their draft builders."""
 
 from importing import (
     expectations_of_columns,

@@ -1,4 +1,4 @@
-"""Reading YAML with the line of each item, as leniently as the tools whose files they are."""
+"""Read YAML with the line of each item, as leniently as the tools that the files belong to."""
 
 import re
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from sluice.pipeline.limits import MAX_NODES, BoundedComposer, count_nodes
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (bool, bool), (ScalarBoolean, bool), (int, int), (float, float), (str, str),
 )  # fmt: skip
-"""The types of values in a tree, and those of plain values."""
+"""The types of values in a tree, each with its conversion to a plain value."""
 _UNREADABLE = (YAMLError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RecursionError)
-"""What reading YAML raises: of a value such as the date 2024-13-01 not only errors of YAML."""
+"""Errors from reading YAML. A value such as the date 2024-13-01 raises other errors than those of YAML."""
 
 
 @dataclass(frozen=True)
 class RepeatedKey:
-    """A key that stands twice in one mapping, of which only the last value counts."""
+    """A key that occurs twice in one mapping. Only its last value counts."""
 
     key: str
     line: int
@@ -34,13 +34,13 @@ class RepeatedKey:
 
 
 class _Constructor(RoundTripConstructor):
-    """Refuses a key that stands twice, as the YAML of Soda does."""
+    """Constructor that refuses a repeated key, as Soda's YAML does."""
 
     def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
-        """Return whether a key is to be set.
+        """Return True for a key that is not set yet.
 
         Raises:
-            ConstructorError: it is set already.
+            ConstructorError: the key is set already.
         """
         if key in mapping:
             problem = f"the key {str(key)[:60]!r} stands twice in one mapping"
@@ -49,21 +49,21 @@ class _Constructor(RoundTripConstructor):
 
 
 class _ConstructorOfDbt(RoundTripConstructor):
-    """Keeps the last value of a key that stands twice, as the YAML of dbt does, and records the others."""
+    """Constructor that keeps the last value of a repeated key, as dbt's YAML does, and records the others."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.repeated: list[RepeatedKey] = []
 
     def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
-        """Return whether a key is to be set: always; a value that it had before is recorded."""
+        """Return True, so that every key is set. Record the earlier value of a repeated key."""
         if key in mapping:
             self.repeated.append(RepeatedKey(str(key), line_of(mapping, key), key_node.start_mark.line + 1))
         return True
 
 
 class _ResolverOfDbt(VersionedResolver):
-    """Knows which plain texts are no texts in YAML 1.1, as dbt reads it: `yes` is a truth value, and `y` is a text."""
+    """Resolver of plain texts by YAML 1.1, as dbt reads it: `yes` is a truth value, and `y` is a text."""
 
     @property
     def versioned_resolver(self) -> dict[str, list[tuple[str, re.Pattern[str]]]]:
@@ -98,16 +98,16 @@ _TAGS = _tags()
 
 
 def read_yaml(source: SourceText) -> Any:
-    """Return the tree of a YAML file, whose mappings and lists know their lines.
+    """Return the tree of a YAML file. Its mappings and lists record their lines.
 
     Raises:
-        InvalidPipeline: it is not valid YAML, or a key stands twice.
+        InvalidPipeline: it is not valid YAML, or a key is repeated.
     """
     return _read(source, _reader)[0]
 
 
 def read_yaml_of_dbt(source: SourceText) -> tuple[Any, list[RepeatedKey]]:
-    """Return the tree of a YAML file as dbt reads it, and the keys whose earlier values do not count.
+    """Return the tree of a YAML file as dbt reads it, and the repeated keys whose earlier values do not count.
 
     Raises:
         InvalidPipeline: it is not valid YAML.
@@ -134,7 +134,7 @@ def _read(source: SourceText, new_reader: Callable[[], YAML]) -> tuple[Any, YAML
         return _load(source.text, new_reader())
     except _UNREADABLE as first:
         try:
-            return _load(source.text.expandtabs(2), new_reader())  # dbt's YAML allows tabs inside of texts
+            return _load(source.text.expandtabs(2), new_reader())  # dbt's YAML allows tabs in texts
         except _UNREADABLE:
             mark = first.problem_mark if isinstance(first, MarkedYAMLError) else None
             problem = first.problem if isinstance(first, MarkedYAMLError) else None
@@ -152,7 +152,7 @@ def _load(text: str, reader: YAML) -> tuple[Any, YAML]:
 
 
 def line_of(node: Any, key: Any = None, default: int = 1) -> int:
-    """Return the line, from 1, of a mapping, of a key in it, or of an item of a list."""
+    """Return the line, counted from 1, of a mapping, of a key in it, or of an item of a list."""
     position = getattr(node, "lc", None)
     if position is None:
         return default
@@ -165,7 +165,7 @@ def line_of(node: Any, key: Any = None, default: int = 1) -> int:
 
 
 def plain(node: Any) -> Any:
-    """Return a tree of YAML as plain values."""
+    """Return a YAML tree as plain values."""
     if isinstance(node, dict):
         return {str(key): plain(value) for key, value in node.items()}
     if isinstance(node, list | tuple | set):

@@ -1,6 +1,6 @@
-"""The audit results table: the verdicts of every run that ended, as an Iceberg table on an orphan branch.
+"""The audit results table: verdicts of all ended runs, as an Iceberg table on an orphan branch.
 
-It is never merged into main: only audited merges change main (ADR 9).
+The branch is never merged into main: only audited merges change main (ADR 9).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,11 @@ BRANCH = "sluice/audits"
 TABLE = "sluice.audit_results"
 _TRIES = 20
 _SNAPSHOTS = 20
-"""From twice as many snapshots on, all but the last so many expire; their rows stay.
+"""Number of newest snapshots that stay when older ones expire. Rows of expired snapshots stay in the table.
 
-PyIceberg copies a table's metadata many times for each append, so that a long history costs every run."""
+Snapshots expire once the table has more than twice this number. PyIceberg copies a table's metadata many times for each
+append, so a long history would slow down every run.
+"""
 
 _TEXTS = ("run_id", "workflow_id", "pipeline", "outcome", "reason", "audited_hash", "report")
 _CHECK_TEXTS = ("table_name", "check_name", "scope", "verdict", "observed", "expected", "answered_by", "message")
@@ -50,7 +52,7 @@ _LATER: tuple[tuple[str, PrimitiveType], ...] = (
     ("waiver_run_id", StringType()),
     ("check_label", StringType()),
 )
-"""Columns that tables of earlier releases do not have: the next run that ends adds them."""
+"""Columns that tables of earlier releases lack. The next run that ends adds them."""
 
 
 def _schema() -> Schema:
@@ -66,7 +68,7 @@ def _schema() -> Schema:
 
 
 class _CommitToBranch:
-    """Points the branch to new metadata of the table, by compare-and-swap of the branch's head."""
+    """Compare-and-swap of the branch's head that points the branch to new metadata of the table."""
 
     def __init__(self, catalog: BranchCatalog, head: str) -> None:
         self._catalog, self._head = catalog, head
@@ -77,22 +79,26 @@ class _CommitToBranch:
 
 
 class AuditResultsTable:
-    """Appends to the table and reads it. Needs the catalog, the lake's location, and Iceberg's properties for it."""
+    """Reader and writer of the audit results table.
+
+    Requires the catalog, the lake's location, and Iceberg's properties for it.
+    """
 
     def __init__(self, catalog: BranchCatalog, lake: str, io: Mapping[str, str]) -> None:
         self._catalog, self._lake, self._io = catalog, lake.rstrip("/"), dict(io)
         self._lock = Lock()
 
     def record(self, run_id: str, rows: Sequence[Mapping[str, Any]], *, again: bool) -> None:
-        """Append the verdicts of a run, once, however often this is called for it.
+        """Append the verdicts of a run. Repeated calls for the same run append them once.
 
         Args:
-            again: whether it may have been recorded before: then the rows are searched, too.
+            again: True if the verdicts may have been recorded before. The rows are then searched too, not only the
+                snapshots.
 
         Raises:
-            ServiceUnavailable: other commits came first each time.
+            ServiceUnavailable: another commit came first in every try.
         """
-        with self._lock:  # the threads of one worker would only make each other repeat their commits
+        with self._lock:  # without the lock, the threads of one worker would make each other repeat their commits
             self._record(run_id, rows, again)
 
     def _record(self, run_id: str, rows: Sequence[Mapping[str, Any]], again: bool) -> None:
@@ -107,12 +113,12 @@ class AuditResultsTable:
         raise ServiceUnavailable(f"others moved {BRANCH} each time before these results could be added")
 
     def read(self) -> StaticTable | None:
-        """Return the table as it is now, or None if nothing was recorded yet."""
+        """Return the current table, or None if no verdicts were recorded yet."""
         version = self._catalog.table_version(BRANCH, TABLE)
         return load_table(version, self._io) if version else None
 
     def read_rows(self) -> pa.Table | None:
-        """Return all rows with all columns, or None if nothing was recorded yet. What was not recorded is null."""
+        """Return all rows with all columns, or None if no verdicts were recorded yet. Missing columns are null."""
         table = self.read()
         if table is None:
             return None
@@ -141,7 +147,7 @@ class AuditResultsTable:
         return load_table(version, self._io).metadata, version
 
     def _create(self, file_io: FileIO) -> tuple[TableMetadata, TableVersion]:
-        """Write the metadata of an empty table; the branch points to it with the first rows."""
+        """Write the metadata of an empty table. The commit of the first rows points the branch to it."""
         metadata = new_table_metadata(
             _schema(),
             UNPARTITIONED_PARTITION_SPEC,
@@ -172,7 +178,7 @@ class AuditResultsTable:
 
 
 def _add_columns(transaction: Transaction) -> None:
-    """Add the columns that the table of an earlier release does not have, in the commit that appends."""
+    """Add the columns that a table of an earlier release lacks, within the commit that appends."""
     present = transaction.table_metadata.schema().column_names
     missing = [(name, kind) for name, kind in _LATER if name not in present]
     if missing:

@@ -1,4 +1,4 @@
-"""Load the tables of an audit, and the tables that their checks reference, with their statistics."""
+"""Load the tables of an audit, and the tables that its checks reference, with their statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,16 +16,19 @@ from sluice.metadata.statistics import StatisticsNeed
 
 @dataclass(frozen=True)
 class AuditedTables:
-    """Loads audited tables. Needs the catalog, and the properties by which Iceberg reads the lake."""
+    """Loader of audited tables.
+
+    Requires the catalog, and Iceberg's properties for file access.
+    """
 
     catalog: BranchCatalog
     io: Mapping[str, str]
 
     def load(self, input: AuditInput) -> Iterator[tuple[str, AuditedTable | None]]:
-        """Load each table of an audit; None if it is not on the branch.
+        """Load each table of an audit. The table is None if it is not on the branch.
 
         Raises:
-            CatalogChanged: the catalog is not the one that the run began with.
+            CatalogChanged: it is not the catalog with which the run began.
         """
         if input.catalog_id is not None:
             self.catalog.check_identity(input.catalog_id)
@@ -63,7 +66,7 @@ class AuditedTables:
 
 def _carried_rows(state: TableState, base: str) -> CarriedRows | None:
     if state.live.removes_nothing:
-        return None  # it changed no row that was there
+        return None  # the run neither removed nor changed an existing row
     return CarriedRows(base, [entry.data_file.file_path for entry in state.live.removed])
 
 
@@ -112,6 +115,6 @@ def _field_id_problem(state: TableState) -> str | None:
 
 
 def needed_statistics(checks: Sequence[Check]) -> set[StatisticsNeed]:
-    """Return the statistics that checks need; a check of scope `table` needs every live file."""
+    """Return the statistics that checks need. A check of scope `table` needs every live file."""
     live = {StatisticsNeed.LIVE_FILES} if any(check.scope == "table" for check in checks) else set()
     return live | {need for check in checks for need in check.needs}

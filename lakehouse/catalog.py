@@ -1,7 +1,7 @@
-"""The port for catalogs: what Sluice needs of a catalog that has branches, in the domain's terms.
+"""The port for catalogs: the operations that Sluice needs of a catalog with branches, in the domain's terms.
 
 `lakehouse/nessie/` implements it, `lakehouse/open_catalog.py` chooses the implementation, and
-`tests/component/test_catalog_contract.py` states what every implementation must do (ADR 21).
+`tests/component/test_catalog_contract.py` states the behaviour required of every implementation (ADR 21).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,18 +19,18 @@ from sluice.publishing.capabilities import CatalogCapabilities
 class TableVersion:
     """One version of an Iceberg table: a metadata file and a snapshot.
 
-    Both count: Iceberg's own branches share one metadata file.
+    Both are needed, because Iceberg's own branches share one metadata file.
     """
 
     metadata_location: str
-    """The path of the metadata file."""
+    """Path of the metadata file."""
     snapshot_id: int | None
-    """The snapshot that readers of the branch see; None for a table without one."""
+    """Snapshot that readers of the branch see; None for a table without snapshots."""
     identity: str = ""
-    """What readers see beside the snapshot, where several metadata files show the same; else empty."""
+    """Identity of the table and its layout, where several metadata files may show the same version; else empty."""
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both are the same version."""
+        """Return True if both are the same version."""
         if not isinstance(other, TableVersion):
             return NotImplemented
         if self.identity and other.identity:
@@ -38,7 +38,7 @@ class TableVersion:
         return (self.metadata_location, self.snapshot_id) == (other.metadata_location, other.snapshot_id)
 
     def __hash__(self) -> int:
-        """Return what equal versions share."""
+        """Return a hash that is the same for equal versions."""
         return hash(self.snapshot_id)
 
 
@@ -47,11 +47,11 @@ class TableDiff:
     """A table that differs between two hashes."""
 
     name: str
-    """Its name, which `sluice.identifiers.joined_name` makes of its key."""
+    """Name of the table, made from its key by `sluice.identifiers.joined_name`."""
     before: TableVersion | None
-    """None where there was no such table."""
+    """Version before; None if the table did not exist."""
     after: TableVersion | None
-    """None where the table was dropped."""
+    """Version after; None if the table was dropped."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class NamespaceDiff:
     """A namespace that differs between two hashes."""
 
     elements: tuple[str, ...]
-    """Its key."""
+    """Key of the namespace."""
     before: Mapping[str, str] | None
-    """Its properties; None where there was no such namespace."""
+    """Properties before; None if the namespace did not exist."""
     after: Mapping[str, str] | None
-    """Its properties; None where it was dropped."""
+    """Properties after; None if the namespace was dropped."""
 
 
 @dataclass(frozen=True)
 class TableCommit:
-    """What a commit makes of one table."""
+    """New version of one table in a commit."""
 
     name: str
     version: TableVersion | None
-    """None drops the table; its files stay."""
+    """Version to commit. None drops the table; its files stay."""
     schema_id: int = 0
     spec_id: int = 0
     sort_order_id: int = 0
@@ -84,12 +84,12 @@ class CommitInfo:
 
     hash: str
     parent: str
-    """The hash before it; empty for the first commit of all."""
+    """Hash of the commit before it; empty for the first commit of all."""
     message: str
     committed_at: datetime
     properties: Mapping[str, str] = field(default_factory=dict)
     merged: str = ""
-    """The hash of a branch that it merged, where the catalog records it as a parent; empty for other commits."""
+    """Hash of the branch that the commit merged, if the catalog records it as a parent; empty for other commits."""
 
 
 @dataclass(frozen=True)
@@ -99,47 +99,47 @@ class BranchInfo:
     name: str
     head: str
     committed_at: datetime
-    """When the newest commit was made."""
+    """Time of the newest commit."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """The properties of the newest commit."""
+    """Properties of the newest commit."""
 
 
 class BranchCatalog(Protocol):
     """A catalog with branches, as Sluice uses it.
 
-    Every method raises `ServiceUnavailable` when the catalog does not answer, `BadEnvironment` when it does not
-    accept the identity of this process, and `CatalogRefused` when it refuses a request for good.
+    Every method raises `ServiceUnavailable` when the catalog does not answer, `BadEnvironment` when the catalog does
+    not accept the identity of this process, and `CatalogRefused` when it refuses a request permanently.
     """
 
     @property
     def main(self) -> str:
-        """The branch that readers read."""
+        """Branch that readers read."""
 
     @property
     def capabilities(self) -> CatalogCapabilities:
-        """What this catalog can do."""
+        """Capabilities of this catalog."""
 
     def identity(self) -> str:
-        """Return what distinguishes this catalog's content from every other's, also after a loss of all data."""
+        """Return a unique identity of this catalog's content. It changes after a loss of all data."""
 
     def check_identity(self, expected: str) -> None:
-        """Make sure that the catalog is the one of this identity.
+        """Verify that the catalog has this identity.
 
         Raises:
-            CatalogChanged: it is another one, or it lost its data.
+            CatalogChanged: it is another catalog, or it lost its data.
         """
 
     def probe(self) -> str:
-        """Try on scratch tables what the catalog declares of commits to several; return what holds.
+        """Test the catalog's guarantee for commits to several tables on scratch tables; return the result for people.
 
-        It is empty where nothing needs to be tried.
+        The result is empty if there is nothing to test.
 
         Raises:
-            CatalogRefused: it does not do what it declares.
+            CatalogRefused: the catalog breaks its guarantee.
         """
 
     def initialize_main(self) -> str:
-        """Make sure that main can be branched and merged into, by a first commit if it is empty; return its head."""
+        """Make main ready for branches and merges, by a first commit if it is empty; return its head."""
 
     def head(self, branch: str) -> str:
         """Return the head of a branch.
@@ -158,57 +158,57 @@ class BranchCatalog(Protocol):
         """Create a branch of main at the hash `base`. A repeat changes nothing.
 
         Raises:
-            CatalogRefused: there is a branch of this name at another hash.
+            CatalogRefused: a branch of this name exists at another hash.
         """
 
     def create_orphan_branch(self, name: str) -> str:
-        """Create a branch that shares nothing with main, if it does not exist; return its head."""
+        """Create a branch that shares no commit with main, if it does not exist; return its head."""
 
     def copy_branch(self, name: str, of: str, head: str) -> None:
         """Create the branch `name` at the hash `head` of the branch `of`. A repeat changes nothing.
 
         Raises:
-            NoSuchBranch: the branch `of` is gone, and it was not copied before.
-            CatalogRefused: there is a branch of this name at another hash.
+            NoSuchBranch: the branch `of` does not exist, and was not copied before.
+            CatalogRefused: a branch of this name exists at another hash.
         """
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch, however often its head moves meanwhile; it may be gone already.
+        """Delete a branch, even if its head moves meanwhile. A missing branch is no error.
 
-        This is what fences an attempt: each later commit to the branch fails.
+        The deletion fences an attempt: every later commit to the branch fails.
         """
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`; it may be gone already."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
 
     def fork_point(self, branch: str) -> str:
         """Return the newest hash that a branch has in common with main.
 
         Raises:
-            NoSuchBranch: the branch is gone.
+            NoSuchBranch: the branch does not exist.
         """
 
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
-        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        """Return the version of a table at a hash of a branch, by default its head; None if there is no such table."""
 
     def list_tables(self, branch: str, at: str) -> list[str]:
-        """Return the names of the tables of a branch at a hash of it, in order."""
+        """Return the sorted names of the tables at a hash of a branch."""
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`.
 
-        Namespaces are left out: see `diff_namespaces`. What is neither table nor namespace, such as a view, is in, so
-        that it is noticed.
+        Namespaces are left out: see `diff_namespaces`. Other content, such as a view, is included so that it is
+        noticed.
 
         Raises:
-            NoSuchBranch: the branch is gone.
+            NoSuchBranch: the branch does not exist.
         """
 
     def diff_namespaces(self, base: str, branch: str, head: str) -> list[NamespaceDiff]:
-        """Return the namespaces that differ between the hash `base` and a branch at `head`, by their properties too.
+        """Return the namespaces whose existence or properties differ between the hash `base` and a branch at `head`.
 
         Raises:
-            NoSuchBranch: the branch is gone.
+            NoSuchBranch: the branch does not exist.
         """
 
     def commit_tables(
@@ -222,14 +222,14 @@ class BranchCatalog(Protocol):
     ) -> str:
         """Commit new versions of tables on a branch, all or none; return the new head.
 
-        Without tables, it is a commit of properties alone.
+        Without tables, the commit carries properties alone.
 
         Args:
-            head: the hash that the branch is expected at, as far as these tables are concerned.
-            create_namespaces_for: tables to come, whose namespaces the commit creates where they are missing.
+            head: the hash at which the branch is expected, as far as these tables are concerned.
+            create_namespaces_for: future tables; the commit creates their missing namespaces.
 
         Raises:
-            NoSuchBranch: the branch is gone: it was fenced.
+            NoSuchBranch: the branch does not exist: it was fenced.
             ServiceUnavailable: another commit changed one of the tables since `head`.
         """
 
@@ -237,7 +237,7 @@ class BranchCatalog(Protocol):
         """Return the tables that main changed too, so that publishing `head` now would fail. Changes nothing.
 
         Raises:
-            NoSuchBranch: the branch is gone.
+            NoSuchBranch: the branch does not exist.
         """
 
     def publish(
@@ -245,28 +245,28 @@ class BranchCatalog(Protocol):
     ) -> Publication:
         """Merge exactly the hash `head` of a branch into main, by one commit with these properties.
 
-        It succeeds only if main holds each changed table as it was at the branch's base. A repeat changes nothing and
-        returns the first publication.
+        The merge succeeds only if each changed table on main is still as at the branch's base. A repeat changes nothing
+        and returns the first publication.
 
         Raises:
-            NoSuchBranch: the branch is gone: it was fenced.
+            NoSuchBranch: the branch does not exist: it was fenced.
         """
 
     def find_publication(self, head: str, since: str) -> Publication | None:
-        """Return the publication of the hash `head` after the hash `since` of main; the empty hash means ever."""
+        """Return the publication of the hash `head` after the hash `since` of main, or ever if `since` is empty."""
 
     def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
         """Return the newest commit on main that carries all of these properties, or None.
 
         Args:
-            since: only commits after this hash of main; the cost is then that of the history after it.
+            since: only commits after this hash of main count. The cost is then that of reading the history after it.
         """
 
     def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
-        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        """Yield the commits on main after a time that carry all of these properties, newest first."""
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
-        """Yield the commits of a branch, the newest first; the branch's own come before those of main."""
+        """Yield the commits of a branch, newest first: its own, then those of main."""
 
     def spark_properties(
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
@@ -274,27 +274,27 @@ class BranchCatalog(Protocol):
         """Return the Spark configuration of a catalog named `spark_catalog` that is bound to a branch.
 
         Args:
-            at: pin it to this hash: then the job can read, and cannot write.
-            folder: the job's own, in which the catalog may keep what the job sees.
+            at: pin the catalog to this hash. The job can then read but not write.
+            folder: the job's own folder. The catalog may store the job's view of the tables there.
         """
 
     def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
-        """Return the name of a Spark catalog in which a job that writes on a branch reads exactly the hash `head`.
+        """Return the name and configuration of a Spark catalog that shows exactly the hash `head`.
 
-        With it comes its configuration; it may be the catalog that is bound to the branch.
+        A job that writes on a branch reads the hash there. It may be the catalog that is bound to the branch.
         """
 
     def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
-        """Commit to a branch what a job wrote that has ended, however it ended. A repeat changes nothing.
+        """Commit the changes of an ended job to a branch, however the job ended. A repeat changes nothing.
 
-        Only for a catalog whose jobs do not write to it directly; the folder is that of `spark_properties`.
+        Only needed for a catalog whose jobs do not write to it directly. The folder is that of `spark_properties`.
 
         Raises:
-            NoSuchBranch: the branch is gone: it was fenced.
+            NoSuchBranch: the branch does not exist: it was fenced.
         """
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
+        """Return a description of the catalog's outage during a job, if the job's output reports one, or None."""
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return what the server refused a job, if lines of the job's output tell so, or None."""
+        """Return a description of a write that the server refused, if the job's output reports one, or None."""

@@ -1,4 +1,4 @@
-"""Files in runs, for people: those that main holds, those of runs under way, and those of quarantines."""
+"""List the files of runs for people: files loaded on main, files of open runs, and files of quarantines."""
 
 import fnmatch
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from sluice.identifiers import ATTEMPTS
 from sluice.input.publications import InputRecord, read_input_record
 
 _COMMITS = 20
-"""So many commits of a branch are searched for the one that names its manifest: those of the job come after it."""
+"""Maximum number of commits of a branch searched for its manifest: commits of the job come after it."""
 
 
 def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFilesInput) -> ListFilesResult:
-    """Return the files that a query names, the latest first within each kind: under way, quarantined, published."""
+    """Return the files that match a query: those under way, then quarantined, then published, each newest first."""
     unknown = loaded_files.unknown()
     entries: list[FileEntry] = []
     kinds: tuple[tuple[str, FileOutcome], ...] = ((ATTEMPTS, "under way"), (PREFIX, "quarantined"))
@@ -78,7 +78,7 @@ def _files_of_branch(
 
 
 def _record_of_branch(catalog: BranchCatalog, branch: BranchInfo) -> InputRecord | None:
-    """Return what the branch says of its input: on its newest commit that names a manifest."""
+    """Return the input record of a branch, from its newest commit that names a manifest."""
     newest = read_input_record(branch.properties)
     if newest and newest.manifest:
         return newest
@@ -98,7 +98,7 @@ def _is_asked_for(path: str, identity: str, query: ListFilesInput) -> bool:
 
 
 def _condition(query: ListFilesInput) -> tuple[str, Sequence[object]]:
-    """Return the query as a condition of the index, with the values that it binds."""
+    """Return the query as a condition of the index, with the values to bind."""
     conditions, values = [], list[object]()
     if query.table:
         conditions.append("f.table_name = ?")

@@ -1,4 +1,4 @@
-"""The store of input manifests: JSON lines beside the lake's reports, named by their content."""
+"""Store of input manifests: JSON lines beside the lake's reports, named by their content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,23 @@ from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.manifest import InputManifest, manifest_digest, read_manifest
 
 _FOLDER = "sluice-inputs"
-"""Not the folder of reports: those may be removed after a time, and what was loaded is known by these."""
+"""Folder of manifests. Reports, in another folder, may be removed; manifests record which files were loaded."""
 _NAME_DIGITS = 16
 
 
 @dataclass(frozen=True)
 class InputManifests:
-    """Reads and writes manifests. Needs the lake's location and the properties by which Iceberg reads it."""
+    """Reader and writer of manifests.
+
+    Requires the lake's location, and Iceberg's properties for file access.
+    """
 
     lake: str
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
     def write(self, manifest: InputManifest) -> ManifestRef:
-        """Write a manifest under a name that its content decides, so that a late writer replaces no other one."""
+        """Write a manifest under a name derived from its content, so that a late writer replaces no other manifest."""
         content, header = manifest.to_bytes(), manifest.header
         digest = manifest_digest(content)
         folder = f"{self.lake.rstrip('/')}/{_FOLDER}/{header.pipeline}/{header.run_id}"
@@ -37,8 +40,8 @@ class InputManifests:
         """Read a manifest.
 
         Raises:
-            ManifestUnreadable: it is missing, or not the one that was written.
-            ServiceUnavailable: the store that it lies in does not answer, or cannot be reached from here.
+            ManifestUnreadable: it is missing, or differs from what was written.
+            ServiceUnavailable: its store does not answer, or cannot be reached from here.
         """
         try:
             with self._io.new_input(ref.location).open() as file:

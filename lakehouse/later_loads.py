@@ -21,16 +21,16 @@ _EVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class LaterLoads:
-    """Finds loads on main that are younger than the rows of a run."""
+    """Search for loads on main that are younger than the rows of a run."""
 
     catalog: BranchCatalog
     io: Mapping[str, str]
 
     def check_youngest(self, pipeline: str, write: Write, tables: Sequence[str], order: LoadOrder) -> None:
-        """Make sure that a run would put no older rows over younger ones, as far as its loads have an order.
+        """Verify that a run would not replace younger rows by older ones, as far as its loads have an order.
 
         Args:
-            tables: those of the pipeline; the first one is the table that rows are requeued into.
+            tables: the tables of the pipeline. Rows are requeued into the first one.
 
         Raises:
             InvalidPipeline: it would.
@@ -44,9 +44,9 @@ class LaterLoads:
 
 
 def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) -> str:
-    """Return the latest partition of a pipeline on main that comes after another one.
+    """Return the latest partition of a pipeline on main that comes after another one; empty if there is none.
 
-    It is empty if none does. A run that was rolled back does not count.
+    A run that was rolled back does not count.
     """
     later: dict[str, str] = {}
     for commit in catalog.list_published({PIPELINE: pipeline}, _EVER):
@@ -57,12 +57,13 @@ def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) 
 
 
 def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, runs: Collection[str]) -> list[str]:
-    """Return the workflow ids of runs that changed rows of a table after the first of some runs, the newest first.
+    """Return the workflow ids of runs that changed rows of a table after the first of some runs, newest first.
 
-    A compaction changes no row. A requeue of rows of these runs, and a run that was rolled back, do not count.
+    Three kinds of runs do not count: compactions, which change no row; requeues of rows of these runs; and runs that
+    were rolled back.
 
     Args:
-        runs: by their ids; where main does not know one, all that the table holds is younger.
+        runs: run ids. If main does not know one of them, every change of the table is younger.
     """
     head = catalog.head(catalog.main)
     now = catalog.table_version(catalog.main, table, head)
@@ -79,7 +80,7 @@ def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, r
 def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, list[CommitInfo]]:
     """Return the hash of main at which the first of some runs was published, and the commits after it.
 
-    The hash is empty where main does not know all of them.
+    The hash is empty if main does not know all of the runs.
     """
     missing = {*runs}
     after: list[CommitInfo] = []
@@ -92,6 +93,6 @@ def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, 
 
 
 def _is_requeue(properties: Mapping[str, str], runs: Collection[str]) -> bool:
-    """Return whether a commit requeued rows of these runs alone."""
+    """Return True if a commit requeued rows of these runs alone."""
     requeued = {each for each in properties.get(REQUEUED_RUNS, "").split(",") if each}
     return bool(requeued) and requeued <= {*runs}

@@ -1,7 +1,7 @@
-"""Which files main holds: the truth is main's history, an index of it answers.
+"""Loaded files of main, answered from an index of main's history.
 
-Each run that loads files names its input manifest on its merge commit. The index is caught up to the head of main
-before each answer. It is built again where it is missing, damaged, or of another history than main's.
+Each run that loads files names its input manifest on its merge commit. Before each answer, the index is brought up to
+the head of main. It is rebuilt if it is missing, damaged, or of another history than main's.
 """
 
 import hashlib
@@ -26,14 +26,17 @@ from sluice.publishing.certificate import INPUT, PIPELINE
 
 _TRIES = 20
 _AT_ONCE = 200
-"""So many commits are added to the index at a time: what was done is kept if the process ends."""
+"""Number of commits added to the index at a time. A process that ends early keeps the finished batches."""
 _READERS = 8
 _FOLDER = "loaded-files"
 _T = TypeVar("_T")
 
 
 class LoadedFiles:
-    """Answers which files main holds. Needs the catalog, the input manifests, and a folder for the index."""
+    """Queries for the files loaded on main.
+
+    Requires the catalog, the input manifests, and a folder for the index.
+    """
 
     def __init__(self, catalog: BranchCatalog, manifests: InputManifests, home: Path) -> None:
         self.manifests = manifests
@@ -43,18 +46,18 @@ class LoadedFiles:
     def find(
         self, tables: Sequence[str], files: Sequence[WantedFile], *, order_matters: bool = False, but_of_run: str = ""
     ) -> list[HeldFile]:
-        """Return which of these files main holds now in one of the tables, or holds in another way.
+        """Return the given files that one of the tables on main contains now, wholly or partly.
 
         Args:
-            tables: the tables.
-            files: the files that are to be loaded.
-            order_matters: whether rows of a later load take the place of those of an earlier one.
+            tables: the tables to search.
+            files: the files to be loaded.
+            order_matters: True if rows of a later load replace those of an earlier one.
             but_of_run: the id of a run whose loads do not count.
 
-        A load into a table that was dropped does not count, also where there is another table of its name.
+        A load into a dropped table does not count, even if another table has its name now.
 
         Raises:
-            ManifestUnreadable: it is not known what a run loaded into one of the tables.
+            ManifestUnreadable: it is unknown which files a run loaded into one of the tables.
         """
         identities = {file.identity for file in files}
         paths = {file.path for file in files} if order_matters else set[str]()
@@ -77,12 +80,12 @@ class LoadedFiles:
         """Return the latest run in effect of a pipeline that published the whole input of this identity.
 
         Args:
-            tables: its tables. Where all of them were dropped since, the run does not count.
-            replaces: what each load replaces. A run does not count if a later one of the pipeline replaced its rows: in
-                the table, or in the same partition.
+            tables: tables of the pipeline. If all of them were dropped since, the run does not count.
+            replaces: the rows that each load replaces. A run does not count if a later one of the pipeline replaced its
+                rows, in the table or in the same partition.
         """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
-            return None  # no run did, in effect or not: the index need not be built for that
+            return None  # no run published it, in effect or not: building the index is not necessary
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
         if load and replaces and self._is_replaced(load, pipeline, replaces):
             return None
@@ -92,10 +95,10 @@ class LoadedFiles:
         return load if loads_that_main_holds(self._catalog, self.manifests.io, loads, at) else None
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
-        """Return what main holds now of the input of a run, by runs other than itself.
+        """Return the files of a run's input that main contains now, loaded by other runs.
 
         Raises:
-            ManifestUnreadable: it is not known what this run, or another, loaded.
+            ManifestUnreadable: it is unknown which files this run, or another, loaded.
         """
         if check.manifest:
             manifest = self.manifests.read(check.manifest)
@@ -113,12 +116,12 @@ class LoadedFiles:
         return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
-        """Return what main holds now of the paths of an input, with other content, by runs other than itself.
+        """Return the loads on main, by other runs, of the paths of an input with other content.
 
-        Nothing is found where the run may load a path twice.
+        The result is empty if the run may load a path twice.
 
         Raises:
-            ManifestUnreadable: it is not known what this run, or another, loaded.
+            ManifestUnreadable: it is unknown which files this run, or another, loaded.
         """
         if check.manifest is None:
             return []
@@ -128,10 +131,10 @@ class LoadedFiles:
         return [load for load in self.find_other_content(check.tables, manifest.loaded) if load.run_id != run_id]
 
     def find_other_content(self, tables: Sequence[str], files: Sequence[ManifestFile]) -> list[LoadedFile]:
-        """Return the loads in effect of the paths of these files with other content: one for each path, the latest.
+        """Return the latest load in effect of each path that was loaded with other content than these files.
 
         Raises:
-            ManifestUnreadable: it is not known what a run loaded into one of the tables.
+            ManifestUnreadable: it is unknown which files a run loaded into one of the tables.
         """
         identities = {file.path: file.identity for file in files}
         latest: dict[str, LoadedFile] = {}
@@ -149,26 +152,26 @@ class LoadedFiles:
         return loads_that_main_holds(self._catalog, self.manifests.io, list(latest.values()), head)
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
-        """Return loads that fulfil a condition of the index, the latest first, and how many there are in all."""
+        """Return the loads that match a condition of the index, newest first, and their total number."""
         return self._ask(lambda index, _: index.list_files(condition, values, limit))
 
     def follow(self, earlier: str) -> tuple[str, bool]:
-        """Return the head of main, and whether an earlier head is part of its history: main may have been reset."""
+        """Return the head of main, and True if its history contains an earlier head: main may have been reset."""
         return self._ask(lambda index, at: (at, not earlier or index.knows(earlier)))
 
     @property
     def key(self) -> str:
-        """What tells the main of this catalog from others: memories of it are named by that."""
+        """Identity of this catalog's main, which names the caches of it."""
         return f"{self._catalog.identity()}\0{self._catalog.main}"
 
     def unknown(self) -> list[str]:
-        """Return of which runs it is not known what they loaded, with the reason."""
+        """Return the commits whose loaded files are unknown, each with the reason."""
         return [f"{hash[:12]}: {problem}" for hash, _, problem in self._ask(lambda index, _: index.problems(()))]
 
     def _ask(self, question: Callable[[LoadedFilesIndex, str], _T], tables: Sequence[str] = ()) -> _T:
         index = self._index()
         for _ in range(_TRIES):
-            with self._lock:  # threads of one process would only do the same work
+            with self._lock:  # threads of one process would repeat the same work
                 head = self._catch_up(index)
             try:
                 if tables:
@@ -182,7 +185,7 @@ class LoadedFiles:
         return LoadedFilesIndex(self._folder / f"{hashlib.sha256(self.key.encode()).hexdigest()[:16]}.sqlite")
 
     def _catch_up(self, index: LoadedFilesIndex) -> str:
-        """Bring the index to the head of main, however far it is behind; return that hash."""
+        """Bring the index up to the head of main, however far it is behind; return that hash."""
         head = self._catalog.head(self._catalog.main)
         for _ in range(_TRIES):
             known = index.head()
@@ -190,7 +193,7 @@ class LoadedFiles:
                 return head
             try:
                 return self._add_commits(index, known)
-            except IndexMoved:  # another process did a part of it
+            except IndexMoved:  # another process added some of the commits
                 continue
         raise ServiceUnavailable("other processes moved the index of loaded files each time")
 
@@ -201,7 +204,7 @@ class LoadedFiles:
                 break
             commits.append(commit)
         else:
-            if known:  # main was reset, or this is an index of another history
+            if known:  # main was reset, or the index belongs to another history
                 index.clear()
                 known = ""
         commits.reverse()
@@ -219,15 +222,15 @@ class LoadedFiles:
             return IndexedCommit(commit.hash, at, record)
         try:
             manifest = self.manifests.read(record.manifest)
-        except (ManifestUnreadable, ServiceUnavailable) as error:  # only runs into the same tables are concerned
+        except (ManifestUnreadable, ServiceUnavailable) as error:  # this concerns only runs into the same tables
             return IndexedCommit(commit.hash, at, record, problem=str(error))
         return IndexedCommit(commit.hash, at, record, manifest.header.tables, manifest.files)
 
     def _read_missing_manifests(self, index: LoadedFilesIndex, tables: Sequence[str]) -> None:
-        """Read the manifests that could not be read before: somebody may have restored them.
+        """Read the manifests that could not be read before: a person may have restored them.
 
         Raises:
-            ManifestUnreadable: one of them cannot be read, so that files might be loaded twice.
+            ManifestUnreadable: one of them still cannot be read, so that files might be loaded twice.
             ServiceUnavailable: the store of one does not answer now.
         """
         for hash, ref, _ in index.problems(tables):
@@ -242,5 +245,5 @@ class LoadedFiles:
 
 
 def _listing(condition: str, values: Sequence[object]) -> Callable[[LoadedFilesIndex, str], tuple[list[FileLoad], int]]:
-    """Return the question for all loads that fulfil a condition."""
+    """Return a query for all loads that match a condition."""
     return lambda index, _: index.list_files(condition, values, -1)

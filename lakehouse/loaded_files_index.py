@@ -1,4 +1,4 @@
-"""The index of loaded files: what main's commits say of them, in SQLite. A cache, which may be deleted."""
+"""SQLite index of loaded files, filled from main's commits. It is a cache and may be deleted."""
 
 import json
 import sqlite3
@@ -23,24 +23,24 @@ from sluice.input.manifest import ManifestFile
 from sluice.input.publications import InputRecord, effects_of_rollback
 
 _WAIT = 30.0
-"""Seconds to wait while another process writes."""
+"""Maximum wait for another process that writes, in seconds."""
 _AT_ONCE = 500
-"""So many values are bound to one statement."""
+"""Maximum number of values bound to one statement."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class IndexedCommit:
-    """One commit of main, for the index."""
+    """One commit of main, as input of the index."""
 
     hash: str
     at: str
     record: InputRecord | None = None
     tables: Sequence[str] = ()
-    """The tables that the files were loaded into."""
+    """Tables into which the files were loaded."""
     files: Sequence[ManifestFile] = ()
     problem: str = ""
-    """Why the files are not known, where the manifest cannot be read."""
+    """Reason why the files are unknown, if the manifest cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -51,38 +51,38 @@ class FileLoad:
     size: int
     pipeline: str
     in_effect: bool
-    """False where the run was rolled back."""
+    """False if the run was rolled back."""
 
     @property
     def identity(self) -> str:
-        """What the file holds."""
+        """Identity of the file's content."""
         return self.file.identity
 
 
 class IndexMoved(Exception):
-    """Raised when another process moved the index meanwhile: look again."""
+    """Raised when another process moved the index meanwhile. The caller repeats its query."""
 
 
 class LoadedFilesIndex:
-    """One index, in one file. Every method opens the file for itself, so that threads and processes may share it."""
+    """One index in one file. Every method opens the file itself, so threads and processes may share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def head(self) -> str:
-        """Return the hash of main that the index is at; empty for one that knows nothing yet."""
+        """Return the hash of main that the index has reached; empty for an empty index."""
         return self._use(_head)
 
     def knows(self, hash: str) -> bool:
-        """Return whether a commit is part of the history that is indexed."""
+        """Return True if the indexed history contains a commit."""
         select = "SELECT 1 FROM commits WHERE hash = ?"
         return self._use(lambda database: database.execute(select, [hash]).fetchone() is not None)
 
     def append(self, after: str, commits: Sequence[IndexedCommit]) -> None:
-        """Add the commits of main that follow the hash `after`, the oldest first.
+        """Add the commits of main that follow the hash `after`, oldest first.
 
         Raises:
-            IndexMoved: the index is not at that hash any more.
+            IndexMoved: the index is no longer at that hash.
         """
 
         def add(database: sqlite3.Connection) -> None:
@@ -96,7 +96,7 @@ class LoadedFilesIndex:
         self._use(add)
 
     def clear(self) -> None:
-        """Forget everything: what the index knows is not the history of main."""
+        """Delete all rows: the indexed commits are not the history of main."""
 
         def delete(database: sqlite3.Connection) -> None:
             database.execute("BEGIN IMMEDIATE")
@@ -121,16 +121,16 @@ class LoadedFilesIndex:
     def find_loads(
         self, at: str, table: str, identities: Collection[str], paths: Collection[str] = ()
     ) -> list[LoadedFile]:
-        """Return the loads in effect of these files into a table, the oldest first.
+        """Return the loads in effect of these files into a table, oldest first.
 
         Args:
-            at: the hash of main that the index was caught up to.
+            at: the hash of main that the index has reached.
             table: the table.
-            identities: what the files hold.
-            paths: further files, by where they were found.
+            identities: identities of files.
+            paths: paths of further files.
 
         Raises:
-            IndexMoved: it does not know that hash.
+            IndexMoved: the index does not contain that hash.
         """
 
         def look(database: sqlite3.Connection) -> list[LoadedFile]:
@@ -160,18 +160,21 @@ class LoadedFilesIndex:
         return self._use(look)
 
     def is_replaced(self, commit: str, pipeline: str, *, same_scope: bool) -> bool:
-        """Return whether a later run in effect of a pipeline loaded files into the tables of a run.
+        """Return True if a later run in effect of a pipeline loaded files into the tables of a run.
 
         Args:
-            commit: the commit by which the run was published.
-            same_scope: whether only files of the same partition, or scheduled time, count.
+            commit: the commit that published the run.
+            same_scope: True if only files of the same partition, or scheduled time, count.
         """
         select = REPLACED_IN_SCOPE if same_scope else REPLACED
         given = {"commit": commit, "pipeline": pipeline}
         return self._use(lambda database: database.execute(select, given).fetchone() is not None)
 
     def problems(self, tables: Collection[str]) -> list[tuple[str, ManifestRef, str]]:
-        """Return the runs in effect that loaded unknown files into these tables, or any: commit, manifest, problem."""
+        """Return commit, manifest and problem of each run in effect that loaded unknown files into these tables.
+
+        Without tables, runs into any table are returned.
+        """
 
         def look(database: sqlite3.Connection) -> list[tuple[str, ManifestRef, str]]:
             rows = database.execute(
@@ -186,7 +189,7 @@ class LoadedFilesIndex:
         return self._use(look)
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
-        """Return loads that fulfil a condition in SQL, the latest first, and how many there are in all."""
+        """Return the loads that match a condition in SQL, newest first, and their total number."""
 
         def look(database: sqlite3.Connection) -> tuple[list[FileLoad], int]:
             where = f"FROM files f JOIN runs r ON r.seq = f.seq WHERE {condition or '1'}"
@@ -204,7 +207,7 @@ class LoadedFilesIndex:
         return self._use(look)
 
     def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Run a piece of work on the database. One that is damaged is deleted, and is built again from main."""
+        """Run a function on the database. A damaged database is deleted, and then rebuilt from main."""
         try:
             return self._run(work)
         except (sqlite3.OperationalError, sqlite3.IntegrityError) as error:
@@ -235,7 +238,7 @@ def _head(database: sqlite3.Connection) -> str:
 
 
 def _require(database: sqlite3.Connection, hash: str) -> None:
-    """Make sure that the index knows a hash of main; a main without commits has none.
+    """Verify that the index contains a hash of main. A main without commits has an empty hash.
 
     Raises:
         IndexMoved: it does not.

@@ -1,4 +1,4 @@
-"""The tables of the index of loaded files, and how a load is read from them."""
+"""Tables of the index of loaded files, and the conversion of their rows to loads."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from sluice.input.held_files import LoadedFile
 from sluice.pipeline.scope import LoadScope
 
 VERSION = 2
-"""The version of the tables below: an index of another version is built again."""
+"""Version of the tables below. An index of another version is rebuilt."""
 _SCHEMA = """
 CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
 CREATE TABLE runs (
@@ -29,7 +29,7 @@ CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
 """
 LOAD_COLUMNS = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.identity, f.path_scope, f.content_scope"
-"""The columns of a load, as `loaded_file` takes them."""
+"""Columns of a load, in the order that `loaded_file` expects."""
 
 FIND = f"""
 SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
@@ -41,14 +41,14 @@ JOIN files later ON later.seq = l.seq
 WHERE r.hash = :commit AND r.pipeline = :pipeline
 AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
 """
-"""Whether a later run of the pipeline loaded files into the tables of a run."""
+"""Query that returns a row if a later run of the pipeline loaded files into the tables of a run."""
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """
 
 
 def create_tables(database: sqlite3.Connection) -> None:
-    """Create the tables, unless another process was first; those of another version are dropped."""
+    """Create the tables, unless another process was first. Tables of another version are dropped."""
     database.execute("BEGIN IMMEDIATE")
     if database.execute("PRAGMA user_version").fetchone() != (VERSION,):  # no other process was first
         for table in ("commits", "runs", "files"):
@@ -60,7 +60,7 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 
 def loaded_file(fields: Sequence[Any]) -> LoadedFile:
-    """Return the load that a row of these columns is."""
+    """Return the load that a row of these columns describes."""
     table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
     scope = LoadScope(path=path_scope, content=content_scope)
     return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)

@@ -1,4 +1,4 @@
-"""The one place that chooses an implementation of the port for catalogs."""
+"""The only code that chooses an implementation of the port for catalogs."""
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg_catalog.settings import open_iceberg_catalog
@@ -9,7 +9,7 @@ from sluice.settings import Settings
 
 
 def open_catalog(settings: Settings) -> BranchCatalog:
-    """Return the catalog, as its publisher where this process has that identity, else as its writer."""
+    """Return the catalog, opened as publisher if this process has that identity, else as writer."""
     if settings.catalogue == "iceberg":
         return open_iceberg_catalog(settings)
 
@@ -21,21 +21,21 @@ def open_catalog(settings: Settings) -> BranchCatalog:
 
 
 def unreachable_properties(spark_catalog: str) -> dict[str, str]:
-    """Return the Spark configuration of a catalog of the same kind that no server answers, for warm-up jobs."""
+    """Return the Spark configuration of an unreachable catalog of the same kind, for warm-up jobs."""
     return unreachable_spark_properties(spark_catalog)
 
 
 def catalog_address(settings: Settings) -> str:
-    """Return where the catalog is, for people: without the password that an address may hold."""
+    """Return the address of the catalog for people, without a password."""
     uri = settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
     scheme, separator, rest = (uri or settings.iceberg_type).partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def token_files(settings: Settings) -> dict[str, str]:
-    """Return the files of the catalog's tokens by their settings: that of the worker, and that of its Spark jobs.
+    """Return the token files of the worker and of its Spark jobs, by the names of their settings.
 
-    None for a catalog that jobs have no access to.
+    The result is empty for a catalog that jobs cannot access.
     """
     if settings.catalogue == "iceberg":
         return {}

@@ -1,4 +1,4 @@
-"""What main's commits published, read back from main's history alone: Temporal need not know the runs any more."""
+"""Read publications from main's history alone, since Temporal may have forgotten the runs."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,18 +24,18 @@ from sluice.publishing.certificate import (
 from sluice.publishing.rollback import PublishedCommit, runs_taken_back
 
 _SEARCHED_COMMITS = 2_000
-"""How far back the checks of a version are looked for."""
+"""Maximum number of commits searched for the checks of a version."""
 
 
 def read_published_commits(catalog: BranchCatalog) -> Iterator[PublishedCommit]:
-    """Yield the commits on main, the newest first, without the tables that each changed."""
+    """Yield the commits on main, newest first, without the tables that each changed."""
     for commit in catalog.history(catalog.main):
         if commit.parent:
             yield _published_commit(commit)
 
 
 def list_published_commits(catalog: BranchCatalog, run_id: str) -> list[PublishedCommit]:
-    """Return the commits on main with the tables that each changed, the newest first, back to the commit of a run."""
+    """Return the commits on main back to that of a run, newest first, each with its changed tables."""
     commits: list[PublishedCommit] = []
     for commit in read_published_commits(catalog):
         tables = frozenset(diff.name for diff in catalog.diff(commit.parent, catalog.main, commit.hash))
@@ -46,15 +46,16 @@ def list_published_commits(catalog: BranchCatalog, run_id: str) -> list[Publishe
 
 
 def find_merge_of_run(catalog: BranchCatalog, run_id: str, since: str) -> Publication | None:
-    """Return the publication of a run, by whichever of its attempts, after the hash `since` of main."""
+    """Return the publication of a run, by any of its attempts, after the hash `since` of main."""
     commit = catalog.find_published({RUN_ID: run_id}, since)
     return Publication(merged=True, main_before=commit.parent, main_after=commit.hash) if commit else None
 
 
 def with_overtaken(catalog: BranchCatalog, publication: Publication, base: str, watched: Sequence[str]) -> Publication:
-    """Return a publication with the watched tables that main changed between the base of the branch and the merge.
+    """Return a publication with the watched tables that main changed between the branch's base and the merge.
 
-    A catalog compares the tables that a merge changes, and no others: the last look at these was before the request.
+    The catalog compares only the tables that a merge changes. The last check of the watched tables was before the merge
+    request.
     """
     if not publication.merged or publication.main_before == base:
         return publication
@@ -63,12 +64,12 @@ def with_overtaken(catalog: BranchCatalog, publication: Publication, base: str, 
 
 
 def find_publication_of_run(catalog: BranchCatalog, run_id: str, since: str) -> PublishedCommit | None:
-    """Return the commit by which main holds the rows of a run, its own or that of a release of it.
+    """Return the commit that published the rows of a run: the run's own, or that of a release of it.
 
-    One that was rolled back does not count.
+    A commit that was rolled back does not count.
 
     Args:
-        since: the hash of main after which it can have been published.
+        since: only commits after this hash of main are searched.
     """
     commits: list[PublishedCommit] = []
     for commit in read_published_commits(catalog):
@@ -81,7 +82,7 @@ def find_publication_of_run(catalog: BranchCatalog, run_id: str, since: str) -> 
 
 
 def recorded_pipeline(properties: Mapping[str, str]) -> Pipeline | None:
-    """Return the pipeline that a commit on main records for its roll-back; None if it is too long, or unreadable."""
+    """Return the pipeline that a commit on main records for its roll-back; None if it is too long or unreadable."""
     try:
         return Pipeline.model_validate_json(properties.get(ROLLBACK_PIPELINE, ""))
     except ValidationError:
@@ -89,13 +90,13 @@ def recorded_pipeline(properties: Mapping[str, str]) -> Pipeline | None:
 
 
 def find_published_checks(catalog: BranchCatalog, versions: Mapping[str, str]) -> dict[str, PublishedChecks]:
-    """Return the checks by which versions of tables are audited, where main's history records them.
+    """Return the checks that audit versions of tables, as far as main's history records them.
 
-    They are those of the last run, up to the version, that published the table with any: a compaction without checks
-    changes no row, and does not hide them. Where no run had any, the table has none here.
+    They are the checks of the last run, up to the version, that published the table with any. A compaction without
+    checks changes no row, and does not hide them. If no run had checks, the result lists the table without checks.
 
     Args:
-        versions: by table, a hash of main that holds the version.
+        versions: by table, a hash of main that contains the version.
     """
 
     @cache
@@ -122,12 +123,12 @@ def find_published_checks(catalog: BranchCatalog, versions: Mapping[str, str]) -
 def _commit_with_checks(
     table: str, commits: Sequence[CommitInfo], changed: Callable[[str, str], Collection[str]]
 ) -> CommitInfo | None:
-    """Return the last commit that published a table with checks; where there is none, the last one without.
+    """Return the last commit that published a table with checks; without one, the last commit without checks.
 
-    None where it is not known: a commit before all with checks does not say which it had.
+    None if the checks are unknown, because a commit that changed the table does not record its pipeline.
 
     Args:
-        commits: those of main up to the version, the newest first.
+        commits: commits of main up to the version, newest first.
         changed: returns the tables that differ between two hashes of main.
     """
     taken_back: set[str] = set()

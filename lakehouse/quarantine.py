@@ -1,4 +1,4 @@
-"""Quarantined branches: what they say of themselves, and what they hold."""
+"""Quarantined branches: their descriptions and their contents."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,10 +35,10 @@ from sluice.times import format_time
 
 PREFIX = "quarantine/"
 CREATED = "sluice.created"
-"""The property of a quarantine that says when it was made, in ISO 8601."""
+"""Property of a quarantine with its time of creation, in ISO 8601."""
 _DAY = re.compile(r"/(\d{4}-\d\d-\d\d)/")
 _NEEDED = (RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION, BASE, QUARANTINED, EXPIRES)
-"""What every quarantine says of itself. One that was made by hand may not."""
+"""Properties that every quarantine has. A quarantine made by hand may lack some."""
 
 
 @dataclass(frozen=True)
@@ -51,37 +51,37 @@ class QuarantinedBranch:
 
     @property
     def run_id(self) -> str:
-        """The run that was kept out."""
+        """Id of the run that was not published."""
         return self.properties.get(RUN_ID, "")
 
     @property
     def workflow_id(self) -> str:
-        """That run's workflow id."""
+        """Workflow id of that run."""
         return self.properties.get(WORKFLOW_ID, "")
 
     @property
     def pipeline(self) -> str:
-        """Its pipeline."""
+        """Name of its pipeline."""
         return self.properties.get(PIPELINE, "")
 
     @property
     def base(self) -> str:
-        """The hash of main that its branch began at; empty if it does not say."""
+        """Hash of main from which its branch was created; empty if not recorded."""
         return self.properties.get(BASE, "")
 
     @property
     def quarantined_hash(self) -> str:
-        """The hash that holds exactly what was kept out, whether it was audited or not; empty if it does not say."""
+        """Hash with exactly the unpublished changes, audited or not; empty if not recorded."""
         return self.properties.get(QUARANTINED, "")
 
     @property
     def installation(self) -> str:
-        """The installation that it belongs to; empty if it does not say."""
+        """Installation that owns it; empty if not recorded."""
         return self.properties.get(INSTALLATION, "")
 
     @property
     def expires(self) -> datetime | None:
-        """Until when it is kept; None if it does not say, or not in ISO 8601."""
+        """End of its retention; None if it is not recorded, or not in ISO 8601."""
         try:
             expires = datetime.fromisoformat(self.properties.get(EXPIRES, ""))
         except ValueError:
@@ -90,13 +90,13 @@ class QuarantinedBranch:
 
     @property
     def created(self) -> str:
-        """When it was quarantined, in ISO 8601; the day in its name, where its description does not say."""
+        """Time of the quarantine, in ISO 8601; the day in its name if the time is not recorded."""
         day = _DAY.search(self.branch)
         return self.properties.get(CREATED) or (day[1] if day else "")
 
     @property
     def verified(self) -> VerifiedWrite | None:
-        """What its run verified to be the whole write; None if it failed before, or the record cannot be read."""
+        """The whole write as its run verified it; None if the run failed before, or the record cannot be read."""
         try:
             return VerifiedWrite.model_validate_json(self.properties.get(VERIFIED, ""))
         except ValidationError:
@@ -104,19 +104,19 @@ class QuarantinedBranch:
 
     @property
     def problem(self) -> str:
-        """What its description lacks; empty if it is whole."""
+        """Defect of its description; empty if the description is complete."""
         if missing := [name for name in _NEEDED if not self.properties.get(name)]:
             return f"its last commit lacks {', '.join(missing)}"
         return "" if self.expires else f"{self.properties[EXPIRES][:50]!r} is no date ({EXPIRES})"
 
     @property
     def holds(self) -> bool:
-        """Whether it says which hash holds what was kept out, and since which hash of main."""
+        """True if it records the quarantined hash, and the hash of main from which its branch was created."""
         return bool(self.base and self.quarantined_hash)
 
     @property
     def summary(self) -> QuarantineSummary:
-        """What is known of it, for people and programs."""
+        """Summary for people and programs."""
         return QuarantineSummary(
             branch=self.branch,
             head=self.head,
@@ -136,20 +136,20 @@ class QuarantinedBranch:
 
 
 def list_quarantined_branches(catalog: BranchCatalog) -> list[QuarantinedBranch]:
-    """Return every quarantined branch, the newest first.
+    """Return every quarantined branch, newest first.
 
-    One that was made by hand, or by another program, is among them: its `problem` says what its description lacks.
+    Branches made by hand or by another program are included: their `problem` states what their description lacks.
     """
     branches = [QuarantinedBranch(each.name, each.head, each.properties) for each in catalog.list_branches(PREFIX)]
     return sorted(branches, key=lambda branch: (branch.created, branch.branch), reverse=True)
 
 
 def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, properties: Mapping[str, str]) -> None:
-    """Copy a branch at a hash under the name of a quarantine, and describe it by the properties of a last commit.
+    """Copy a branch at a hash to a quarantine, described by the properties of its last commit.
 
     Raises:
-        NoSuchBranch: the branch is gone, and was not copied before.
-        CatalogRefused: there is a branch of this name that keeps something else.
+        NoSuchBranch: the branch does not exist, and was not copied before.
+        CatalogRefused: a branch of this name exists and keeps something else.
     """
     if catalog.find_head(name) is None:
         catalog.copy_branch(name, of, head)
@@ -162,7 +162,7 @@ def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, pro
 
 
 def keeps(catalog: BranchCatalog, name: str, head: str) -> bool:
-    """Return whether a branch is the quarantine of a hash."""
+    """Return True if a branch is the quarantine of a hash."""
     quarantined = (each.properties.get(QUARANTINED) for each in catalog.list_branches(name) if each.name == name)
     return head in quarantined
 
@@ -180,7 +180,7 @@ def read_quarantined_branch(catalog: BranchCatalog, name: str) -> QuarantinedBra
 
 
 def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
-    """Find a quarantined branch to read by its name, its run or workflow id, or its pipeline: the newest of these.
+    """Find the newest quarantined branch by branch name, run id, workflow id or pipeline, for reading.
 
     Raises:
         InvalidPipeline: there is none.
@@ -189,7 +189,7 @@ def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBr
 
 
 def find_only_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
-    """Find the quarantined branch to publish, delete or keep: a name of several is refused.
+    """Find the one quarantined branch of a name, to publish, delete or keep it.
 
     Raises:
         InvalidPipeline: there is none, or there are several.
@@ -206,7 +206,7 @@ def find_only_quarantined_branch(catalog: BranchCatalog, named: str) -> Quaranti
 
 
 def _matching(catalog: BranchCatalog, named: str) -> list[QuarantinedBranch]:
-    """Return the quarantined branches of a name, the newest first: at least one."""
+    """Return the quarantined branches of a name, newest first: at least one."""
     matching = [
         each
         for each in list_quarantined_branches(catalog)
@@ -219,26 +219,28 @@ def _matching(catalog: BranchCatalog, named: str) -> list[QuarantinedBranch]:
 
 @dataclass(frozen=True)
 class QuarantinedTable:
-    """What a branch holds of one table."""
+    """Changes of one table on a quarantined branch."""
 
     name: str
     change: TableChange | None
-    """None where the table was dropped."""
+    """None if the table was dropped."""
     columns: list[str]
-    """Columns that came, went or changed, as `+ name type` and `- name type`."""
+    """Columns added, dropped or changed, as `+ name type` and `- name type`."""
     bytes: int
-    """The size of data files that only this branch holds."""
+    """Size of the data files that only this branch has, in bytes."""
     rows: list[dict[str, Any]]
-    """A few of the rows that were added."""
+    """A sample of the added rows."""
 
 
 def read_quarantined_tables(
     catalog: BranchCatalog, io: Mapping[str, str], branch: QuarantinedBranch, *, rows: int = 0
 ) -> Iterator[QuarantinedTable]:
-    """Yield what a quarantined branch changes since its base on main, table by table; nothing if it names neither.
+    """Yield the changes of a quarantined branch since its base on main, table by table.
+
+    Yields nothing if the branch does not record both hashes.
 
     Args:
-        rows: how many of the added rows of each table to read.
+        rows: maximum number of added rows to read per table.
     """
     for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash) if branch.holds else ():
         if diff.after is None:

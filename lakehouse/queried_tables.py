@@ -1,4 +1,4 @@
-"""Tables of main or of a branch, as a query of a person reads them."""
+"""Read tables of main or of a branch for a person's query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from sluice.sizes import format_size
 from sluice.sql.values import kind_of
 
 _MAX_BYTES = 64 * 2**20
-"""How much of a table is read into memory, where DuckDB does not read its files itself."""
+"""Maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself."""
 
 _NAMED = 5
-"""So many tables are named where a query names one that is not there."""
+"""Maximum number of existing tables named when a query names a missing one."""
 
 
 @dataclass(frozen=True)
 class QueriedTable:
-    """One table at one hash: its data files, or its rows where the files alone do not say which rows it has."""
+    """One table at one hash: its data files, or its rows if the files alone do not determine them."""
 
     name: str
     fields: Sequence[SchemaField]
@@ -35,16 +35,16 @@ class QueriedTable:
 
 
 def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
-    """Return the branch that a person means, and its hash: main, a branch, or that of a run.
+    """Return the branch, and its hash, that a person's reference means: main, a branch, or the branch of a run.
 
     Args:
-        ref: the name of a branch, or a run id, or a run as `quarantine list` names it; empty means main.
+        ref: the name of a branch, a run id, or a run as `quarantine list` names it; empty means main.
 
     Raises:
         InvalidPipeline: there is no such branch.
     """
     branch = ref or catalog.main
-    # Not by `find_head`: a run id is no name of a branch, and catalogs refuse to look one up.
+    # Not by `find_head`: catalogs refuse to search for a run id, which is not a valid name of a branch.
     for each in catalog.list_branches(branch):
         if each.name == branch:
             return each.name, each.head
@@ -67,7 +67,7 @@ def read_queried_tables(
     """Return tables of a branch at a hash.
 
     Raises:
-        InvalidInput: there is no such table, or they are too large for what has to be read of them.
+        InvalidInput: there is no such table, or the data files to read are too large.
     """
     tables: list[QueriedTable] = []
     left = _MAX_BYTES
@@ -94,7 +94,7 @@ def read_queried_tables(
 
 
 def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> str:
-    """Return which table is meant by a name that none has, or else which tables there are."""
+    """Return the suggested table for an unknown name, or else a list of existing tables."""
     tables = catalog.list_tables(branch, head)
     if close := suggestion(name, tables):
         return close
@@ -103,7 +103,7 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
 
 
 def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:
-    """Return whether DuckDB reads exactly the rows of a table from its files."""
+    """Return True if DuckDB reads exactly the rows of a table from its files."""
     return (
         not state.row_deletes
         and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)

@@ -1,4 +1,4 @@
-"""What a quarantine and the branch of its release hold, read from their metadata, for the release to verify."""
+"""Read the changes of a quarantine and of its release's branch from metadata, for the release to verify."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from sluice.publishing.written_tables import WrittenTable
 def read_marked_tables(
     diffs: Sequence[TableDiff], io: Mapping[str, str], makers: Sequence[Maker]
 ) -> list[WrittenTable]:
-    """Read what a branch changes, and how many of its new snapshots none of these runs made."""
+    """Read a branch's changes, with the number of new snapshots that none of these runs made."""
     return [_read(diff, io, makers) for diff in diffs]
 
 

@@ -1,4 +1,4 @@
-"""The report store: whole reports and verdicts as JSON beside the lake. What goes through Temporal is capped."""
+"""The report store: whole reports and verdicts as JSON beside the lake. Copies in Temporal are truncated."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,26 +13,29 @@ from sluice.contracts.run import RunResult
 
 _FOLDER = "sluice-audits"
 _SPARK_FOLDER = "sluice-scans"
-"""What the Spark worker stores. Where it is a user of its own, its jobs can write here, and not beside the reports."""
+"""Folder of the Spark worker. If this worker has its own user, its jobs can write here but not into the reports."""
 _OF_SPARK = "spark"
 _PARTS = ("metadata", "files", _OF_SPARK)
 
 
 @dataclass(frozen=True)
 class ReportStore:
-    """Reads and writes reports. Needs the lake's location and the properties by which Iceberg reads it."""
+    """Reader and writer of reports.
+
+    Requires the lake's location, and Iceberg's properties for file access.
+    """
 
     lake: str
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
     def write_verdicts(self, run_ref: RunRef, head: str, part: str, checks: Sequence[CheckResult]) -> None:
-        """Write the verdicts of one step of an audit; a repeated step replaces its own."""
+        """Write the verdicts of one step of an audit. A repeated step replaces its own."""
         if checks:
             self._write(self._verdicts_path(run_ref, head, part), [check.model_dump(mode="json") for check in checks])
 
     def read_verdicts(self, run_ref: RunRef, head: str) -> list[CheckResult]:
-        """Return every verdict on a branch at a hash, whole."""
+        """Return all verdicts on a branch at a hash, untruncated."""
         verdicts: list[CheckResult] = []
         for part in _PARTS:
             try:
@@ -43,13 +46,13 @@ class ReportStore:
         return verdicts
 
     def write_report(self, run_ref: RunRef, report: Mapping[str, Any]) -> str:
-        """Write the whole report of a run that ended; return its path."""
+        """Write the whole report of an ended run; return its path."""
         path = f"{self._folder(run_ref)}/report.json"
         self._write(path, report)
         return path
 
     def read_report(self, run_ref: RunRef) -> RunResult | None:
-        """Return the whole report of a run that ended, or None if there is none."""
+        """Return the whole report of an ended run, or None if there is none."""
         try:
             with self._io.new_input(f"{self._folder(run_ref)}/report.json").open() as file:
                 return RunResult.model_validate_json(file.read())

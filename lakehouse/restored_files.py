@@ -1,4 +1,4 @@
-"""Whether the files of a table's earlier version are still there."""
+"""Verify that the files of a table's earlier version still exist."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +10,9 @@ _THREADS = 16
 
 
 def missing_files(diff: TableDiff, io: Mapping[str, str]) -> list[str]:
-    """Return the files of a restored version that are gone: manifests, data files and delete files.
+    """Return the missing files of a restored version: manifests, data files and delete files.
 
-    Files that the version on main lists, too, are taken to be there.
+    Files that the version on main lists too are assumed to exist.
     """
     if diff.after is None:
         return []

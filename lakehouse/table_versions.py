@@ -1,4 +1,4 @@
-"""Versions of tables: which changed on main, and those that a run's history keeps when its branch is gone."""
+"""Versions of tables: compare them on main, and convert them for a run's history."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,10 +7,10 @@ from sluice.contracts.write import ChangedTable, TableVersionRef
 
 
 def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: str, at: str = "") -> list[str]:
-    """Return which of these tables main holds in another version than at the hash `since`.
+    """Return the tables whose version on main changed since the hash `since`.
 
     Args:
-        at: the later hash of main; by default its head, read once, so that all tables are seen at one moment.
+        at: the later hash of main; by default its head, read once so that all tables are compared at one moment.
     """
     main, names = catalog.main, list(tables)
     if not names:
@@ -22,12 +22,12 @@ def tables_changed_since(catalog: BranchCatalog, tables: Iterable[str], since: s
 
 
 def changed_tables(diffs: Iterable[TableDiff]) -> dict[str, ChangedTable]:
-    """Return the versions of changed tables as a run's history keeps them."""
+    """Return the versions of changed tables in the form that a run's history records."""
     return {diff.name: ChangedTable(before=_ref(diff.before), after=_ref(diff.after)) for diff in diffs}
 
 
 def table_diffs(changed: Mapping[str, ChangedTable]) -> list[TableDiff]:
-    """Return what `changed_tables` was made from: it can be read when the branch is gone."""
+    """Convert the result of `changed_tables` back. The diffs can be read after the branch was deleted."""
     return [TableDiff(name, _version(each.before), _version(each.after)) for name, each in changed.items()]
 
 

@@ -1,1 +1,1 @@
-"""What the worker, the command line and triggers share: Temporal's client, starting and finding runs, telemetry."""
+"""Code shared by worker, command line and triggers: Temporal's client, starting and finding runs, telemetry."""

@@ -1,4 +1,4 @@
-"""What a worker does beside its activities: it registers with Temporal, and has tasks that end with it."""
+"""Background work of a worker: registration with Temporal, and tasks that end with the worker."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ _MOMENT = 2.0
 
 
 async def register_with_temporal(client: Client, settings: Settings) -> None:
-    """Make the search attributes and schedules that workers of control need."""
+    """Create the search attributes and schedules that control workers need."""
     if settings.sluice_worker_role != "spark":
         await register_search_attributes(client)
         await register_reaper(client, settings)
@@ -22,10 +22,10 @@ async def register_with_temporal(client: Client, settings: Settings) -> None:
 
 
 def start_background(client: Client, settings: Settings) -> list[asyncio.Task[None]]:
-    """Start the tasks.
+    """Start the background tasks.
 
     Raises:
-        BadEnvironment: a setting of one is not valid.
+        BadEnvironment: a setting of a task is not valid.
     """
     tasks = [remove_old_run_files_daily(client, settings)]
     if settings.sluice_worker_role != "spark":
@@ -34,7 +34,7 @@ def start_background(client: Client, settings: Settings) -> list[asyncio.Task[No
 
 
 async def end_background(tasks: list[asyncio.Task[None]]) -> None:
-    """End tasks; wait for a moment, so that they can close what they have open."""
+    """Cancel tasks, and wait briefly for them to close their resources."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks, timeout=_MOMENT)

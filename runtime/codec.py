@@ -1,7 +1,7 @@
 """Encryption of everything that Temporal stores: payloads, failures, memos and details.
 
-AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits for each payload. The key file holds a key on each line, as
-`id key`; the first encrypts, all decrypt, so that a new key is put before the old ones.
+AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits for each payload. The key file has one key per line, as
+`id key`. The first key encrypts and all keys decrypt, so a new key is put before the old ones.
 """
 
 import base64
@@ -22,18 +22,18 @@ _NONCE = 12
 
 
 class AesCodec(PayloadCodec):
-    """Encrypts with the first key, and decrypts with any: the keys, by their ids."""
+    """Encrypts with the first key, and decrypts with each. The argument has the keys by their ids."""
 
     def __init__(self, keys: dict[str, bytes]) -> None:
         self._ciphers = {name: AESGCM(key) for name, key in keys.items()}
         self._first = next(iter(keys))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Encrypt each payload whole, its metadata included."""
+        """Encrypt each payload as a whole, including its metadata."""
         return [self._encrypted(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decrypt encrypted payloads; return others as they are, which Temporal stored before there was a key."""
+        """Decrypt encrypted payloads. Return others unchanged: Temporal stored them before there was a key."""
         return [self._decrypted(payload) for payload in payloads]
 
     def _encrypted(self, payload: Payload) -> Payload:
@@ -62,17 +62,17 @@ def new_codec_key() -> str:
 
 
 class RefuseEncrypted(PayloadCodec):
-    """The codec without a key: it refuses encrypted payloads with a message, and leaves others as they are."""
+    """The codec used without a key: it refuses encrypted payloads with a message, and returns others unchanged."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Leave payloads as they are."""
+        """Return payloads unchanged."""
         return list(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Leave payloads as they are.
+        """Return payloads unchanged.
 
         Raises:
-            BadEnvironment: one is encrypted.
+            BadEnvironment: a payload is encrypted.
         """
         if any(payload.metadata.get("encoding") == _ENCODING for payload in payloads):
             raise BadEnvironment("this run is encrypted: set SLUICE_CODEC_KEY_FILE to the key that its worker has")
@@ -80,10 +80,10 @@ class RefuseEncrypted(PayloadCodec):
 
 
 def read_codec(file: str) -> AesCodec | None:
-    """Return the codec of a key file, or None where no file is named.
+    """Return the codec of a key file, or None if no file is named.
 
     Raises:
-        BadEnvironment: it holds no keys.
+        BadEnvironment: the file is unreadable or empty, or a line is not a key.
     """
     keys: dict[str, bytes] = {}
     for number, line in enumerate(read_secret(file, "SLUICE_CODEC_KEY_FILE").splitlines(), 1):

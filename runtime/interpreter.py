@@ -1,6 +1,6 @@
-"""Whether this Python can run Sluice, asked before anything is imported that it may not have.
+"""Check that this Python can run Sluice, before the import of anything that it may not have.
 
-This module is read by any Python 3, also by one that cannot read the others.
+Any Python 3 can read this module, also one that is too old for the others.
 """
 
 import sys
@@ -14,7 +14,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def can_run(program: str) -> bool:
-    """Return whether this Python can run a program of Sluice; say which one can if not."""
+    """Return True if this Python can run a program of Sluice. Otherwise print which Python can."""
     problem = interpreter_problem(sys.version_info[:2], all(find_spec(package) for package in _PACKAGES))
     if problem:
         sys.stderr.write(f"{program}: {problem}\n")

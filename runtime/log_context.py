@@ -1,4 +1,4 @@
-"""The log context of a worker: each log line names the run, attempt, branch and activity that it is about."""
+"""The log context of a worker: each log line names the run, attempt, branch and activity that it belongs to."""
 
 import contextvars
 import logging
@@ -13,12 +13,12 @@ _CONTEXT: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar
 
 
 def log_context() -> dict[str, str]:
-    """Return the fields of the activity that runs here: `run`, `activity`, `branch` and `attempt`, if known."""
+    """Return the known fields of the current activity: `run`, `activity`, `branch` and `attempt`."""
     return _CONTEXT.get() or {}
 
 
 class RunLogContext(Interceptor):
-    """Sets the log context for each activity, and logs how long the activity took."""
+    """Sets the log context for each activity, and logs the activity's duration."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of an activity."""
@@ -40,7 +40,7 @@ class _ContextSetter(ActivityInboundInterceptor):
 
 
 def input_fields(args: Any) -> dict[str, str]:
-    """Return branch and attempt of an activity's input, whatever its type."""
+    """Return the branch and attempt of an activity's input of any type."""
     input = args[0] if args else None
     input = getattr(input, "audit", input)
     run_ref, branch = getattr(input, "run_ref", None), getattr(input, "branch", "")
@@ -50,7 +50,7 @@ def input_fields(args: Any) -> dict[str, str]:
 
 
 class RunLogFilter(logging.Filter):
-    """Adds the log context to each record, as `log_context`."""
+    """Adds the log context to each record, as its attribute `log_context`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add the fields; keep every record."""

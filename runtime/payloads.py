@@ -1,8 +1,8 @@
-"""Decode large payloads in a thread, where the SQL in them is parsed, too.
+"""Decode large payloads, and parse the SQL in them, in a thread.
 
-No event loop and no workflow waits for that. A pipeline is validated wherever it is decoded: the SQL of five thousand
-checks takes seconds the first time, which is more than a workflow may take for a step. What was parsed once is
-remembered (`sluice/sql/parsing.py`).
+So neither an event loop nor a workflow waits for that. Each decoding validates the pipeline: the SQL of five thousand
+checks takes seconds the first time, more than a workflow may take for one step. Parsed SQL is cached
+(`sluice/sql/parsing.py`).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
 
 LARGE = 32 * 1024
-"""A payload of so many bytes is converted in a thread: smaller ones take milliseconds."""
+"""Minimum size of a payload that is converted in a thread, in bytes. Smaller ones take milliseconds."""
 _PIPELINE = re.compile(rb'"pipeline"\s*:\s*\{')
 
 
@@ -33,7 +33,7 @@ class ThreadedDataConverter(DataConverter):
 
 
 class ParsingCodec(PayloadCodec):
-    """A codec that parses the SQL of the pipelines that it decodes, in a thread, before a workflow gets them."""
+    """A codec that parses the SQL of decoded pipelines in a thread, before a workflow gets them."""
 
     def __init__(self, codec: PayloadCodec) -> None:
         self.codec = codec
@@ -43,7 +43,7 @@ class ParsingCodec(PayloadCodec):
         return await self.codec.encode(payloads)
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Decode payloads as the codec does; remember what their pipelines' SQL parses to."""
+        """Decode payloads as the codec does. Parse the SQL of their pipelines, which fills the cache."""
         decoded = await self.codec.decode(payloads)
         for payload in decoded:
             if len(payload.data) >= LARGE and _PIPELINE.search(payload.data):
@@ -52,7 +52,7 @@ class ParsingCodec(PayloadCodec):
 
 
 def _parse_pipeline(message: bytes) -> None:
-    """Validate the pipeline of a message. If it is invalid, the activity or workflow that decodes it says why."""
+    """Validate the pipeline of a message. An invalid one is reported where an activity or workflow decodes it."""
     from sluice.pipeline.model import Pipeline  # noqa: PLC0415
     from sluice.publishing.watched_tables import watched_tables  # noqa: PLC0415  # commands start without it
 

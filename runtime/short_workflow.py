@@ -1,4 +1,4 @@
-"""Running a short workflow that a person waits for: its result, or one clear error within seconds."""
+"""Run a short workflow for a waiting person: return its result, or raise one clear error within seconds."""
 
 import asyncio
 import uuid
@@ -19,25 +19,25 @@ from sluice.settings import Settings
 from workflows.lake.lake_query import LakeQuery
 
 _NO_WORKER = 10.0
-"""Seconds after which a workflow that no worker has started to run is given up."""
+"""Time that a worker has to start the workflow, in seconds; after that the command terminates it."""
 TIME_LIMIT = timedelta(minutes=5)
-"""How long a short workflow may take."""
+"""Time limit of a short workflow."""
 _TERMINATION = 2.0
-"""Seconds that an interrupted command waits until its query is terminated."""
+"""Time that an interrupted command waits for the termination of its query, in seconds."""
 _STARTED = 3
-"""The number of events that a workflow has in its history once a worker has taken it."""
+"""Minimum number of events in the history of a workflow that a worker has taken."""
 _TERMINATED_UNSTARTED = 3
-"""The most events of a workflow that was terminated before a worker took it: started, scheduled, terminated."""
+"""Maximum number of events of a workflow that was terminated before that: started, scheduled, terminated."""
 
 _Result = TypeVar("_Result", bound=Model)
 
 
 async def query_lake(client: Client, settings: Settings, query: LakeQueryInput, result_type: type[_Result]) -> _Result:
-    """Ask a worker something about the lake; `RESULTS` has the type of the result.
+    """Let a worker answer a query about the lake. `RESULTS` has the type of each result.
 
     Raises:
-        SluiceError: what the activity raised, as the domain's error.
-        ServiceUnavailable: no worker, or the catalog does not answer.
+        SluiceError: the activity's error, as the domain's error.
+        ServiceUnavailable: no worker answers, or the catalog does not.
     """
     request = LakeQueryRequest(query=query)
     result = await execute_short_workflow(client, settings, LakeQuery.run, request, query.kind, read_only=True)
@@ -47,14 +47,14 @@ async def query_lake(client: Client, settings: Settings, query: LakeQueryInput, 
 async def execute_short_workflow(
     client: Client, settings: Settings, run: Any, argument: Model, name: str, *, read_only: bool = False
 ) -> Any:
-    """Start a workflow and wait for its result; end it if no worker takes it.
+    """Start a workflow and wait for its result. Terminate it if no worker takes it.
 
     Args:
-        name: what its id begins with.
-        read_only: whether it changes nothing, so that it is ended when the command is interrupted.
+        name: beginning of its workflow id.
+        read_only: True if the workflow changes nothing, so that an interrupted command may terminate it.
 
     Raises:
-        SluiceError: what an activity raised, as the domain's error.
+        SluiceError: an activity's error, as the domain's error.
         ServiceUnavailable: no worker takes it, there was no result in time, or its outcome is not known.
     """
     handle = await client.start_workflow(
@@ -83,7 +83,7 @@ async def execute_short_workflow(
 
 
 async def _raise_if_terminated(handle: WorkflowHandle[Any, Any], settings: Settings, *, read_only: bool) -> None:
-    """Raise, unless the workflow ended before it could be terminated: then there is a result.
+    """Raise if the workflow was terminated. If it ended before that, there is a result.
 
     A worker may have taken the workflow just before. Its activity may then run, although the workflow is terminated.
 
@@ -115,7 +115,7 @@ async def _terminate(handle: WorkflowHandle[Any, Any], reason: str) -> None:
 
 
 def _domain_error(failure: WorkflowFailureError) -> SluiceError:
-    """Return the error of an activity as the class of the domain that it was raised as."""
+    """Return the error of an activity, as the domain class that the activity raised."""
     cause: BaseException | None = failure.cause
     while cause is not None and cause.__cause__ is not None and not isinstance(cause, ApplicationError):
         cause = cause.__cause__

@@ -1,19 +1,19 @@
-"""A limit for the shutdown of a process: a thread that waits for an unreachable service must not keep it alive."""
+"""A time limit for the shutdown of a process. A thread that waits for an unreachable service cannot exceed it."""
 
 import logging
 import os
 import threading
 
 EXIT_CODE = 1
-"""Of a process that did not stop in time."""
+"""Exit code of a process that did not stop in time."""
 
 log = logging.getLogger("sluice.shutdown")
 
 
 def exit_after(seconds: float) -> None:
-    """End this process after so many seconds, whatever its threads wait for, unless it ended before.
+    """End this process after some seconds, whatever its threads wait for, unless it ends before.
 
-    Nothing is lost by it: what was under way is recovered as after a crash.
+    Nothing is lost: work in progress is recovered as after a crash.
     """
     timer = threading.Timer(seconds, _exit, [seconds])
     timer.daemon = True

@@ -1,4 +1,4 @@
-"""Access to the object store: libraries read its credentials from this process's variables alone."""
+"""Access to the object store: export its credentials, since libraries read them from environment variables only."""
 
 import json
 import os
@@ -8,16 +8,16 @@ from pathlib import Path
 from sluice.job_environment import STORE_VARIABLES
 
 CREDENTIALS_FILE = "SLUICE_STORE_CREDENTIALS_FILE"
-"""The variable that names the file with the credentials of the local stack's store."""
+"""Name of the variable that names the file with the credentials of the local stack's store."""
 _ENDPOINT = "AWS_ENDPOINT_URL_S3"
 _OTHER_CREDENTIALS = ("AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 
 
 def export_store_access(environment: Mapping[str, str]) -> None:
-    """Put what reaches the object store into this process's variables.
+    """Export the variables by which libraries reach the object store.
 
-    Variables of `.env` are put beside those that are set. The credentials of the local stack's store replace others,
-    as long as that store is the one that is used.
+    Variables of `.env` do not replace variables that are set. The credentials of the local stack's store replace
+    others, as long as that store is the one in use.
 
     Args:
         environment: as `read_environment` returns it.

@@ -21,7 +21,7 @@ from sluice.redaction import redacted
 from sluice.settings import Settings
 
 WORKER_READY = "worker ready"
-"""What a worker logs when it takes work; the local stack waits for it."""
+"""Log message of a worker that starts to take work; the local stack waits for it."""
 
 
 class _Text(logging.Formatter):
@@ -48,7 +48,7 @@ class _Json(logging.Formatter):
 
 
 def start_logs(settings: Settings) -> None:
-    """Write logs to standard error, as text or as one JSON object a line, without secrets."""
+    """Write logs to standard error, as text or as one JSON object per line, without secrets."""
     handler = logging.StreamHandler(sys.stderr)
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     handler.setFormatter(_Json() if settings.sluice_log_format == "json" else _Text(form))
@@ -57,10 +57,10 @@ def start_logs(settings: Settings) -> None:
 
 
 def start_telemetry(settings: Settings) -> dict[str, Any]:
-    """Return the client options that send metrics and traces where the settings say.
+    """Return the client options that send metrics and traces to the addresses in the settings.
 
     Raises:
-        BadEnvironment: metrics cannot be served there.
+        BadEnvironment: metrics cannot be served at their address.
     """
     options: dict[str, Any] = {}
     if settings.sluice_metrics_address:

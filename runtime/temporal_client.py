@@ -1,4 +1,4 @@
-"""Connecting to Temporal, in the same way for the worker, the command line and the tests."""
+"""Connect to Temporal, in the same way for the worker, the command line and the tests."""
 
 import dataclasses
 import functools
@@ -29,7 +29,7 @@ LOGGING = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"),
 
 
 async def connect(environment: Mapping[str, str], **more: Any) -> Client:
-    """Connect as the `TEMPORAL_*` variables say, by Temporal's own rules for them.
+    """Connect according to the `TEMPORAL_*` variables, by Temporal's own rules for them.
 
     Raises:
         BadEnvironment: the variables are invalid or contradict each other.
@@ -55,7 +55,7 @@ def converter(environment: Mapping[str, str]) -> DataConverter:
     """Return the data converter: payloads are JSON, encrypted if there is a key file.
 
     Raises:
-        BadEnvironment: the key file holds no keys.
+        BadEnvironment: the key file is unreadable or empty, or a line is not a key.
     """
     codec = read_codec(environment.get("SLUICE_CODEC_KEY_FILE", ""))
     converter = ThreadedDataConverter(
@@ -87,7 +87,7 @@ async def register_search_attributes(client: Client) -> None:
 
 
 async def search_attributes_known(client: Client) -> bool:
-    """Return whether the server has all of Sluice's search attributes: setting an unknown one fails a run."""
+    """Return True if the server has all of Sluice's search attributes. Setting an unknown one fails a run."""
     known = await _known(client)
     return all(key.name in known for key in ALL)
 

@@ -1,4 +1,4 @@
-"""The refusal of a name that several things have, with what names each of them alone."""
+"""Error message for a name that several things have. It lists an unambiguous id for each."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ _LISTED = 20
 
 
 def describe_several(named: str, things: str, each: Sequence[str]) -> str:
-    """Return why a name is refused that several things have: a list of them, to copy from.
+    """Return the message that refuses an ambiguous name and lists the things to choose from.
 
     Args:
-        things: what they are, in the plural.
-        each: a line for each, the newest first, which begins with what names it alone.
+        things: noun for the things, in the plural.
+        each: one line per thing, newest first. Each begins with an id that no other thing has.
     """
     more = [f"… and {len(each) - _LISTED:,} older ones"] if len(each) > _LISTED else []
     lines = "".join(f"\n  {line}" for line in [*each[:_LISTED], *more])

@@ -1,4 +1,4 @@
-"""The command line as messages quote it."""
+"""The command that messages print for Sluice's command line."""
 
 COMMAND = "python run_workflow.py"
-"""The command that starts it, for messages elsewhere. `cli/program.py` has the one of this terminal."""
+"""Default command, for messages outside of `cli/`. `cli/program.py` returns the command of the present process."""

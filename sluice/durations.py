@@ -7,7 +7,7 @@ from pydantic import BeforeValidator
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST = 100 * 365 * 86400
-"""In seconds."""
+"""Longest duration, in seconds."""
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*")
 
 
@@ -15,7 +15,7 @@ def seconds(value: object) -> float:
     """Return a duration in seconds.
 
     Raises:
-        ValueError: it is no duration, not more than zero, or longer than a hundred years.
+        ValueError: the value is not a duration, is not more than zero, or is longer than a hundred years.
     """
     duration = 0.0
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -30,7 +30,7 @@ def seconds(value: object) -> float:
 
 
 def format_duration(value: float) -> str:
-    """Write a number of seconds for a person, in the largest unit that fits evenly."""
+    """Format a number of seconds for a person, in the largest unit that fits evenly."""
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if value >= size and value % size == 0:
             return f"{value / size:.0f}{unit}"
@@ -38,4 +38,4 @@ def format_duration(value: float) -> str:
 
 
 Duration = Annotated[float, BeforeValidator(seconds)]
-"""A duration in seconds, read from any of the forms above."""
+"""Duration in seconds, parsed from any of the forms above."""

@@ -1,4 +1,4 @@
-"""Files that hold environment variables: `.env`, and what the local stack says of itself."""
+"""Read environment variables from `.env` and from the file in which the local stack describes itself."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from sluice.errors import BadEnvironment
 HOME = "SLUICE_HOME"
 STACK_FILE = "stack.json"
 DEFAULT_HOME = Path(__file__).resolve().parent.parent / ".sluice"
-"""Beside the code, so that command line and worker find it from any folder."""
+"""Default home: a folder next to the code, so that command line and worker find it from any folder."""
 
 
 def given_environment() -> dict[str, str]:
-    """Return the variables that a person sets: those of the environment and of `.env`; the first of them wins.
+    """Return the variables of the process's environment and of `.env`. The environment wins.
 
     Raises:
         BadEnvironment: `.env` cannot be read.
@@ -25,7 +25,11 @@ def given_environment() -> dict[str, str]:
 
 
 def stack_environment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of the local stack of the home that these variables name; none if it is down."""
+    """Return the variables of the local stack, or none if it is down.
+
+    Args:
+        given: variables that may name the home of the stack.
+    """
     return _read_stack(Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE)
 
 
@@ -33,16 +37,16 @@ def _read_dotenv() -> dict[str, str]:
     """Return the variables of `.env` in the working directory that have a value.
 
     Raises:
-        BadEnvironment: it cannot be read.
+        BadEnvironment: the file cannot be read.
     """
     try:
         return {name: value for name, value in dotenv_values(".env").items() if value}
-    except (OSError, ValueError) as error:  # whose text may quote the file
+    except (OSError, ValueError) as error:  # the text of the error may quote the file
         raise BadEnvironment(f".env: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}") from None
 
 
 def _read_stack(file: Path) -> dict[str, str]:
-    """Return the variables of the local stack; none where it does not run, or its file cannot be read."""
+    """Return the variables of the local stack, or none if it does not run or its file cannot be read."""
     try:
         stored = json.loads(file.read_text())["environment"]
         return {name: value for name, value in stored.items() if isinstance(value, str)}

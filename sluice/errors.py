@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The errors of Sluice, as one tree.
 
 SluiceError
 ├── Terminal                 a retry would fail in the same way: never retried
@@ -7,27 +7,27 @@ SluiceError
 │   │   ├── InputChanged     a file was replaced, changed or removed since the run was started
 │   │   ├── NoFiles          there is no file to load
 │   │   └── InputIncomplete  a file is empty, or cut off
-│   ├── AlreadyPublished     main holds this input already
+│   ├── AlreadyPublished     main contains this input already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
 │   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
-│   ├── NothingToDo          there was nothing to write, which is no failure
-│   ├── NothingWritten       the job exited with 0, and its branch holds no snapshot of the attempt
-│   ├── UnexpectedWrite      the branch holds what this attempt should not have written
-│   ├── WriteRefused         a job tried to change what is not its run's
-│   ├── Unapproved           an approval is not its author's
-│   ├── BadEnvironment       the machine lacks what the work needs (Java, settings)
-│   ├── NoSuchBranch         a branch is not there: it was deleted, or never created
+│   ├── NothingToDo          there is nothing to write, which is no failure
+│   ├── NothingWritten       the job exited with 0, but its branch has no snapshot of the attempt
+│   ├── UnexpectedWrite      the branch contains a change that this attempt should not have made
+│   ├── WriteRefused         a job tried to change something other than the branch of its run
+│   ├── Unapproved           a merge lacks approvals, or its commit misstates them
+│   ├── BadEnvironment       the machine lacks something that the work needs (Java, settings)
+│   ├── NoSuchBranch         a branch does not exist: it was deleted, or never created
 │   ├── CatalogRefused       the catalog understood a request and refused it
 │   ├── CatalogChanged       the catalog is not the one that the run began with
 │   ├── TableReplaced        a table is not the one that the run wrote to: it was dropped and created again
-│   └── RegistrationRefused  a target refuses a publication for good
+│   └── RegistrationRefused  a target refuses a publication permanently
 └── Transient                a retry may succeed: retried
-    ├── ServiceUnavailable   the catalog (or what is behind it) does not answer
-    │   └── CredentialsExpired   an object store refuses credentials that are too old
+    ├── ServiceUnavailable   the catalog, or a service behind it, does not answer
+    │   └── CredentialsExpired   an object store refuses expired credentials
     ├── DiskFull             the worker's machine has too little free space to begin
-    ├── SparkServerCrashed   the Spark server that a job shared with others ended under it
+    ├── SparkServerCrashed   the Spark server that jobs shared crashed while this job used it
     ├── JobFailed            a Spark job failed, for a reason that may be temporary
-    └── CommandFailed        a command that is told of a publication failed
+    └── CommandFailed        a command that runs after a publication failed
 """
 
 
@@ -44,7 +44,7 @@ class Transient(SluiceError):
 
 
 class InvalidPipeline(Terminal, ValueError):
-    """Raised when a pipeline, or a name in it, is wrong. A ValueError, so that pydantic says where."""
+    """Raised when a pipeline, or a name in it, is wrong. It is a ValueError, so that pydantic reports the position."""
 
 
 class InvalidInput(Terminal):
@@ -52,7 +52,7 @@ class InvalidInput(Terminal):
 
 
 class InputChanged(InvalidInput):
-    """Raised when a file to load was replaced, changed or removed since the run was started, or while it was read."""
+    """Raised when a file to load was replaced, changed or removed after the run was started, or while it was read."""
 
 
 class InputIncomplete(InvalidInput):
@@ -60,11 +60,11 @@ class InputIncomplete(InvalidInput):
 
 
 class NoFiles(InvalidInput):
-    """Raised when there is no file to load: in a landing zone, none may have arrived yet."""
+    """Raised when there is no file to load. In a landing zone, none may have arrived yet."""
 
 
 class AlreadyPublished(Terminal):
-    """Raised when the input of a run, or a file of it, is in main already."""
+    """Raised when main already contains the input of a run, or a file of it."""
 
 
 class ManifestUnreadable(Terminal):
@@ -76,31 +76,31 @@ class RunUnderWay(Terminal):
 
 
 class NothingToDo(Terminal):
-    """Raised when a job finds that what it is for is done already."""
+    """Raised when a job finds that its work is already done."""
 
 
 class NothingWritten(Terminal):
-    """Raised when a job exits with 0 and the branch holds no snapshot of it."""
+    """Raised when a job exits with 0 but the branch has no snapshot of its attempt."""
 
 
 class UnexpectedWrite(Terminal):
-    """Raised when the branch holds a change that this attempt should not have made."""
+    """Raised when the branch contains a change that this attempt should not have made."""
 
 
 class WriteRefused(Terminal):
-    """Raised when a job tried to change something else than the branch of its run, and the server refused."""
+    """Raised when the server refuses a job's change of something other than the branch of its run."""
 
 
 class Unapproved(Terminal):
-    """Raised when what is to be merged was not approved by those who must."""
+    """Raised when a merge lacks required approvals or waivers, or when its commit misstates them."""
 
 
 class BadEnvironment(Terminal):
-    """Raised when the machine lacks what the work needs."""
+    """Raised when the machine lacks something that the work needs."""
 
 
 class NoSuchBranch(Terminal):
-    """Raised when a branch is not there: it was deleted, or never created."""
+    """Raised when a branch does not exist: it was deleted, or never created."""
 
 
 class CatalogRefused(Terminal):
@@ -112,11 +112,11 @@ class CatalogChanged(Terminal):
 
 
 class TableReplaced(Terminal):
-    """Raised when main has another table of a name than the one that a run wrote to."""
+    """Raised when main has another table of the same name than the table to which a run wrote."""
 
 
 class RegistrationRefused(Terminal):
-    """Raised when a target cannot hold a table of main, or wants to be told of no publication any more."""
+    """Raised when a target cannot register a table of main, or accepts no more events."""
 
 
 class ServiceUnavailable(Transient):
@@ -132,7 +132,7 @@ class DiskFull(Transient):
 
 
 class SparkServerCrashed(Transient):
-    """Raised when the Spark server that a job shared with others ended under it: any of them may be the cause."""
+    """Raised when a Spark server crashes while jobs share it. Any of these jobs may be the cause."""
 
 
 class JobFailed(Transient):
@@ -140,4 +140,4 @@ class JobFailed(Transient):
 
 
 class CommandFailed(Transient):
-    """Raised when a command that is told of a publication fails or takes too long."""
+    """Raised when a command that runs after a publication fails or takes too long."""

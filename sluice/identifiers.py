@@ -1,7 +1,7 @@
-"""The one place where names from outside are validated, and where they are quoted.
+"""Validate and quote names that come from outside: the only place that does so.
 
-Table, namespace, branch and pipeline names become keys, paths and references, so they are refused
-unless they are plain. Column names come with the data, so they are taken as they are and quoted.
+Names of tables, namespaces, branches and pipelines become keys, paths and references, so only plain names are allowed.
+Column names come with the data, so all of them are allowed, and they are quoted.
 """
 
 import difflib
@@ -15,18 +15,18 @@ _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
 _ELEMENT = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 ATTEMPTS = "wap/"
-"""What the names of attempts' branches begin with, and of nothing else."""
+"""Prefix of the names of attempts' branches. No other branch has it."""
 _BACKFILLS = "sluice/backfill/"
-"""What the names of branches begin with on which a backfill collects its partitions."""
+"""Prefix of the names of branches on which backfills collect their partitions."""
 _ATTEMPT = re.compile(r"wap/.+/([0-9a-f-]{36})/a(\d{1,9})")
 _BRANCH = re.compile(r"[A-Za-z](?:[A-Za-z0-9_/-]|\.(?!\.)){0,98}[A-Za-z0-9]|[A-Za-z]")
 
 
 def table_name(name: str) -> str:
-    """Return `name` if it is a usable table name: a namespace and a table, as in `nyc.flights`.
+    """Return `name` if it is a valid table name: a namespace and a table, as in `nyc.flights`.
 
     Raises:
-        InvalidPipeline: it is not.
+        InvalidPipeline: the name is not valid.
     """
     parts = name.split(".")
     if len(parts) < 2 or not all(_PART.fullmatch(part) for part in parts):
@@ -38,10 +38,10 @@ def table_name(name: str) -> str:
 
 
 def pipeline_name(name: str) -> str:
-    """Return `name` if it can name a pipeline.
+    """Return `name` if it is a valid pipeline name.
 
     Raises:
-        InvalidPipeline: it cannot.
+        InvalidPipeline: the name is not valid.
     """
     if not _PIPELINE.fullmatch(name):
         raise InvalidPipeline(
@@ -55,7 +55,7 @@ def branch_name(name: str) -> str:
     """Return `name` if runs can name their branches after it.
 
     Raises:
-        InvalidPipeline: it cannot.
+        InvalidPipeline: the name is not valid.
     """
     if not _BRANCH.fullmatch(name) or "//" in name:
         raise InvalidPipeline(
@@ -71,7 +71,7 @@ def attempt_branch(label: str, run_id: str, attempt: int) -> str:
 
 
 def backfill_branches(installation: str, pipeline: str) -> str:
-    """Return what the names of branches begin with on which backfills of a pipeline collect partitions."""
+    """Return the prefix of the branches on which backfills of a pipeline collect partitions."""
     return f"{_BACKFILLS}{installation}/{pipeline}/"
 
 
@@ -79,18 +79,18 @@ def backfill_branch(installation: str, pipeline: str, request: str) -> str:
     """Name the branch on which a backfill collects the partitions that it publishes together.
 
     Args:
-        request: the digest of what is asked for, so that no other request finds its partitions there.
+        request: digest of the request for the backfill, so that another request does not find these partitions.
     """
     return f"{backfill_branches(installation, pipeline)}{request}"
 
 
 def is_backfill_branch(name: str) -> bool:
-    """Return whether a branch is named like one on which a backfill collects its partitions."""
+    """Return True if a branch is named like one on which a backfill collects its partitions."""
     return name.startswith(_BACKFILLS)
 
 
 def spark_queue(task_queue: str) -> str:
-    """Name the task queue of activities that run Spark, beside the one of a run."""
+    """Return the name of the task queue for activities that run Spark."""
     return f"{task_queue}-spark"
 
 
@@ -112,21 +112,21 @@ def quarantine_branch(pipeline: str, day: str, run_id: str) -> str:
 
 
 def joined_name(elements: Iterable[str]) -> str:
-    """Join the elements of a table's or namespace's key by dots, so that different keys have different names.
+    """Join the elements of a table's or namespace's key with dots, so that different keys have different names.
 
-    An element that holds a dot is quoted: a name of Sluice's own, which holds none, can never be mistaken for it.
+    An element that contains a dot is quoted, so it cannot be mistaken for a name of Sluice's own, which contains none.
     """
     return ".".join(quoted(each) if not each or set(each) & set(".`") else each for each in elements)
 
 
 def name_elements(name: str) -> list[str]:
-    """Return the elements that `joined_name` joined."""
+    """Split a name into the elements that `joined_name` joined."""
     elements = _ELEMENT.findall(name)
     return [each[1:-1].replace("``", "`") if each.startswith("`") else each for each in elements]
 
 
 def namespaces_of(table: str) -> list[tuple[str, ...]]:
-    """Return the keys of the namespaces that a table lies in, the outermost first."""
+    """Return the keys of the namespaces that contain a table, outermost first."""
     elements = name_elements(table)
     return [tuple(elements[:end]) for end in range(1, len(elements))]
 
@@ -142,7 +142,7 @@ def quoted_table(name: str, spark_catalog: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a value as a Spark SQL literal. Dates are written as strings: ANSI mode casts them."""
+    """Write a value as a Spark SQL literal. Dates become strings, which ANSI mode casts."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -154,6 +154,6 @@ def literal(value: object) -> str:
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)`, or nothing where no known word is close."""
+    """Return ` (did you mean 'x'?)`, or an empty string if no known word is close."""
     close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,8 +1,8 @@
-"""The environment variables of Spark jobs: an allow-list, so that credentials of the worker never reach a job.
+"""Environment variables of Spark jobs: an allow-list that keeps the worker's credentials away from jobs.
 
-A job is a program of somebody's, and reads its environment and that of every process that it may look into. So what
-a process of Spark inherits from the worker is listed here. Further names are given by SLUICE_JOB_ENVIRONMENT; values
-that a pipeline wants are under its key `write.environment`.
+A job is somebody else's program. It can read its own environment and that of every process that it may inspect. So this
+module lists the variables that a Spark process inherits from the worker. SLUICE_JOB_ENVIRONMENT adds further names. A
+pipeline sets its own values under `write.environment`.
 """
 
 import re
@@ -19,10 +19,10 @@ _ALWAYS = frozenset(
         *("KRB5_CONFIG", "KRB5CCNAME", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"),
     }
 )
-"""What programs need to run, to be found, to speak a language, and to reach their cluster."""
+"""Variables that every Spark process inherits: paths, user, locale, folders, Java, certificates, proxies, clusters."""
 _FAMILIES = ("LC_", "SPARK_", "HADOOP_", "YARN_", "PYTHON", "PYSPARK_", "ARROW_", "PYARROW_", "OMP_", "OPENBLAS_",
              "MKL_", "NUMEXPR_")  # fmt: skip
-"""Beginnings of names; of those, a name that looks like a secret's passes only if it is named."""
+"""Prefixes of names that jobs inherit. A name that looks like a secret's passes only if it is listed by itself."""
 STORE_VARIABLES = frozenset(
     {
         *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"),
@@ -40,9 +40,9 @@ STORE_VARIABLES = frozenset(
         *("AWS_RESPONSE_CHECKSUM_VALIDATION", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"),
     }
 )
-"""What reaches the object store, for workers that use one."""
+"""Variables for access to the object store. Only a Spark that uses one inherits them."""
 _NEVER = re.compile(r"TEMPORAL_|SLACK_|SLUICE_|SPARK_REMOTE|SPARK_CONNECT_|.*PUBLISHER")
-"""What no job gets, not even by name: it would be Temporal's, Slack's, the publisher's, or another job's."""
+"""Names that no job inherits, even if listed: they belong to Temporal, Slack, the publisher, or another job."""
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE|(?:^|_)(?:API_?)?KEY(?:_|$)", re.I)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _OF_SPARK = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "LD_", "DYLD_", "JAVA_", "JDK_", "PYTHON", "AWS_", "_JAVA")
@@ -50,17 +50,18 @@ _MAX_VALUE = 8192
 
 
 def job_environment(variables: Mapping[str, str], more: Collection[str] = (), *, with_s3: bool) -> dict[str, str]:
-    """Return those of the worker's variables that a process of Spark inherits.
+    """Return the variables of the worker that a Spark process inherits.
 
     Args:
-        more: further names that pass.
-        with_s3: whether Spark reads or writes an object store.
+        variables: environment of the worker.
+        more: further names that the process inherits.
+        with_s3: True if Spark reads or writes an object store.
     """
     return {name: value for name, value in variables.items() if _passes(name, more, with_s3)}
 
 
 def names_problem(names: Collection[str]) -> str | None:
-    """Return why these names cannot be given to jobs by the worker's settings, or None."""
+    """Return the reason why the worker's settings cannot give these names to jobs, or None."""
     for name in names:
         if not _NAME.fullmatch(name):
             return f"{name!r} is no name of a variable: write names, separated by commas"
@@ -70,7 +71,7 @@ def names_problem(names: Collection[str]) -> str | None:
 
 
 def values_problem(values: Mapping[str, str]) -> str | None:
-    """Return why a pipeline cannot set these variables for its program, or None."""
+    """Return the reason why a pipeline cannot set these variables for its program, or None."""
     for name, value in values.items():
         if not _NAME.fullmatch(name):
             return f"{name!r} is no name of a variable: use letters, digits and underscores"

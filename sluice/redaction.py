@@ -1,6 +1,6 @@
-"""Redaction: what looks like a secret is taken out of whatever is shown or kept.
+"""Redact everything that looks like a secret from texts that are shown or stored.
 
-The forms are those that the services document, or that their own scanners look for:
+The patterns are those that the services document, or that their own scanners search for:
 - AWS: "Understanding unique ID prefixes" in the IAM user guide; git-secrets of AWS Labs for secret access keys
 - Google Cloud: service-account keys as JSON, API keys (`AIza`), OAuth tokens (`ya29.`), client secrets (`GOCSPX-`)
 - Azure: connection strings of storage, Service Bus and SQL; shared access signatures (`sig=`); client secrets (`8Q~`)
@@ -17,12 +17,12 @@ from collections.abc import Callable
 HIDDEN = "[hidden]"
 _BEGIN, _END = r"-----BEGIN [A-Z0-9 ]{1,60}-----", r"-----END [A-Z0-9 ]{1,60}-----"
 _PEM = re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.DOTALL)
-"""A block, or its beginning where the rest was cut off; also on one line with `\\n`, as in JSON."""
+"""A PEM block, or its beginning if the rest was cut off. Also matches one line with `\\n`, as in JSON."""
 _PEM_REST = re.compile(rf"\A(?:[A-Za-z0-9+/=\s]|\\[nr])*{_END}")
-"""The end of a block whose beginning was cut off."""
+"""The end of a PEM block whose beginning was cut off."""
 _PEM_BEGIN, _PEM_END = re.compile(_BEGIN), re.compile(_END)
 _PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{16,}[^A-Za-z0-9]{0,4}$|^[^A-Za-z0-9]*[A-Za-z0-9+/=]{0,64}$|: ")
-"""A line in a block: it ends with base64, is short and nothing else, or is a header of RFC 1421."""
+"""A line within a PEM block: it ends with base64, consists of short base64 alone, or is a header of RFC 1421."""
 _TOKENS = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*){0,3}"  # a JSON web token, signed or encrypted
@@ -46,7 +46,7 @@ _USER_INFO = re.compile(
     r"(?<=://)[^/\s@?#\"'<>]{0,200}:(?!\d{1,5}(?:[/?#]|$))[^\s\"'<>]{0,400}(?=@[^\s@])"
     r"|(?<=https://)[^/\s:@?#\"'<>]{16,400}(?=@)"
 )
-"""A user and password in an address, or a token alone. What is no port may hold a slash that nobody encoded."""
+"""User and password in an address, or a token alone. A password unlike a port may contain an unencoded slash."""
 _HEADER = re.compile(
     r"(?i)\b((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?"
     r"(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?)([^\s\"',;\\]{8,})"
@@ -60,26 +60,26 @@ _ALWAYS = (
     r"sharedaccess(?:key|signature)"
 )
 _IF_ASSIGNED = r"(?:[a-z]+[._-]?)?token|credentials?"
-"""Names that sentences hold, too: `unexpected token: SELECT`."""
+"""Names that also occur in sentences: `unexpected token: SELECT`."""
 _NAMED = re.compile(
     rf"(?i)((?<![A-Za-z0-9])(?:[A-Za-z0-9]{{1,40}}[._-]){{0,8}}(?:{_ALWAYS}|({_IF_ASSIGNED}))(?:[._-]?value)?"
     r"\\?[\"']?\s*(?:=>|=|:(?!:))\s*)"
     r"(?:(\\?\")((?:[^\"\\]|\\[^\"])*)(?=\\?\")|(')([^']*)(?=')|([^\s\"',;&<>(){}\[\]]+))"
 )
-"""`password=…`, `token: …`, `"secret": "…"`, `fs.s3a.secret.key=…`; a quoted value ends with its quote."""
+"""`password=…`, `token: …`, `"secret": "…"`, `fs.s3a.secret.key=…`. A quoted value ends with its quote."""
 _SPARK_PROPERTY = re.compile(rf"(?im)^(\s*(?:spark|fs)\.[\w.-]{{0,200}}(?:{_ALWAYS}|{_IF_ASSIGNED})[ \t]+)(\S+)")
 _SIGNATURE = re.compile(r"(?i)([?&;](?:sig|signature|x-goog-signature)=)([^&\s\"';]{8,})")
 _AWS_SECRET = re.compile(
     r"(?<![A-Za-z0-9+/=_.:@-])(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])(?=[A-Za-z+/]*\d)([A-Za-z0-9+/]{40})"
     r"(?![A-Za-z0-9+/=_.@-])"
 )
-"""What has the form of a secret access key: 40 characters of base64, small and capital letters and digits."""
+"""Text in the form of an AWS secret access key: 40 characters of base64 with small and capital letters and digits."""
 _NO_VALUE = re.compile(r"(?i)true|false|none|null|nil|\*+|x+|\.+|…|-+|\d{1,3}|is|was|the|of|for|file|set|required")
 _PATH = re.compile(r"(?:~|\.{0,2})/[\w./@-]*|[\w./-]+\.(?:pem|key|txt|json|ya?ml|token|py|md|sql|csv|parquet)")
 
 
 def redacted(text: str) -> str:
-    """Return a text without what looks like a secret."""
+    """Return a text with everything that looks like a secret hidden."""
     text = _PEM_REST.sub(HIDDEN, _PEM.sub(HIDDEN, text))
     text = _USER_INFO.sub(HIDDEN, _TOKENS.sub(HIDDEN, text))
     for pattern in (_HEADER, _BEARER, _SIGNATURE):
@@ -108,14 +108,14 @@ def _hide_value(match: re.Match[str]) -> str:
 
 
 def _hide_key(match: re.Match[str]) -> str:
-    """Hide what has the form of a key unless it is a path, which begins with a slash or whose parts are words."""
+    """Hide text in the form of a key unless it is a path: it begins with a slash, or has words or numbers as parts."""
     parts = match[1].split("/")
     is_path = match[1].startswith("/") and len(parts) > 2
     return match[0] if is_path or all(part.isalpha() or part.isdigit() for part in parts) else HIDDEN
 
 
 def line_redactor() -> Callable[[str], str]:
-    """Return a function that redacts a text line by line, and hides a PEM block that goes over many lines."""
+    """Return a function that redacts a text line by line, including PEM blocks of many lines."""
     in_block = False
 
     def redact(line: str) -> str:

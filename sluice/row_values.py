@@ -1,8 +1,8 @@
-"""Values of rows in error messages: kept out of reasons unless the pipeline says `show_values: true`.
+"""Mask values of rows in error messages, unless the pipeline says `show_values: true`.
 
 A reason goes to Slack, into commits and into lists of runs. Spark quotes the value that it could not cast, and an
-exception of a user's program may quote anything. What remains is the class and condition of an error; the log of the
-job, which its owner alone can read, has all of it.
+exception of a user's program may quote anything. A masked message keeps the class and condition of the error. The log
+of the job has the whole message, and only the job's owner can read it.
 """
 
 import re
@@ -10,7 +10,7 @@ import re
 HIDDEN_VALUE = "…"
 _CONDITION = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\]")
 _FREE_TEXT_CONDITIONS = ("USER_RAISED", "FAILED_EXECUTE_UDF", "MALFORMED_", "FAILED_READ_FILE", "TASK_WRITE_FAILED")
-"""Prefixes of Spark's conditions whose messages hold what a record or a person wrote, and not a template's values."""
+"""Prefixes of Spark's conditions whose messages contain free text of a record or a person, not a template's values."""
 _SINGLE_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'")
 _TO_LAST_QUOTE = re.compile(r"'.*'")
 _TYPE = re.compile(r"\"[A-Z][A-Z_]*(?:\([\d, ]+\)|<.*>)?\"")
@@ -30,13 +30,13 @@ _SAFE = (
     "PermissionError",
     "InvalidPipelineError",
 )
-"""Errors of a program or its set-up: they name columns, tables and files, and are raised before rows are read."""
+"""Errors of a program or its set-up. They name columns, tables and files, and occur before rows are read."""
 _OF_THE_MACHINE = ("OutOfMemoryError", "StackOverflowError", "ConnectException", "UnknownHostException")
 _CLASS = re.compile(r"(?P<name>[\w.$]*(?:Error|Exception|Exit|Interrupt|Warning))\b")
 
 
 def mask_values(message: str) -> str:
-    """Return a message of Spark or of a library without the values that it quotes, and with the names of types."""
+    """Return a message of Spark or of a library with quoted values and numbers masked. Names of types stay."""
     condition = _CONDITION.search(message)
     if condition and condition["name"].startswith(_FREE_TEXT_CONDITIONS):
         return f"{message[: condition.end()]} {HIDDEN_VALUE}"
@@ -46,16 +46,16 @@ def mask_values(message: str) -> str:
 
 
 def _hide(match: re.Match[str]) -> str:
-    """Hide a number, or what stands in double quotes unless it is the name of a type."""
+    """Hide a number, or text in double quotes unless it is the name of a type."""
     if not match["quoted"]:
         return HIDDEN_VALUE
     return match[0] if _TYPE.fullmatch(match[0]) else f'"{HIDDEN_VALUE}"'
 
 
 def mask_error(line: str) -> str:
-    """Return the line by which a job reported its error, without what may be values of rows.
+    """Return the line with which a job reported its error, with possible values of rows masked.
 
-    Of an exception that a user's program raised by itself, its class remains.
+    Only the class remains of an exception that a user's program raised itself.
     """
     error = _CLASS.match(line)
     name = error["name"] if error else ""
@@ -67,9 +67,9 @@ def mask_error(line: str) -> str:
 
 
 def mask_cause(line: str) -> str:
-    """Return the cause that Java names behind an error, as `mask_error` does: of a free text, its class remains.
+    """Return the cause that Java reports behind an error, with possible values of rows masked.
 
-    It may be an exception of a function of the user's, in whichever package.
+    Free text may come from an exception of a user's function, in any package. Only its class remains.
     """
     error = _CLASS.match(line)
     name = error["name"] if error else ""

@@ -1,7 +1,7 @@
 """Answers of built-in Spark jobs, sealed with a key that only the worker and that job know.
 
-An answer is a file in the job's folder. The key is made for one job and handed to it in its specification, which only
-the owner of the worker can read. What a stranger writes there is refused.
+An answer is a file in the job's folder. The worker creates a key for each job and passes it in the job's specification,
+which only the owner of the worker can read. The worker refuses an answer that anyone else wrote.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ def new_answer_key() -> str:
 
 
 def seal_answer(answer: JobAnswer, key: str) -> str:
-    """Return an answer and its seal, as the text of the job's answer file."""
+    """Return the text of the job's answer file: the answer and its seal."""
     text = answer.model_dump_json()
     return SealedAnswer(answer=text, seal=_seal(text, key)).model_dump_json()
 
@@ -29,7 +29,7 @@ def open_answer(text: str, key: str) -> JobAnswer:
     """Return the answer in the text of an answer file.
 
     Raises:
-        JobFailed: the job of this key did not write it.
+        JobFailed: the job with this key did not write the answer.
     """
     try:
         sealed = SealedAnswer.model_validate_json(text)

@@ -1,18 +1,18 @@
-"""Secrets: read from files, and never passed on. `sluice/redaction.py` takes them out of what is shown."""
+"""Read secrets from files. They are never passed on, and `sluice/redaction.py` removes them from shown texts."""
 
 from pathlib import Path
 
 from sluice.errors import BadEnvironment
 
 PRIVATE = ("SLACK_TOKEN", "NESSIE_PUBLISHER_TOKEN_FILE", "SLUICE_CODEC_KEY_FILE", "SLUICE_APPROVAL_KEY_FILE")
-"""Variables that no Spark job gets to see."""
+"""Environment variables that no Spark job receives."""
 
 
 def read_secret(file: str, variable: str) -> str:
-    """Return the secret in a file, or nothing where no file is named.
+    """Return the secret in a file, or an empty string if no file is named.
 
     Raises:
-        BadEnvironment: the file cannot be read, or holds nothing.
+        BadEnvironment: the file cannot be read, or is empty.
     """
     if not file:
         return ""

@@ -1,7 +1,7 @@
-"""Settings: everything that differs between a laptop and a cluster, by environment variable.
+"""Settings from environment variables: everything that differs between a laptop and a cluster.
 
-`.env.example` documents each variable. Sources, the first that sets a variable wins: the process's
-environment, `.env` in the working directory, the file of the running local stack, the default.
+`.env.example` documents each variable. The first source that sets a variable wins: the process's environment, `.env` in
+the working directory, the file of the running local stack, the default.
 """
 
 import os
@@ -20,158 +20,158 @@ from sluice.lineage.identity import parse_parent
 
 INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
 _LONGEST = 100 * 365 * 86400
-"""In seconds."""
+"""Longest duration in a setting, in seconds."""
 
 
 class Settings(Model):
-    """The settings of one process. Each field is the environment variable of its name in capitals."""
+    """The settings of one process. Each field comes from the environment variable of the same name in capitals."""
 
-    # --- First: what a first user sets. `.env.example` has the same groups, in the same order. ---
+    # --- First: settings of a first user. `.env.example` has the same groups, in the same order. ---
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     warehouse: str = ""
-    """Where new tables are written; by default in LAKE_BUCKET, else in the folder `lake` of the home."""
+    """Location of new tables. The default is in LAKE_BUCKET, else in the folder `lake` of the home."""
     lake_bucket: str = ""
-    """The bucket of S3 that holds the lake, where WAREHOUSE is not set."""
+    """S3 bucket of the lake. It is used if WAREHOUSE is not set."""
 
     # --- Advanced: the local installation ---
     sluice_home: Path = DEFAULT_HOME
-    """The folder of tools, logs and the local lake."""
+    """Folder of tools, logs and the local lake."""
     sluice_keep_run_files: float = Field(default=30 * 86400.0, ge=0)
-    """Seconds after which a worker removes the logs and job files of a run that ended; 0 means never."""
+    """Seconds after the end of a run until a worker removes its logs and job files; 0 means never."""
     sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$")
-    """The id of this installation: several that share a catalog have one each; empty means that of the home."""
+    """Id of this installation. Each installation that shares a catalog has its own; empty means the id of the home."""
     temporal_ui: str = "http://127.0.0.1:8233"
-    """Where the Temporal Web UI is, for links."""
+    """Address of the Temporal Web UI, for links."""
 
     # --- Advanced: the catalog and the object store ---
     catalogue: Literal["nessie", "iceberg"] = "nessie"
-    """The catalog: Nessie, or any Iceberg catalog, beside whose tables Sluice keeps branches and commits."""
+    """The catalog: Nessie, or any Iceberg catalog. Sluice stores branches and commits next to the latter's tables."""
     nessie_writer_token_file: str = ""
-    """The file with the token of Spark jobs, if Nessie requires one."""
+    """File with the token of Spark jobs, if Nessie requires one."""
     nessie_publisher_token_file: str = ""
-    """The file with the token of the worker, which creates, merges and deletes branches."""
+    """File with the token of the worker, which creates, merges and deletes branches."""
     sluice_main: str = "main"
-    """The branch that readers read."""
+    """Branch that readers read."""
     sluice_catalog: str = Field(default_factory=lambda data: data["catalogue"], pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The name of the catalog in Spark; a JDBC catalog keeps the tables of each name apart."""
+    """Name of the catalog in Spark. A JDBC catalog keeps the tables of each name separate."""
     iceberg_type: Literal["sql", "rest", "glue", "hive"] = "sql"
-    """The kind of Iceberg catalog, with CATALOGUE=iceberg: `sql` is a JDBC catalog in a database."""
+    """Kind of Iceberg catalog, with CATALOGUE=iceberg. `sql` is a JDBC catalog in a database."""
     iceberg_uri: str = Field(default="", repr=False)
-    """Its address, as PyIceberg has it; empty means a database in a file of the home, or Amazon's Glue."""
+    """Address of the Iceberg catalog, as in PyIceberg; empty means a database file in the home, or Amazon's Glue."""
     iceberg_properties_file: str = ""
-    """A file with further properties of the catalog, such as credentials, one `key=value` in a line."""
+    """File with further properties of the catalog, such as credentials: one `key=value` per line."""
     iceberg_commits_many_tables: Literal["", "one by one", "checked", "atomic"] = ""
-    """What is known of a REST server's commits to many tables; empty means what the server says that it can do."""
+    """Guarantee of a REST server for commits to many tables; empty means the guarantee that the server declares."""
     aws_endpoint_url_s3: str = ""
-    """An S3-compatible store other than Amazon's. Credentials are read as the AWS SDKs read them."""
+    """Address of an S3-compatible store other than Amazon's. Credentials are read as the AWS SDKs read them."""
     aws_region: str = "us-east-1"
 
     # --- Advanced: Spark ---
     spark_master: str = "local[*]"
     spark_engine: Literal["submit", "connect"] = "submit"
-    """What runs Spark jobs: an application for each by spark-submit, or sessions on a Spark Connect server."""
+    """Engine of Spark jobs: one spark-submit application for each, or sessions on a Spark Connect server."""
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
-    """The Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
+    """Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
     spark_deploy_mode: Literal["client", "cluster"] = "client"
-    """Where drivers run: beside the worker, or on the cluster of YARN or Kubernetes."""
+    """Location of drivers: on the worker's machine, or on the cluster of YARN or Kubernetes."""
     spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
-    """The heap of each driver; empty means that those of a worker share half of the machine's memory."""
+    """Heap of each driver; empty means that the drivers of a worker share half of the machine's memory."""
     spark_slots: int = Field(default=0, ge=0)
-    """How many Spark jobs a worker runs at a time; 0 means as many as there are processors."""
+    """Maximum number of Spark jobs that a worker runs at a time; 0 means the number of processors."""
     spark_packages: str = ""
-    """More jars for Spark, as Maven coordinates or paths, separated by commas."""
+    """Further jars for Spark: Maven coordinates or paths, separated by commas."""
     spark_properties_file: str = ""
-    """More Spark configuration for every job, as a properties file."""
+    """Properties file with further Spark configuration for every job."""
 
     sluice_job_environment: str = ""
     """Further environment variables of the worker that Spark jobs inherit: names, separated by commas."""
 
     # --- Advanced: the audit of rows ---
     sluice_scan_engine: Literal["auto", "spark"] = "auto"
-    """The engine that scans rows: DuckDB where it gives Spark's answers and Spark elsewhere, or always Spark."""
+    """Engine that scans rows: DuckDB if its answers equal Spark's and Spark otherwise, or always Spark."""
     sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
-    """Above this size of data files, rows are scanned by Spark."""
+    """Size of data files, in bytes, above which Spark scans the rows."""
     sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
-    """How much memory DuckDB may use for an audit, or for a query, before it spills to disk."""
+    """Memory that DuckDB may use for an audit, or for a query, before it spills to disk."""
 
     # --- Advanced: workers ---
     sluice_task_queue: str = "sluice"
-    """The task queue that command line and worker share; activities that run Spark use it with `-spark` appended."""
+    """Task queue of command line and worker. Activities that run Spark use it with `-spark` appended."""
     sluice_worker_role: Literal["all", "control", "spark"] = "all"
-    """What this worker does: everything, everything but Spark, or Spark alone."""
+    """Work of this worker: everything, everything but Spark, or Spark alone."""
     sluice_build_id: str = ""
-    """The version of this worker; with one, a run stays with the version that it started with."""
+    """Version of this worker. With one, a run stays with the version that it started with."""
     sluice_shutdown_timeout: float = Field(default=5.0, ge=0)
     """Seconds that a stopping worker gives its activities to finish, before it ends its Spark jobs."""
 
     # --- Advanced: time-outs, in seconds ---
     sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
-    """Without a heartbeat for this long, a worker counts as dead."""
+    """Seconds without a heartbeat after which a worker counts as dead."""
     sluice_open_timeout: float = Field(default=60.0, ge=1)
-    """How long the catalog may be unavailable when a run of a person starts."""
+    """Seconds for which the catalog may be unavailable when a person starts a run."""
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
-    """How long a service may be unavailable in the middle of a run."""
+    """Seconds for which a service may be unavailable in the middle of a run."""
     sluice_wait_timeout: float = Field(default=24 * 3600.0, ge=1)
-    """How long a run repeats attempts that are lost with workers and services, and waits for a Spark worker."""
+    """Seconds for which a run repeats attempts lost with workers and services, and waits for a Spark worker."""
     sluice_activity_timeout: float = Field(default=180.0, ge=1)
-    """How long one try of an activity on the catalog may take, before another worker tries."""
+    """Maximum duration of one try of an activity on the catalog, in seconds. After it, another worker tries."""
 
     # --- Advanced: approvals and encryption ---
     sluice_approval_key_file: str = ""
-    """The file with the private key that signs this person's decisions."""
+    """File with the private key that signs this person's decisions."""
     sluice_approvers_file: str = ""
-    """The file that lists approvers, each with a public key; only without this setting decisions need no signature."""
+    """File that lists approvers, each with a public key. Decisions need no signature only if it is not set."""
     sluice_require_approval: str = ""
-    """Tables that need approval whatever a pipeline says, as `finance.*=2, nyc.flights`."""
+    """Tables that need approval regardless of the pipeline, as `finance.*=2, nyc.flights`."""
     sluice_codec_key_file: str = ""
-    """The file with the keys that encrypt what Temporal stores."""
+    """File with the keys that encrypt the data that Temporal stores."""
     sluice_codec_token_file: str = ""
-    """The file with the token that the codec server asks for; without it the server makes one when it starts."""
+    """File with the token that the codec server requires. Without it, the server creates a token at each start."""
 
     # --- Advanced: the reaper ---
     sluice_reap_every: float = Field(default=900.0, ge=0)
-    """How often the reaper runs, in seconds; 0 means never."""
+    """Seconds between runs of the reaper; 0 means never."""
     sluice_reap_grace: float = Field(default=3600.0, ge=0)
-    """A branch with a commit within so many seconds is left alone by the reaper."""
+    """Minimum age of a branch's newest commit, in seconds. The reaper ignores younger branches."""
 
     # --- Advanced: files that arrive ---
     sluice_arrival_runs: int = Field(default=8, ge=1, le=1000)
-    """How many runs the landing zones of the installation have at a time, all together."""
+    """Maximum number of runs at a time of all landing zones of the installation together."""
     sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$")
-    """Where a worker takes notifications of object stores by HTTP, as `127.0.0.1:7099`; empty means nowhere."""
+    """Address on which a worker receives HTTP notifications of object stores, as `127.0.0.1:7099`; empty means none."""
     sluice_events_token_file: str = ""
-    """The file with the token that such requests bring; needed where other machines reach the address."""
+    """File with the token of these notifications. It is required if other machines can reach the address."""
     sluice_events_queue: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    """The queue of SQS that a worker takes notifications from, as its URL; empty means none."""
+    """URL of the SQS queue from which a worker reads notifications; empty means none."""
 
     # --- Advanced: registration after a publish ---
     sluice_targets_file: str = ""
-    """The file that lists the targets at which publications are registered."""
+    """File that lists the targets at which publications are registered."""
     sluice_check_registrations_every: float = Field(default=3600.0, ge=0)
-    """How often the tables of targets are compared with main, in seconds; 0 means never."""
+    """Seconds between comparisons of the targets' tables with main; 0 means never."""
 
     # --- Advanced: logs, metrics, traces, Slack's address ---
     sluice_log_format: Literal["text", "json"] = "text"
     sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
-    """Where a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means nowhere."""
+    """Address on which a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means none."""
     sluice_traces: str = ""
-    """Where traces are sent, as an OTLP endpoint over HTTP: `http://127.0.0.1:4318/v1/traces`; empty means nowhere."""
+    """OTLP endpoint over HTTP for traces, as `http://127.0.0.1:4318/v1/traces`; empty means none."""
     slack_api_url: str = "https://slack.com/api/"
 
     # --- Advanced: OpenLineage, by the names that its clients use ---
     openlineage_url: str = Field(default="", pattern=r"^(https?://\S+)?$", repr=False)
-    """Where OpenLineage events of runs are sent; empty, and without a configuration file, means nowhere."""
+    """Address for OpenLineage events of runs. If it is empty and there is no configuration file, no events are sent."""
     openlineage_endpoint: str = "api/v1/lineage"
     openlineage_api_key: str = Field(default="", repr=False)
     openlineage_config: str = ""
-    """A configuration file of OpenLineage's Python client, other than `openlineage.yml` in the working directory."""
+    """Configuration file of OpenLineage's Python client, if not `openlineage.yml` in the working directory."""
     openlineage_namespace: str = Field(default="sluice", min_length=1)
-    """The namespace of pipelines as OpenLineage jobs."""
+    """Namespace of pipelines as OpenLineage jobs."""
     openlineage_disabled: bool = False
     openlineage_parent_id: str = ""
-    """The OpenLineage run that starts runs from here, as `NAMESPACE/JOB/RUN_ID`."""
+    """OpenLineage run that starts runs from here, as `NAMESPACE/JOB/RUN_ID`."""
 
     @field_validator("*")
     @classmethod
@@ -214,17 +214,17 @@ class Settings(Model):
 
     @property
     def job_variables(self) -> list[str]:
-        """The further environment variables that Spark jobs inherit."""
+        """Further environment variables that Spark jobs inherit."""
         return _split(self.sluice_job_environment)
 
     @property
     def spark_queue(self) -> str:
-        """The task queue of activities that run Spark: they wait there until a worker has room for one more."""
+        """Task queue of activities that run Spark. They wait there until a worker has a free slot."""
         return spark_queue(self.sluice_task_queue)
 
     @property
     def slots(self) -> int:
-        """How many Spark jobs a worker runs at a time."""
+        """Maximum number of Spark jobs that a worker runs at a time."""
         return self.spark_slots or os.cpu_count() or 1
 
     @property
@@ -238,19 +238,19 @@ class Settings(Model):
 
     @property
     def catalog_uri(self) -> str:
-        """The address of the Iceberg catalog; by default that of a database in a file of the home."""
+        """Address of the Iceberg catalog; by default a database in a file of the home."""
         if self.iceberg_uri or self.iceberg_type != "sql":
             return self.iceberg_uri
         return f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
 
     @property
     def runs(self) -> Path:
-        """Where each run keeps its logs."""
+        """Folder with the logs of each run."""
         return self.sluice_home.absolute() / "runs"
 
 
 def read_environment() -> dict[str, str]:
-    """Read the variables of the environment, of `.env` and of the local stack; the first of them wins.
+    """Read the variables of the environment, of `.env` and of the local stack. The first of these sources wins.
 
     Raises:
         BadEnvironment: `.env` cannot be read.
@@ -273,7 +273,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}"
             for e in error.errors()
             if e["type"] != "default_factory_not_called"
-        )  # a default that another wrong value would give
+        )  # without the default of a field that depends on another, wrong one
         raise BadEnvironment("; ".join(problems)) from error
 
 

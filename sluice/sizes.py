@@ -1,8 +1,8 @@
-"""Numbers of bytes and of things, as people read them."""
+"""Format sizes and counts for people."""
 
 
 def format_size(number: float) -> str:
-    """Write a number of bytes for a person: `1.5 KiB`."""
+    """Format a number of bytes for a person: `1.5 KiB`."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if number < 1024 or unit == "GiB":
             return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
@@ -11,5 +11,5 @@ def format_size(number: float) -> str:
 
 
 def format_count(number: int, thing: str) -> str:
-    """Write how many of a thing there are: `1 check`, `1,200 checks`."""
+    """Format a count with its noun: `1 check`, `1,200 checks`."""
     return f"{number:,} {thing}{'s' * (number != 1)}"

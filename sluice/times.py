@@ -1,17 +1,17 @@
-"""Times as people read them: the same form in every message."""
+"""Format and parse times, in one form for all messages."""
 
 import re
 from datetime import datetime, timezone
 
 _FRACTION = re.compile(r"\.\d+")
-"""Python 3.10 reads fractions of three and six digits alone."""
+"""Fraction of a second. Python 3.10 only parses fractions of three or six digits."""
 
 
 def format_time(time: str | datetime) -> str:
     """Return a time in UTC to the minute: `2026-11-22 07:45 UTC`.
 
     Args:
-        time: a time, or its ISO 8601 text; one without an offset is in UTC. Other text is returned as it is.
+        time: a time, or its ISO 8601 text. Without an offset it is in UTC. Other text is returned unchanged.
     """
     if isinstance(time, str):
         try:
@@ -23,9 +23,9 @@ def format_time(time: str | datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time from its ISO 8601 text, to the second.
+    """Parse a time from ISO 8601 text, to the second.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text is not a time in this form.
     """
     return datetime.fromisoformat(_FRACTION.sub("", text).replace("Z", "+00:00"))

@@ -1,1 +1,1 @@
-"""The programs that `spark-submit` runs: the only place that imports pyspark."""
+"""The programs that `spark-submit` runs, and the only package that imports pyspark."""

@@ -1,7 +1,7 @@
-"""Load Parquet files whose columns have different types in them, or none in some of them.
+"""Load Parquet files in which the type of a column differs from file to file, or is missing in some files.
 
-Monthly files of one source do: a column without values has no type, and whole numbers with gaps are written as
-floating-point numbers. A column takes the type that the table or `source.schema` has, else the widest of the files.
+Monthly files of one source are like this: a column without values has no type, and whole numbers with gaps are stored
+as floating-point numbers. A column gets its type from the table or `source.schema`, else the widest type of the files.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,29 +26,29 @@ from spark_jobs.exact_values import inexact_values, keep_values_exact
 from spark_jobs.schemas import STATE_TYPE, merged
 
 Load = Callable[[list[str], StructType | None], DataFrame]
-"""Loads some of the files, by a schema or by their own."""
+"""A function that loads some of the files, with a schema or with their own."""
 _NESTED = (StructType, ArrayType, MapType)
 _ADVICE = "write the files with one type, or load them in runs of their own"
 
 
 @dataclass(frozen=True)
 class GroupedFiles:
-    """The files of a source in groups. Columns are matched without regard to capital letters, as Spark does."""
+    """The files of a source in groups, whose columns are matched regardless of case, as in Spark."""
 
     load: Load
     groups: Sequence[ColumnGroup]
     wanted: StructType | None
-    """The schema of the table, or that the pipeline states, if there is one."""
+    """The schema that the pipeline states, or the schema of the table; None if there is neither."""
     folders: Mapping[str, DataType]
-    """The columns that Spark makes of folders, which have a value whatever the files hold, and their types."""
+    """Types of the columns that Spark makes from folders. They have a value in every file."""
     check_fields: Callable[[Sequence[StructType]], None] | None = None
-    """Where the pipeline states the schema, what refuses files that hold more than it has."""
+    """A function that refuses files with more fields than the stated schema; None if the pipeline states no schema."""
 
     def read(self) -> DataFrame:
-        """Return the rows of all groups; a value that would be rounded or cut by a common type fails the read.
+        """Return the rows of all groups. A value that a common type would round or cut fails the read.
 
         Raises:
-            InvalidInput: no type holds a column's values.
+            InvalidInput: no type can represent all values of a column.
         """
         stated = self._stated
         names = {field.name.lower(): field.name for field in stated or ()}
@@ -66,7 +66,7 @@ class GroupedFiles:
         return rows.withColumns(nulls).select(*(_named(name, comments.get(name)) for name in names.values()))
 
     def inexact_values(self) -> list[str]:
-        """Return the columns with values that the type common to all groups cannot hold exactly, each with a file."""
+        """Return the columns with values that the groups' common type cannot represent exactly, each with a file."""
         frames, types = self._typed(self._frames())
         advice = "state a type that holds all values in source.schema" if self.wanted is None or self._stated else ""
         return [
@@ -83,7 +83,7 @@ class GroupedFiles:
         return _frames(self.load, self.groups, self._stated, self.folders, self.check_fields)
 
     def _typed(self, whole: Sequence[DataFrame]) -> tuple[list[DataFrame], dict[str, DataType]]:
-        """Return the rows without the columns that have no type in a group, and the types that are cast to."""
+        """Return the rows of each group without its untyped columns, and the target types of the casts."""
         frames = [frame.drop(*_untyped(group, self.folders)) for frame, group in zip(whole, self.groups, strict=True)]
         return frames, _common_types(frames, _by_name(self.wanted or ()), is_stated=self._stated is not None)
 
@@ -95,10 +95,10 @@ def _frames(
     folders: Mapping[str, DataType],
     check_fields: Callable[[Sequence[StructType]], None] | None,
 ) -> list[DataFrame]:
-    """Return the rows of each group with the numbers of its files.
+    """Return the rows of each group, with numbers in the types of the group's files.
 
-    All else is read by one type for all groups: Spark's reader matches the fields of a struct by name, a cast by their
-    order.
+    Other columns are read with one type for all groups, and not cast later. Spark's reader matches the fields of a
+    struct by name, but a cast matches them by position.
     """
     frames = [load(group.files, None) for group in groups]
     untyped = [_untyped(group, folders) for group in groups]
@@ -118,12 +118,12 @@ def _frames(
 
 
 def _untyped(group: ColumnGroup, folders: Mapping[str, DataType]) -> set[str]:
-    """Return the columns that hold nothing but NULL in a group, in small letters."""
+    """Return the columns that contain only NULL in a group, in lower case."""
     return {name.lower() for name in group.untyped} - {name.lower() for name in folders}
 
 
 def _read_as(field: StructField, stated: Mapping[str, DataType], others: Mapping[str, DataType]) -> StructField:
-    """Return a column of files with the type by which Spark's reader is to read it."""
+    """Return a column of files with the type that Spark's reader is given for it."""
     name, own = field.name.lower(), field.dataType
     type = others.get(name) or stated.get(name, own)
     is_cast = name not in others and isinstance(own, NumericType) and isinstance(type, NumericType)
@@ -131,7 +131,7 @@ def _read_as(field: StructField, stated: Mapping[str, DataType], others: Mapping
 
 
 def _nested_types(schemas: Sequence[StructType], stated: Mapping[str, DataType]) -> dict[str, DataType]:
-    """Return the type of each column of structs, lists or maps that holds every row of all groups."""
+    """Return a type for each column of structs, lists or maps that can represent the rows of all groups."""
     types: dict[str, DataType] = {}
     for field in (field for schema in schemas for field in schema if isinstance(field.dataType, _NESTED)):
         name = field.name.lower()
@@ -143,7 +143,7 @@ def _nested_types(schemas: Sequence[StructType], stated: Mapping[str, DataType])
 def _common_types(
     frames: Sequence[DataFrame], wanted: Mapping[str, DataType], *, is_stated: bool
 ) -> dict[str, DataType]:
-    """Return the type of each column that is to be cast to it in some group, by its name in small letters."""
+    """Return the target type of each column that some group must cast, by the column's name in lower case."""
     types: dict[str, list[DataType]] = {}
     for field in (field for frame in frames for field in frame.schema):
         have = types.setdefault(field.name.lower(), [])
@@ -155,7 +155,8 @@ def _common_types(
 
 def _common_type(name: str, types: Sequence[DataType], wanted: DataType | None) -> DataType:
     are_numbers = all(isinstance(type, NumericType) for type in types)
-    # As text, a number is written by its own type: 5 as 5, and not as 5.0 because another file has fractions.
+    # A number that becomes text keeps the notation of its own type: 5 does not become 5.0 because another file has
+    # fractions.
     if are_numbers and isinstance(wanted, NumericType | StringType):
         return wanted
     common = types[0]

@@ -1,7 +1,7 @@
-"""Columns of Parquet and ORC files whose type is not the one that they are to be read or written as.
+"""Find the columns of Parquet and ORC files whose type does not fit the type to read or write.
 
-Spark's own errors name neither the file nor both types, and its ORC reader raises none: it reads what does not fit as
-NULL.
+Spark's own errors name neither the file nor both types. Its ORC reader raises no error: it reads values that do not fit
+as NULL.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,21 +35,21 @@ from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.load_files import load_plainly, parse_schema
 
 _MAX_FILES = 1000
-"""How many files are looked at to name the first that do not fit."""
+"""Maximum number of files whose types are compared."""
 _MAX_PROBLEMS = 5
 _WHOLE = ((ByteType, 3), (ShortType, 5), (IntegerType, 10), (LongType, 20))
-"""The types of whole numbers, and how many digits a decimal needs for Spark to read one as it."""
+"""The types of whole numbers, each with the number of digits that a decimal needs so that Spark can read it as one."""
 _TIMESTAMPS = (TimestampType, TimestampNTZType)
 _MERGED = ((IntegralType, FloatType, DoubleType), DecimalType)
 _EXACT_IN_DOUBLE = (ByteType, ShortType, IntegerType, FloatType)
 
 
 def type_problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
-    """Return the columns of Parquet and ORC files that do not fit, each with its file and both types.
+    """Return the columns of Parquet and ORC files whose type does not fit, each with its file and both types.
 
     Args:
-        target: the schema of the table, as `read_source` gets it. Without it, and where the pipeline states no schema,
-            files are compared with each other.
+        target: the schema of the table, as for `read_source`. Without a table's and a stated schema, the files are
+            compared with each other.
     """
     source = spec.write.source
     if source is None or source.reader_format() not in ("parquet", "orc"):
@@ -64,7 +64,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     owner = "source.schema" if source.schema_ else next(iter(spec.tables))
     expected = {field.name.lower(): field.dataType for field in wanted or ()}
     first: dict[str, tuple[DataType, str]] = {}
-    """The type of each column in the first file that has it: without a stated schema, Spark merges those of files."""
+    """The type of each column in the first file that has it. Without a stated schema, Spark merges the files' types."""
     folders = columns_of_folders(spec)
     untyped = {file: {name.lower() for name in group.untyped} for group in spec.column_groups for file in group.files}
     for file in spec.files[:_MAX_FILES]:
@@ -86,10 +86,10 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
 
 
 def _are_merged(type: DataType, other: DataType, *, by_groups: bool) -> bool:
-    """Return whether columns of these types in different files are loaded as one.
+    """Return True if columns of these types in different files can be loaded as one column.
 
     Args:
-        by_groups: whether each group of files is read by itself (`column_groups`); Spark's own merge takes no numbers
+        by_groups: True if each group of files is read separately (`column_groups`). Spark's own merge refuses numbers
             of two kinds.
     """
     return type == other or (by_groups and any(isinstance(type, kind) and isinstance(other, kind) for kind in _MERGED))
@@ -100,12 +100,12 @@ def _problem(file: str, field: StructField, owner: str, type: DataType) -> str:
 
 
 def _options(stated: Mapping[str, str]) -> dict[str, str]:
-    """Return the options to read one file by."""
+    """Return the stated options without those that concern several files."""
     return {name: value for name, value in stated.items() if name.lower() not in ("mergeschema", "basepath")}
 
 
 def fits(have: DataType, wanted: DataType) -> bool:
-    """Return whether every value of a type is one of another type."""
+    """Return True if every value of type `have` is also a value of type `wanted`."""
     match have, wanted:
         case StructType(), StructType():
             by_name = {field.name.lower(): field.dataType for field in wanted}
@@ -122,7 +122,7 @@ def fits(have: DataType, wanted: DataType) -> bool:
 
 
 def _is_exact_in(have: NumericType, wanted: NumericType) -> bool:
-    """Return whether every number of a type is one of another type."""
+    """Return True if every number of type `have` is also a number of type `wanted`."""
     if isinstance(wanted, DoubleType):
         return isinstance(have, _EXACT_IN_DOUBLE)
     own, most = _digits(have), _digits(wanted)
@@ -132,19 +132,19 @@ def _is_exact_in(have: NumericType, wanted: NumericType) -> bool:
 
 
 def _digits(type: NumericType) -> tuple[int, int] | None:
-    """Return how many digits a number of a type has before and after the point; None for floating point."""
+    """Return the maximum number of digits of a type before and after the point, or None for floating point."""
     if isinstance(type, DecimalType):
         return type.precision - type.scale, type.scale
     return next(((digits, 0) for whole, digits in _WHOLE if isinstance(type, whole)), None)
 
 
 def _is_readable(have: DataType, wanted: DataType) -> bool:
-    """Return whether a column of Parquet is read as another type: of numbers, each value that stays the same is."""
+    """Return True if a Parquet column can be read as another type. Numbers can, as far as values stay the same."""
     return fits(have, wanted) or (isinstance(have, NumericType) and isinstance(wanted, NumericType))
 
 
 def _is_assignable(have: DataType, wanted: DataType) -> bool:
-    """Return whether Spark writes values of a type into a column of another, and fails where one is too large."""
+    """Return True if Spark can write values of one type to a column of another, and fails on a too large value."""
     kinds = (NumericType, (DateType, *_TIMESTAMPS))
     if any(isinstance(have, kind) and isinstance(wanted, kind) for kind in kinds):
         return True

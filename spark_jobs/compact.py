@@ -15,11 +15,11 @@ from spark_jobs.job import report_progress
 
 
 def compact(spark: SparkSession, table: str, options: Mapping[str, str]) -> int:
-    """Rewrite the small files of a table; return how many files were rewritten.
+    """Rewrite the small files of a table; return the number of rewritten files.
 
     Args:
-        table: its quoted name, with its catalog.
-        options: those of Iceberg's action, such as `min-input-files`.
+        table: the quoted name of the table, with its catalog.
+        options: options of Iceberg's action, such as `min-input-files`.
 
     Raises:
         InvalidPipeline: there is no such table.

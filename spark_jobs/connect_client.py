@@ -1,8 +1,8 @@
 """The client of one job on Spark Connect: run a program in a session of its own, then release the session.
 
-The program runs as `spark-submit` would run it: its `SparkSession.builder.getOrCreate()` returns the session, which is
-on the branch of its attempt already. The module is imported by the fork server (`engine/process/fork_server.py`), so
-its imports are paid for once and not by each job.
+The program runs as under `spark-submit`: its `SparkSession.builder.getOrCreate()` returns the session, which is already
+on the branch of its attempt. The fork server (`engine/process/fork_server.py`) imports this module once, so that jobs
+do not spend time on its imports.
 """
 
 import atexit
@@ -24,14 +24,18 @@ from sluice.contracts.spark_jobs import ConnectJobSpec
 
 _CODE_ROOT = Path(__file__).resolve().parent.parent
 _sessions: list[RemoteSession] = []
-"""Every session, until the process ends: a session that is collected closes its channel while gRPC holds its locks."""
+"""All sessions, kept until the process ends: a garbage-collected session closes its channel while gRPC holds locks."""
 _SLUICE_PACKAGES = ("engine", "sluice", "spark_jobs")
 _RETRIES = 6
-"""How often a server that does not answer is tried again, for some ten seconds; then the attempt fails."""
+"""Number of retries, over some ten seconds, when the server does not answer. Then the attempt fails."""
 
 
 def main(specification: str) -> None:
-    """Run the job of a specification, a `ConnectJobSpec` as JSON, or release its session if it names no program."""
+    """Run the job of a specification, or release the job's session if the specification names no program.
+
+    Args:
+        specification: a `ConnectJobSpec` as JSON.
+    """
     spec = ConnectJobSpec.model_validate_json(specification)
     if spec.working_directory:
         os.chdir(spec.working_directory)
@@ -42,7 +46,7 @@ def main(specification: str) -> None:
 
 
 def run(spec: ConnectJobSpec) -> None:
-    """Run the program in its session; release the session whatever happens, and note that in a file."""
+    """Run the program in its session; then always release the session, and create a file as a sign of that."""
     for session in spec.earlier_sessions:
         release(spec, session)
     spark = connect(spec, spec.session)
@@ -51,7 +55,7 @@ def run(spec: ConnectJobSpec) -> None:
         _clear_what_sessions_share(spark, spec)
         os.environ.update(spec.environment)
         spark.addTag(spec.tag)
-        spark.registerProgressHandler(_print_progress)  # type: ignore[arg-type]  # a function is one
+        spark.registerProgressHandler(_print_progress)  # type: ignore[arg-type]  # a function is a progress handler
         sys.argv = [spec.program, *spec.args]
         if not spec.built_in:
             _unload_sluice_modules()
@@ -66,9 +70,9 @@ def run(spec: ConnectJobSpec) -> None:
 
 
 def release(spec: ConnectJobSpec, session: str) -> None:
-    """Interrupt what a session still runs on the server, and release it; it cannot be used again."""
+    """Interrupt the running operations of a session, and release the session, which ends it for good."""
     spark = connect(spec, session)
-    with contextlib.suppress(Exception):  # a server that has ended holds no session
+    with contextlib.suppress(Exception):  # a server that has ended has no sessions
         spark.interruptTag(spec.tag)
         with contextlib.suppress(Exception):
             _clear_what_sessions_share(spark, spec)
@@ -76,23 +80,23 @@ def release(spec: ConnectJobSpec, session: str) -> None:
 
 
 def connect(spec: ConnectJobSpec, session: str) -> RemoteSession:
-    """Open a session by its id, and make it the one that `getOrCreate` returns; the server creates it on first use."""
+    """Open a session by its id, and make `getOrCreate` return it. The server creates the session on first use."""
     url = spec.url.rstrip("/;")
     os.environ["SPARK_REMOTE"] = f"{url}{';' if ';' in url else '/;'}session_id={session}"
     RemoteSession._default_session = None
     RemoteSession._active_session.session = None
     spark: Any = SparkSession.builder.getOrCreate()
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=3000)])
-    atexit.unregister(spark.client._cleanup_ml_cache)  # the session is released by then
+    atexit.unregister(spark.client._cleanup_ml_cache)  # at exit, the session is already released
     _sessions.append(spark)
     remote: RemoteSession = spark
     return remote
 
 
 def _clear_what_sessions_share(spark: RemoteSession, spec: ConnectJobSpec) -> None:
-    """Drop cached data and global views of other sessions: Spark would answer a query of this one from them.
+    """Drop cached data and global views of other sessions, from which Spark would answer queries of this session.
 
-    A cache that another job is using is computed again. Only the server of this worker is cleared.
+    Spark recomputes a cache that another job is using. Only the worker's own server is cleared.
     """
     if not spec.shared_views:
         return
@@ -103,13 +107,13 @@ def _clear_what_sessions_share(spark: RemoteSession, spec: ConnectJobSpec) -> No
 
 
 def _unload_sluice_modules() -> None:
-    """Let a user's program import modules of its own that have the names of Sluice's packages."""
+    """Unload Sluice's modules, so that a user's program can import its own modules of the same names."""
     for name in [name for name in sys.modules if name.split(".")[0] in _SLUICE_PACKAGES]:
         del sys.modules[name]
 
 
 def _module_paths(spec: ConnectJobSpec) -> list[str]:
-    """Return the folders of modules: for a user's program, those that it would have without Sluice."""
+    """Return the folders in which the program finds modules: for a user's program, the folders without Sluice's."""
     if spec.built_in:
         return sys.path
     hidden = (str(_CODE_ROOT), str(_CODE_ROOT / "spark_jobs"))
@@ -120,7 +124,7 @@ def _configure(spark: RemoteSession, spec: ConnectJobSpec) -> None:
     """Configure the session.
 
     Raises:
-        SystemExit: the pipeline sets what can only be set when a server starts.
+        SystemExit: the pipeline sets a property that can only be set when a server starts.
     """
     spark.conf._set_all({**spec.conf}, silent=True)
     spark.conf._set_all({**spec.session_conf}, silent=False)
@@ -133,7 +137,7 @@ def _configure(spark: RemoteSession, spec: ConnectJobSpec) -> None:
 
 
 def _print_progress(stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
-    """Print progress as Spark's own console does."""
+    """Print progress in the form of Spark's own console."""
     running = [stage for stage in stages or () if not stage.done and stage.num_completed_tasks < stage.num_tasks]
     if running and not done:
         stage = running[0]

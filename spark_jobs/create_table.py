@@ -1,4 +1,4 @@
-"""Create a table as the pipeline says, and fill it with the rows of the source."""
+"""Create the table that the pipeline defines, and write the rows of the source to it."""
 
 import json
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _INCOMING = "incoming"
 
 
 def create_table(spark: SparkSession, rows: DataFrame, table: str, spec: Table, untyped: Sequence[str] = ()) -> None:
-    """Create a table from rows, by SQL: the DataFrame's writer has neither `truncate` nor a sort order.
+    """Create a table from rows with SQL, since the DataFrame's writer supports neither `truncate` nor a sort order.
 
     Args:
-        untyped: the names of columns that have no type yet, which the table remembers.
+        untyped: names of columns that have no type yet. A property of the table remembers them.
     """
     for column, comment in spec.comments.items():
         rows = rows.withMetadata(column, {"comment": comment})
@@ -35,7 +35,7 @@ def create_table(spark: SparkSession, rows: DataFrame, table: str, spec: Table, 
         "" if spec.sort_by else f"AS SELECT * FROM {_INCOMING}",
     ]
     spark.sql(" ".join(filter(None, clauses)))
-    if spec.sort_by:  # rows are written in an order only to a table that has it
+    if spec.sort_by:  # Spark sorts the rows only if the table already has the order
         spark.sql(f"ALTER TABLE {table} WRITE ORDERED BY {', '.join(map(_order, spec.sort_by))}")
         rows.writeTo(table).append()
 

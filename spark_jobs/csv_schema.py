@@ -1,4 +1,4 @@
-"""Determine the schema of CSV files: stated, of the table, or guessed."""
+"""Determine the schema of CSV files: the stated one, the table's, or a guessed one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ def csv_schema(
     """Return the schema to read with, and the columns whose types were guessed.
 
     Args:
-        wanted: the stated schema, or that of the table, if there is one.
+        wanted: the stated schema, or the schema of the table; None if there is neither.
 
     Raises:
         InvalidInput: the files have other columns than the table.
@@ -39,7 +39,7 @@ def csv_schema(
     if wanted is None:
         return _guessed_schema(spark, options, spec)
     if is_stated:
-        return wanted, []  # a header of other names fails the read
+        return wanted, []  # a header with other names fails the read
     header = load_plainly(spark, "csv", options, spec.files[:1], None).columns
     waiting = waiting_columns(spark, spec, header, wanted)
     guessed = _guess_columns(spark, options, spec, waiting) if waiting else []
@@ -50,7 +50,7 @@ def csv_schema(
 def _guessed_schema(
     spark: SparkSession, options: Mapping[str, str], spec: IngestSpec
 ) -> tuple[StructType, list[GuessedColumn]]:
-    """Guess the types of CSV files. Where the pipeline says how times are written, Spark looks for these."""
+    """Guess the types of CSV files. If the pipeline states the format of times, Spark infers the columns of times."""
     stated = {name.lower(): value.lower() for name, value in options.items()}
     plain = {name: value for name, value in options.items() if name.lower() != "inferschema"}
     read = load_plainly(spark, "csv", plain, spec.files, None).schema

@@ -1,8 +1,8 @@
-"""Convert text of files to the type of its column, only where the type holds exactly what the text says.
+"""Convert text of files to the type of its column, if the type represents the text exactly.
 
 Spark's readers and casts change values without an error: `12d` becomes the DOUBLE 12.0, `1.005` the DECIMAL(10, 2)
-1.01, `2024-01` the DATE 2024-01-01, `10:30` a TIMESTAMP of today, and the nanoseconds of a time are cut. They read
-whole numbers and booleans exactly.
+1.01, `2024-01` the DATE 2024-01-01, `10:30` a TIMESTAMP of today, and a time loses its nanoseconds. They read whole
+numbers and booleans exactly.
 """
 
 import math
@@ -36,11 +36,11 @@ _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
 _MIDNIGHT = r"00:00(:00(\.0+)?)?"
 _DIGITS_OF_FLOAT = 6
-"""Number of digits that every FLOAT keeps."""
+"""Number of digits that a FLOAT always keeps."""
 _MOST_OF_FLOAT = 9
 """Number of digits that identify a FLOAT."""
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
-"""Below this, a value keeps fewer digits."""
+"""The smallest normal DOUBLE and FLOAT. A smaller value keeps fewer digits."""
 _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
 _EXACT_TYPES = (DecimalType, DoubleType, FloatType, DateType, TimestampType, TimestampNTZType)
 _FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
@@ -51,18 +51,18 @@ _FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
     DoubleType: ("nanvalue", "positiveinf", "negativeinf"),
     FloatType: ("nanvalue", "positiveinf", "negativeinf"),
 }
-"""Options of Spark's readers that say how values of a type are written: with one of them, Spark reads these values."""
+"""Options of Spark's readers that set the notation of a type's values. If one is set, Spark reads these values."""
 
 
 def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
-    """Return the types whose text is converted here, and not by Spark's reader with these options."""
+    """Return the types whose text this module converts, instead of Spark's reader with these options."""
     stated = {name.lower() for name in options}
     exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS[each])]
-    return (NullType, *exact)  # Spark's readers do not have the type of a column without values
+    return (NullType, *exact)  # Spark's readers do not support the type of a column without values
 
 
 def holds(type: DataType, types: tuple[type[DataType], ...]) -> bool:
-    """Return whether a type is one of some types, or holds one at any depth. Keys of maps do not count."""
+    """Return True if a type is one of some types, or contains one at any depth, except in keys of maps."""
     match type:
         case StructType():
             return any(holds(field.dataType, types) for field in type)
@@ -74,17 +74,17 @@ def holds(type: DataType, types: tuple[type[DataType], ...]) -> bool:
 
 
 def convert(read: Column, field: StructField, as_read: DataType) -> Column:
-    """Return a column of the type of a field; a text that is not exactly a value of its type fails the job.
+    """Convert a column to the type of a field. A text that is not exactly a value of its type fails the job.
 
     Args:
-        as_read: the type of the column as it was read, with text at any depth.
+        as_read: the type with which the column was read, with text at any depth.
     """
     message = f"{NOT_EXACT}: a value of the column {field.name} ({field.dataType.simpleString()})"
     return _converted(read, field.dataType, as_read, message)
 
 
 def is_exact(read: Column, type: DataType, as_read: DataType) -> Column:
-    """Return whether all text in a column, at any depth, is exactly a value of its type."""
+    """Return a column that is true if all text, at any depth, is exactly a value of its type."""
     if type == as_read:
         return F.lit(True)
     match type, as_read:
@@ -130,21 +130,21 @@ def _all(elements: Column, condition: Callable[[Column], Column]) -> Column:
 def _value(text: Column, type: DataType) -> Column:
     if isinstance(type, DateType):
         text = F.substring(text, 1, _LENGTH_OF_DAY)
-    elif isinstance(type, TimestampType):  # Spark's cast needs the minutes of an offset
+    elif isinstance(type, TimestampType):  # Spark's cast needs an offset with minutes
         with_minutes = F.regexp_replace(text, r"^(.{10}[T ].*[+-]\d{2})$", "$1:00")
         text = F.when(F.length(text) == F.lit(_LENGTH_OF_TIME), text).otherwise(with_minutes)
     return text.try_cast(type)
 
 
 def _is_exact(text: Column, type: DataType) -> Column:
-    """Return whether a type holds what a text says: at once for the usual notation, else by the letters of the text."""
+    """Return a column that is true if a type represents a text exactly. The usual notation is tried first."""
     return F.coalesce(is_usual(text, type), F.lit(False)) | _is_exact_notation(text, type)
 
 
 def is_usual(text: Column, type: DataType) -> Column:
-    """Return whether a text is the usual notation of a value of a type, found without regular expressions.
+    """Return a column that is true if a text is the usual notation of a value, without regular expressions.
 
-    It is what Spark writes for the value, or `2026-01-31 10:30:00` for a time.
+    The usual notation is the one that Spark writes, or `2026-01-31 10:30:00` for a time.
     """
     match type:
         case DecimalType() | DoubleType() | DateType():
@@ -175,9 +175,9 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:
-    """Return whether a text has the digits that identify a DOUBLE.
+    """Return a column that is true if a text has the digits that identify a DOUBLE.
 
-    Java 17 writes more digits than needed for a few values: a text with fewer digits is one of these, too.
+    Java 17 writes more digits than needed for a few values, so a text with fewer digits than Java writes is accepted.
     """
     is_short = (F.length(text) <= DOUBLE_DIGITS) & ~text.rlike("[eE]")
     stated, stored = _digits(text), _digits(value.cast(StringType()))
@@ -189,7 +189,7 @@ def _is_exact_double(text: Column, value: Column) -> Column:
 
 
 def _is_exact_float(text: Column, value: Column) -> Column:
-    """Return whether a text is a FLOAT as it is written with as many digits: nine at most, or all of them."""
+    """Return a column that is true if a text is a FLOAT that is rounded to at most nine digits, or has all digits."""
     double, stated = value.cast(DoubleType()), _digits(text)
     number = F.length(stated)
     is_rounded = (number <= _DIGITS_OF_FLOAT) & (F.abs(double) >= F.lit(_LEAST_FLOAT))

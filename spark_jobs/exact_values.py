@@ -1,10 +1,10 @@
 """Keep Spark from rounding or cutting a value that it stores in a column of another type.
 
-By Spark's store assignment, 2.5 becomes 2 in a column of whole numbers, 12.345 becomes 12.35 in DECIMAL(10, 2), and a
-timestamp in a column of dates loses its time, all without an error. Here each such value fails the write.
+In Spark's store assignment, 2.5 becomes 2 in a column of whole numbers, 12.345 becomes 12.35 in DECIMAL(10, 2), and a
+timestamp in a column of dates loses its time, all without an error. With this module, each such value fails the write.
 
-A DOUBLE with a fraction may become the nearest FLOAT: who chose FLOAT chose its seven digits, and hardly any DOUBLE has
-so few. Whole numbers stay whole in both, and may be identifiers: these must stay the same.
+A DOUBLE with a fraction may become the nearest FLOAT: a user who chose FLOAT chose its seven digits, and hardly any
+DOUBLE has so few. A whole number may be an identifier, so a whole DOUBLE must stay the same as a FLOAT.
 """
 
 import math
@@ -42,24 +42,24 @@ from spark_jobs.job import log_error
 from spark_jobs.load_files import path_of_address
 
 _KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
-"""Types of one kind are stored in each other's columns."""
+"""Kinds of types. Spark stores values in a column of another type of the same kind."""
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _MAX_WHOLE = 2.0**53
-"""From here on, every DOUBLE is whole, and says nothing about what it counts."""
+"""The number from which every DOUBLE is whole, so that being whole no longer suggests an identifier."""
 LOSS = "without being rounded or cut"
 
 
 def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
-    """Return the rows so that they fail to be written where the table would hold another value than they do."""
+    """Return the rows with a guard that fails the write if the table would store a changed value."""
     guarded = {have.name: _guarded(have, wanted) for have, wanted in _lossy_columns(rows.schema, target)}
     return rows.withColumns(guarded) if guarded else rows
 
 
 def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> list[str]:
-    """Return the columns with values that the table cannot hold exactly, each with their number and the first file.
+    """Return the columns with values that the table cannot store exactly, each with a count and the first file.
 
     Args:
-        advice: what to do about it, where there is no table yet.
+        advice: what the user should do if there is no table yet.
     """
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
@@ -67,7 +67,7 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
         changed = rows.select(is_changed.alias("is_changed"), F.input_file_name().alias("file")).filter("is_changed")
         try:
             count, file = changed.agg(F.count(F.lit(1)), F.min("file")).collect()[0]
-        except (PySparkException, Py4JJavaError) as error:  # then the error of the write itself has to do
+        except (PySparkException, Py4JJavaError) as error:  # the caller then reports the error of the write itself
             log_error(error)
             continue
         if count:
@@ -118,7 +118,10 @@ def _guarded(have: StructField, wanted: DataType) -> Column:
 
 
 def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
-    """Return whether a value stays the same when it is stored; fields are matched by name, as Spark's writer does."""
+    """Return a column that is true if a value stays the same when it is stored.
+
+    Fields match by name, as in Spark's writer.
+    """
     if not _may_lose(have, wanted):
         return F.lit(True)
     match have, wanted:
@@ -139,7 +142,7 @@ def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
 
 
 def _is_same_value(column: Column, have: DataType, wanted: DataType) -> Column:
-    """Return whether a number or time is the same after a cast to another type, by a cast back."""
+    """Return a column that is true if a number or time stays the same after a cast to another type and back."""
     stored = column.try_cast(wanted)
     is_same = stored.try_cast(have).eqNullSafe(column)
     if isinstance(have, DoubleType) and isinstance(wanted, FloatType):

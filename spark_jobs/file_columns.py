@@ -1,4 +1,4 @@
-"""Compare the columns and fields of files with those of a table or schema."""
+"""Compare the columns and fields of files with those of a table or a schema."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from spark_jobs.schemas import lost_fields
 
 
 def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
-    """Make sure that two lists hold the same column names, in whatever order.
+    """Check that the input and the table have the same column names, in any order.
 
     Raises:
-        InvalidInput: they do not.
+        InvalidInput: a column is missing, unknown, or given twice.
     """
     have, want = {name.lower(): name for name in given}, {name.lower(): name for name in wanted}
     extra = [name for key, name in have.items() if key not in want]
@@ -30,10 +30,10 @@ def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None
 
 
 def check_fields(schemas: Sequence[StructType], wanted: StructType, spec: IngestSpec) -> None:
-    """Make sure that files hold no field that would be dropped.
+    """Check that files contain no field that reading them with the wanted schema would drop.
 
     Raises:
-        InvalidInput: they do.
+        InvalidInput: a field would be dropped.
     """
     source, folders = spec.write.source, columns_of_folders(spec)
     lost = {name for schema in schemas for name in lost_fields(schema, wanted) if name not in folders}
@@ -53,10 +53,10 @@ def in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> S
 
 
 def check_merged_fields(read: Sequence[StructType], wanted: StructType, table: str) -> None:
-    """Make sure that a merge sets no nested field to NULL because no file has it.
+    """Check that no nested field is missing in all files, since a merge would set it to NULL.
 
     Raises:
-        InvalidInput: it does.
+        InvalidInput: a nested field is in no file.
     """
     nested = ({name for name in lost_fields(wanted, schema) if "." in name} for schema in read)
     if missing := set.intersection(*nested):
@@ -67,10 +67,10 @@ def check_merged_fields(read: Sequence[StructType], wanted: StructType, table: s
 
 
 def named_as_in_files(wanted: StructType, read: Sequence[StructType]) -> StructType:
-    """Return a schema with the names of the files, whose capital letters Spark's reader of JSON distinguishes.
+    """Return a schema with the names of fields as in the files, since Spark's JSON reader is case-sensitive.
 
     Raises:
-        InvalidInput: two fields of the files differ in capital letters alone.
+        InvalidInput: the names of two fields of the files differ only in case.
     """
     named = _named(wanted, read, "")
     assert isinstance(named, StructType)

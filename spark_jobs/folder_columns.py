@@ -1,4 +1,4 @@
-"""Columns that Spark makes of folders named `column=value`."""
+"""Columns that Spark makes from folders named `column=value`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
 
 _LOSES_AS_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
-"""Values that look like numbers and lose something as numbers: leading zeros, and the plus of telephone numbers."""
+"""Pattern of values that would lose characters as numbers: leading zeros, and the plus sign of telephone numbers."""
 _ENCODED = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def columns_of_folders(spec: IngestSpec) -> dict[str, set[str]]:
-    """Return the values of each column that Spark makes of folders."""
+    """Return the values of each column that Spark makes from folders."""
     return {name: {unquote(value) for value in values} for name, values in _encoded_values(spec).items()}
 
 
 def check_places(spec: IngestSpec) -> None:
-    """Make sure that all files lie in folders of the same columns.
+    """Check that all files are in folders of the same columns.
 
     Raises:
-        InvalidInput: one does not.
+        InvalidInput: a file is in folders of other columns.
     """
     first: dict[tuple[str, ...], str] = {}
     for file in spec.files if spec.base_path else ():
@@ -40,13 +40,13 @@ def check_places(spec: IngestSpec) -> None:
 
 
 def check_twice(spec: IngestSpec, names: Sequence[str]) -> None:
-    """Make sure that no column is in the folders and in the files.
+    """Check that no column is both in the folders and in the files.
 
     Args:
         names: the columns of the files.
 
     Raises:
-        InvalidInput: one is.
+        InvalidInput: a column is in both.
     """
     folders = {name.lower() for name in columns_of_folders(spec)}
     if twice := next((name for name in names if name.lower() in folders), None):
@@ -57,10 +57,10 @@ def check_twice(spec: IngestSpec, names: Sequence[str]) -> None:
 
 
 def check_numbers(read: StructType, target: StructType | None, spec: IngestSpec) -> None:
-    """Make sure that no column that Spark makes of folders loses leading zeros.
+    """Check that no column from folders becomes a number and so loses leading zeros or a plus sign.
 
     Raises:
-        InvalidInput: one does.
+        InvalidInput: a value would lose characters.
     """
     numbers = {field.name for field in read if isinstance(field.dataType, NumericType)}
     numbers -= {field.name for field in target or () if isinstance(field.dataType, NumericType)}
@@ -74,7 +74,7 @@ def check_numbers(read: StructType, target: StructType | None, spec: IngestSpec)
 
 
 def decode_values(rows: DataFrame, spec: IngestSpec) -> DataFrame:
-    """Return the rows with the values of folders as their UTF-8 says: Spark reads each encoded byte as a letter."""
+    """Return the rows with the values of folders decoded as UTF-8, since Spark reads each encoded byte as a letter."""
     text = {field.name for field in rows.schema if isinstance(field.dataType, StringType)}
     misread = {name: _misread(values) for name, values in _encoded_values(spec).items() if name in text}
     for name, meant in misread.items():
@@ -86,7 +86,7 @@ def decode_values(rows: DataFrame, spec: IngestSpec) -> DataFrame:
 
 
 def _misread(values: set[str]) -> Mapping[str, str]:
-    """Return what encoded values mean, by what Spark reads."""
+    """Return the decoded values, by the values that Spark reads, for those that differ."""
     as_read = {_ENCODED.sub(lambda byte: chr(int(byte[1], 16)), value): unquote(value) for value in values}
     return {read: meant for read, meant in as_read.items() if read != meant}
 
@@ -100,7 +100,7 @@ def _encoded_values(spec: IngestSpec) -> dict[str, set[str]]:
 
 
 def _folders(spec: IngestSpec, file: str) -> list[tuple[str, str]]:
-    """Return the columns that the folders of a file name, each with its value as the path has it."""
+    """Return the columns that the folders of a file name, each with its value as encoded in the path."""
     base = f"{(spec.base_path or '').rstrip('/')}/"
     parts = [part.partition("=") for part in file.removeprefix(base).split("/")[:-1]]
     return [(unquote(name), value) for name, equals, value in parts if equals]

@@ -1,7 +1,7 @@
-"""Guess the types of CSV columns that no table and no schema states, from the plain notation of each type.
+"""Guess the types of CSV columns that neither a table nor a schema states, from the plain notation of each type.
 
-A column has a type only if that type holds all its values exactly; else it is text. `12D`, `1E5`, `00123`, `+47`,
-`10:30` and `2024-01` are text. A column without any value has no type yet.
+A column gets a type only if the type represents all values of the column exactly; else it is text. `12D`, `1E5`,
+`00123`, `+47`, `10:30` and `2024-01` are text. A column without values has no type yet.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,12 +51,12 @@ _TYPES: dict[str, DataType] = {
     "STRING": StringType(),
 }
 _MOST_SEARCHED = 5
-"""Maximum number of columns whose first value of text is searched for in all rows."""
+"""Maximum number of columns for which all rows are searched for the first value that is text."""
 _FILE = "sluice_file"
 
 
 def guess_types(text: DataFrame, names: Sequence[str]) -> list[GuessedColumn]:
-    """Return the type of each of some columns of text, in their order.
+    """Return the guessed types of some columns, in the order of the names.
 
     Args:
         text: the rows of the files, with text in every column.
@@ -87,8 +87,8 @@ def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]
     """Return a value that makes a column text, and its file, for some columns.
 
     Args:
-        mixed: columns that have values of other notations too: all rows are searched.
-        others: columns with nothing but text. Their value in the first row is named where it looks like a number.
+        mixed: columns that also have values of other notations. All rows are searched.
+        others: columns with only text. Their value in the first row is returned if it looks like a number.
     """
     address = F.col("_metadata.file_path").alias(_FILE)
     rows = []
@@ -106,9 +106,9 @@ def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]
 def _by_notation(
     text: DataFrame, names: Sequence[str], aggregates: Sequence[Column]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield aggregates over the values of each column that have one notation, with the name of the column.
+    """Yield a column's name and aggregates over its values, for each column and each notation in it.
 
-    The values of all columns are in one, so that thousands of columns make no larger plan.
+    The query puts the values of all columns into one column, so that thousands of columns make no larger plan.
     """
     if not names:
         return
@@ -120,9 +120,9 @@ def _by_notation(
 
 
 def _kind(text: Column) -> Column:
-    """Return the notation of a value. Each is tried only where the first letters allow it.
+    """Return the notation of a value. A notation is tried only if the first characters allow it.
 
-    A cast that fails is no cheap test: Spark makes an error of it, and drops that.
+    A failing cast would be an expensive test, since Spark creates an error and drops it.
     """
     is_whole, is_fraction = text.rlike(rf"^(?:{WHOLE})\z"), text.rlike(rf"^(?:{FRACTION})\z")
     number = F.when(is_whole, "whole").when(is_fraction, "fraction").otherwise("text")
@@ -135,7 +135,7 @@ def _kind(text: Column) -> Column:
 
 
 def _statistics(text: Column) -> list[Column]:
-    """Return what decides about the type of a number."""
+    """Return the aggregates that decide the type of a column of numbers."""
     is_whole, is_number = F.col("kind") == "whole", F.col("kind").isin("whole", "fraction")
     long = F.when(is_whole, text.try_cast(LongType()))
     is_short = F.length(text) <= F.when(is_whole, DOUBLE_DIGITS).otherwise(DOUBLE_DIGITS + 1)
@@ -149,7 +149,7 @@ def _statistics(text: Column) -> list[Column]:
 
 
 def _digits(text: Column) -> list[Column]:
-    """Return the number of digits before and behind the point, without zeros at the end."""
+    """Return the maximum number of digits before and after the point, without zeros at the end."""
     fraction = F.regexp_replace(F.regexp_extract(text, r"\.(\d+)$", 1), "0+$", "")
     return [
         F.max(F.length(F.regexp_extract(text, r"^-?(\d*)", 1))).alias("whole"),
@@ -158,10 +158,10 @@ def _digits(text: Column) -> list[Column]:
 
 
 def _guess(statistics: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the SQL type of a column, as `guess_type` does.
+    """Return the SQL type of a column, in the form of `guess_type`.
 
     Args:
-        statistics: those of its values, by their notation.
+        statistics: aggregates over the column's values, by their notation.
     """
     whole = statistics.get("whole", {"are_long": False})
     return guess_type(

@@ -2,8 +2,8 @@
 
     spark-submit ingest.py SPEC
 
-SPEC is a file with an `IngestSpec`; the job writes its answer into the file that the spec names. A write mode
-(`sluice/pipeline/write_modes.py`) is added as a function in one of the two tables, `_WRITERS` or `_JOBS_ON_TABLES`.
+SPEC is a file with an `IngestSpec`; the job writes its answer to the file that the spec names. To add a write mode
+(`sluice/pipeline/write_modes.py`), add a function to one of the two tables, `_WRITERS` or `_JOBS_ON_TABLES`.
 """
 
 import sys
@@ -43,14 +43,14 @@ _ICEBERG = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-"""Spark's names of types that Iceberg calls otherwise."""
+"""Iceberg's names of types, by Spark's names, if they differ."""
 _RESERVED = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
-"""Names of Iceberg's metadata columns. Spark merges into no table with such a column, and deletes no row of it."""
+"""Names of Iceberg's metadata columns. Spark cannot merge into a table with such a column, or delete its rows."""
 _NO_SUCH_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
 def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
-    """Run the write in its mode; return how many rows were read and written."""
+    """Run the write in its mode; return the numbers of rows that were read and written."""
     if spec.write.mode in _JOBS_ON_TABLES:
         return _JOBS_ON_TABLES[spec.write.mode](spark, spec)
     (name,) = spec.tables
@@ -76,7 +76,7 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
 
 
 def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType | None) -> list[str]:
-    """Return the columns with values that the table, or the type common to all files, cannot hold exactly."""
+    """Return the columns with values that the table, or the type common to all files, cannot store exactly."""
     target = _target(spec, existing)
     problems = find_inexact_values(spark, spec, target)
     if problems or existing is None:
@@ -85,12 +85,12 @@ def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType 
 
 
 def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:
-    """Return the schema that the rows of the source must have, if that is known."""
+    """Return the schema that the rows of the source must have, or None if it is not known."""
     return existing if spec.write.transform is None else None
 
 
 def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: StructType | None) -> JobAnswer:
-    """Read the source, transform it, and write it to the one table of the pipeline, which is created if need be."""
+    """Read the source, transform it, and write it to the pipeline's only table; create the table if it is missing."""
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
     report_progress(f"reading {len(spec.files)} files")
@@ -107,7 +107,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
         rows = keep_values_exact(rows, existing)
     report_progress(f"writing {name}")
     if spec.write.transform is None:
-        written = read  # what is read is what is written, and each count costs a tenth of the write
+        written = read  # the same rows are read and written, and each count costs a tenth of the write
     else:
         rows = rows.observe(written, number)
     rows_merged = _check_keys(rows, spec.write.keys, show_values=spec.show_values) if spec.write.keys else None
@@ -119,14 +119,14 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
         writer(spark, rows, quoted_name, spec.write)
     is_counted_twice = bool(table.sort_by) if existing is None else spec.is_sorted
     if not spec.write.traits.counts_rows:
-        # What was observed is of the first pass, which looked at the keys.
+        # The observed counts are those of the first pass, which checked the keys.
         check_rows_read(spec, _recounted(source, spec, read.get.get("rows")))
         return JobAnswer(rows_merged=rows_merged, types=types)
     if is_counted_twice:
         answer = _count_again(spark, source, spec, quoted_name)
     else:
         rows_written = written.get.get("rows")
-        if rows_written is None:  # Spark Connect does not return what is counted while a table is created
+        if rows_written is None:  # Spark Connect does not return counts for the creation of a table
             rows_written = _rows_added(spark, quoted_name)
         answer = JobAnswer(rows_read=read.get.get("rows"), rows_written=rows_written)
     rows_read = answer.rows_read
@@ -182,37 +182,37 @@ _WRITERS: dict[Mode, Writer] = {
     "overwrite_partitions": _overwrite_partitions,
     "merge": _merge,
 }
-"""How each mode that loads a source writes rows to a table that exists."""
+"""The functions that write rows to an existing table, by mode, for the modes that load a source."""
 _JOBS_ON_TABLES: dict[Mode, Callable[[SparkSession, IngestSpec], JobAnswer]] = {
     "sql": _run_statements,
     "requeue": _run_statements,
     "compact": _compact,
 }
-"""What the modes that read tables do instead of loading a source."""
+"""The functions of the modes that read tables instead of loading a source."""
 
 
 def _count_again(spark: SparkSession, source: DataFrame, spec: IngestSpec, table: str) -> JobAnswer:
-    """Count the rows of a sorted write again: Spark sampled them first, and so counted them twice.
+    """Count the rows of a sorted write again, since Spark sampled them first, and so counted them twice.
 
-    A transform may give other rows each time it runs, so its rows are counted in the snapshot.
+    A transform may return different rows each time it runs, so the count of its rows is that of the snapshot.
     """
     read = source.count()
     return JobAnswer(rows_read=read, rows_written=read if spec.write.transform is None else _rows_added(spark, table))
 
 
 def _recounted(source: DataFrame, spec: IngestSpec, rows_read: int | None) -> int | None:
-    """Count the rows of the source if a transform hides how many there are: it may read a part, or all of it twice."""
+    """Count the source's rows again if a transform made the count wrong: it may read only a part, or rows twice."""
     return rows_read if spec.write.transform is None or spec.rows in (None, rows_read) else source.count()
 
 
 def _rows_added(spark: SparkSession, table: str) -> int:
-    """Return how many rows the last snapshot of a table added."""
+    """Return the number of rows that the last snapshot of a table added."""
     last = spark.sql(f"SELECT summary['added-records'] FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1")
     return int(last.collect()[0][0] or 0)
 
 
 def _checked_counts(answer: JobAnswer) -> JobAnswer:
-    """Return the answer unless it says that no row was written.
+    """Return the answer if it says that at least one row was written.
 
     Raises:
         InvalidInput: no row was written.
@@ -267,7 +267,7 @@ def _check_columns(
 
 
 def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
-    """Return how many rows there are; each must have a key of its own, or a merge would add rows twice."""
+    """Return the number of rows. Check that each has a key of its own, since a merge would add rows twice otherwise."""
     for key in keys:
         if key not in rows.columns:
             raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
@@ -286,7 +286,7 @@ def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
 
 
 def _check_comparable(rows: DataFrame, table: str) -> None:
-    """Make sure that rows can be compared, by which a row quarantine tells rows that a merge brought from others."""
+    """Check that rows can be compared. A row quarantine compares rows to find those that a merge brought."""
     maps = [field.name for field in rows.schema if "map<" in field.dataType.simpleString()]
     if maps:
         raise InvalidInput(

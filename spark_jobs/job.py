@@ -1,4 +1,4 @@
-"""What the built-in jobs share: the session, progress messages, and an answer file also after an error."""
+"""Helpers of the built-in jobs: the session, progress messages, and an answer file even after an error."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _DATA_CONDITIONS = (
     "DATATYPE_MISMATCH", "ARITHMETIC_OVERFLOW", "NUMERIC_", "INVALID_", "MERGE_CARDINALITY", "PARSE_", "DIVIDE_",
     "UNSUPPORTED_", "DUPLICATE_", "COLUMN_", "USER_RAISED_",
 )  # fmt: skip
-"""Prefixes of Spark's error conditions that the data or the pipeline causes: another attempt fails as well."""
+"""Prefixes of Spark's error conditions that the data or the pipeline causes, so that another attempt fails as well."""
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)[\].]")
 _DATA_WORDS = (
     "CSV header does not conform",
@@ -35,11 +35,11 @@ _DATA_WORDS = (
     "Cannot use options",
 )
 _TABLE_EXISTS = "already exists"
-"""Another attempt can succeed: only this attempt writes to the branch, so it created the table itself and the answer of
-the catalog was lost. The next attempt has a branch of its own."""
+"""Text of an error after which another attempt can succeed. Only this attempt writes to the branch, so it created the
+table itself, and the answer of the catalog was lost. The next attempt has a branch of its own."""
 _UNKNOWN_NAMES = ("UNRESOLVED_COLUMN", "TABLE_OR_VIEW_NOT_FOUND")
 _COLUMN_EXISTS = "COLUMN_ALREADY_EXISTS"
-"""The input holds a column twice, in the same words; another attempt fails as well."""
+"""Condition of the error that the input has a column twice. The text is the same, but another attempt fails as well."""
 _NO_DATA = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA"
 _MAX_LENGTH, _MAX_NAME = 700, 300
 _MAX_CAUSES = 12
@@ -49,16 +49,16 @@ _UNCONDITIONAL_DELETE = re.compile(r"^\s*(DELETE\s+FROM\s+(?:`[^`]+`|[\w.])+)\s*
 
 
 def report_progress(doing: str) -> None:
-    """Print what the job does now; the worker shows it as the progress of the run."""
+    """Print the job's current step, which the worker shows as the progress of the run."""
     print(f"sluice: {doing}", flush=True)
 
 
 def run_statement(spark: SparkSession, statement: str) -> None:
     """Run a statement of the pipeline so that its snapshots carry the run and attempt of the session.
 
-    Iceberg commits a DELETE without a condition from metadata alone, and then uses the snapshot properties of the
-    thread, not of the session. In a session on a server, whose threads cannot be changed, such a DELETE gets a
-    condition that is always true, which deletes row by row.
+    Iceberg commits a DELETE without a condition from metadata alone, with the snapshot properties of the thread, and
+    not of the session. This function therefore sets the properties of the thread. A session on a server cannot do
+    that, so there such a DELETE gets a condition that is always true, and deletes row by row.
     """
     if is_remote():
         statement = _UNCONDITIONAL_DELETE.sub(r"\1 WHERE 1 = 1", statement)
@@ -80,7 +80,7 @@ def _set_thread_properties(spark: SparkSession) -> None:
 
 
 class JobSpec(Protocol):
-    """What every built-in job is told: where its answer goes, its key, and whether messages may quote rows."""
+    """The part of every built-in job's spec: the answer file, its key, and True if messages may quote rows."""
 
     @property
     def answer(self) -> str: ...
@@ -91,7 +91,7 @@ class JobSpec(Protocol):
 
 
 def run_job(spec: JobSpec, work: Callable[[SparkSession], JobAnswer]) -> int:
-    """Run `work` in a session, write its answer or its error into the answer file, and return the exit code."""
+    """Run `work` in a session, write its answer or its error to the answer file, and return the exit code."""
     try:
         report_progress("starting the session")
         answer = work(SparkSession.builder.getOrCreate())
@@ -105,12 +105,12 @@ def run_job(spec: JobSpec, work: Callable[[SparkSession], JobAnswer]) -> int:
 
 
 def log_error(error: Exception) -> None:
-    """Write an error with the values that it quotes into the log of the job, which its owner alone can read."""
+    """Write an error, with the values that it quotes, to the job's log, which only its owner can read."""
     print(reason(error, show_values=True), file=sys.stderr)
 
 
 def _write_private(file: Path, text: str) -> None:
-    """Write a file that its owner alone can read; what a stranger put there is replaced and not written to."""
+    """Write a file that only its owner can read. Replace a file that somebody else put there, and never write to it."""
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
@@ -118,7 +118,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def error_answer(error: Exception, *, show_values: bool = False) -> JobAnswer:
-    """Return the answer for an error of Spark: its message in short, and whether the data caused it."""
+    """Return the answer for an error of Spark: its short message, and `InvalidInput` if the data caused it."""
     text = reason(error, show_values=show_values)
     if _TABLE_EXISTS in text and _COLUMN_EXISTS not in text:
         return JobAnswer(error=text, error_kind="JobFailed", causes=causes(error))
@@ -130,7 +130,7 @@ def error_answer(error: Exception, *, show_values: bool = False) -> JobAnswer:
 
 
 def causes(error: Exception) -> list[str]:
-    """Return the errors of Java behind an error of Spark, each with its class and message, on one line."""
+    """Return the errors of Java behind an error of Spark, each on one line with its class and message."""
     lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
     named = [line for line in lines if _JAVA_ERROR.match(line)]
     return [line.removeprefix("Caused by: ")[:_MAX_CAUSE] for line in named[:_MAX_CAUSES]]
@@ -138,10 +138,10 @@ def causes(error: Exception) -> list[str]:
 
 @contextmanager
 def naming(query: str) -> Iterator[None]:
-    """Say which of a pipeline's queries names a column or a table that is not there.
+    """Name the pipeline's query in the error if the query uses an unknown column or table.
 
     Raises:
-        InvalidInput: it does.
+        InvalidInput: the query uses an unknown column or table.
     """
     try:
         yield
@@ -152,7 +152,7 @@ def naming(query: str) -> Iterator[None]:
 
 
 def _unknown_name(error: Exception) -> str:
-    """Return which column or table a query names that is not there; empty if that is not the error."""
+    """Return a message that names the unknown column or table of a query, or an empty text for any other error."""
     condition = (error.getCondition() or "") if isinstance(error, AnalysisException) else ""
     if not isinstance(error, AnalysisException) or not condition.startswith(_UNKNOWN_NAMES):
         return ""
@@ -164,14 +164,14 @@ def _unknown_name(error: Exception) -> str:
 
 
 def _repeated_name(error: Exception) -> str:
-    """Return which column the input has twice; empty if that is not the error."""
+    """Return a message that names the column that the input has twice, or an empty text for any other error."""
     if not isinstance(error, AnalysisException) or error.getCondition() != _COLUMN_EXISTS:
         return ""
     return f"the input has the column {(error.getMessageParameters() or {}).get('columnName', '')} twice"[:_MAX_LENGTH]
 
 
 def _missing_field(error: Exception) -> str:
-    """Return which column or field of the table the input does not have; empty if that is not the error."""
+    """Return a message that names the table's field that the input lacks, or an empty text for any other error."""
     condition = (error.getCondition() or "") if isinstance(error, AnalysisException) else ""
     if not isinstance(error, AnalysisException) or condition != _NO_DATA:
         return ""
@@ -185,7 +185,8 @@ def reason(error: Exception, *, show_values: bool) -> str:
     """Return the innermost message of an error of Spark, on one line, without stack traces.
 
     Args:
-        show_values: whether it may quote values of rows; an error in a query or plan, before rows are read, has none.
+        show_values: True if the message may quote values of rows. An error in a query or plan contains no values, since
+            it occurs before rows are read.
     """
     if name := _unknown_name(error) or _repeated_name(error) or _missing_field(error):
         return name

@@ -18,7 +18,7 @@ _FIRST_ROWS = 1_000
 _LETTERS_COUNT = "spark.sql.caseSensitive"
 
 Group = tuple[list[str], dict[str, str]]
-"""Files, and the options that they alone are read by."""
+"""Files, and the additional options for reading them."""
 
 
 def json_schema(
@@ -30,16 +30,16 @@ def json_schema(
     *,
     is_stated: bool,
 ) -> tuple[StructType, StructType, list[GuessedColumn]]:
-    """Return the schema to read with, in the letters of the files, that with the names that are wanted, and guesses.
+    """Return the schema with the names of the files, the same with the wanted names, and the guessed columns.
 
     Args:
-        wanted: the stated schema, or that of the table, if there is one.
+        wanted: the stated schema, or the schema of the table; None if there is neither.
 
     Raises:
         InvalidInput: a part of the files would be dropped, or a merge would set nested fields to NULL.
     """
     read = _infer(spark, options, groups)
-    named_as_in_files(read[0], read)  # before Spark sees two columns of one name
+    named_as_in_files(read[0], read)  # raises before Spark sees two columns with one name
     if wanted is None:
         merged = _merged_types(spark, options, groups, read)
         return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields)
@@ -57,7 +57,7 @@ def json_schema(
 
 
 def _shown_type(type: DataType) -> str:
-    """Return a type as SQL; nested fields keep the letters of their names."""
+    """Return a type as SQL. The names of nested fields keep their case."""
     if isinstance(type, NullType):
         return ""
     return sql_type(type) if isinstance(type, StructType | ArrayType | MapType) else sql_type(type).upper()
@@ -71,8 +71,8 @@ def _guessed(fields: Sequence[StructField]) -> list[GuessedColumn]:
 def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> list[StructType]:
     """Return the schema of each group of files.
 
-    Spark takes two fields for one that differ in capital letters alone, and reads one of them as NULL. Only where
-    letters count it shows both.
+    By default, Spark treats two fields whose names differ only in case as one, and reads one of them as NULL. It shows
+    both only if it is case-sensitive.
     """
     before = spark.conf.get(_LETTERS_COUNT)
     spark.conf.set(_LETTERS_COUNT, "true")
@@ -91,11 +91,11 @@ def _merged_types(
 
 
 def _without_empty(spark: SparkSession, options: Mapping[str, str], group: Group, schema: StructType) -> StructType:
-    """Return the schema without a type for columns that have no value: Spark takes these for text."""
+    """Return the schema with no type for columns that have no value, which Spark infers as text."""
     files, own = group
     rows = load_plainly(spark, "json", {**options, **own}, files, schema)
     empty = [field.name for field in schema if isinstance(field.dataType, StringType)]
-    for some in (rows.limit(_FIRST_ROWS), rows):  # hardly any column is empty in the first rows
+    for some in (rows.limit(_FIRST_ROWS), rows):  # few columns are empty in the first rows, so few need all rows
         if empty:
             cells = some.select(F.posexplode(F.array(*[F.col(quoted(name)) for name in empty])).alias("column", "text"))
             given = {row["column"] for row in cells.filter("text IS NOT NULL").select("column").distinct().collect()}

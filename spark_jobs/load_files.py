@@ -1,4 +1,4 @@
-"""Load files as planned: by Spark's readers, and text as exactly what it says."""
+"""Load files as planned, with Spark's readers, and with exact conversion of text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,33 +18,33 @@ from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 
 _GLOB_PATHS = "__globPaths__"
-"""Spark's own option: whether paths are patterns."""
+"""Name of Spark's internal option that decides whether paths are patterns."""
 _PATTERN_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the files of a source are read."""
+    """A plan for reading the files of a source."""
 
     format: Format
     options: Mapping[str, str]
-    """The options of Spark's reader that all files are read by."""
+    """The options of Spark's reader for all files."""
     groups: Sequence[tuple[list[str], dict[str, str]]]
-    """The files, by what else they are read by."""
+    """The files in groups, each with additional options."""
     schema: StructType | None
-    """None where it is that of the files."""
+    """The schema to read with; None for the schema of the files."""
     named: StructType | None = None
-    """The same fields in the same order with the names that they get; None where they keep theirs."""
+    """The fields of `schema` in the same order, with their final names; None if the names stay the same."""
     guessed: Sequence[GuessedColumn] = ()
     """The columns whose types neither a schema nor a table states."""
 
     def value(self, column: Column) -> Column:
-        """Return a column that was read as text with NULL for an empty text of CSV, where it is no value."""
+        """Return a column of text. For CSV, an empty text becomes NULL, since it is no value there."""
         return F.nullif(column, F.lit("")) if self.format == "csv" else column
 
     @property
     def converted(self) -> list[StructField]:
-        """The fields whose text is converted after Spark has read it, since Spark's readers change values."""
+        """The fields that are read as text and converted afterwards, since Spark's readers change values."""
         if self.format not in ("csv", "json"):
             return []
         types = converted_types(self.options)
@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def as_text(self) -> StructType | None:
-        """The schema with text in the place of what is converted."""
+        """The schema with text in place of the types that are converted afterwards."""
         if self.schema is None:
             return None
         names, types = {each.name for each in self.converted}, converted_types(self.options)
@@ -62,7 +62,7 @@ class Reading:
 
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Read files as planned, with more options. A text that is not exactly a value of its type fails the read."""
+    """Read files as planned, with additional options. A text that is not exactly a value of its type fails the read."""
     rows = _load(spark, reading, files, options)
     if reading.schema is None or reading.named is None or reading.schema == reading.named:
         return rows
@@ -85,7 +85,7 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
 
 
 def converted(rows: DataFrame, reading: Reading) -> DataFrame:
-    """Return rows that were read as text with all columns in their types."""
+    """Return rows that were read as text with all columns converted to their types."""
     read = {field.name: field.dataType for field in rows.schema}
     return with_each(
         rows, reading.converted, lambda column, field: convert(reading.value(column), field, read[field.name])
@@ -93,7 +93,7 @@ def converted(rows: DataFrame, reading: Reading) -> DataFrame:
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:
-    """Return whether Spark reads a JSON number as text without rounding it: only by lines, and as UTF-8."""
+    """Return True if Spark reads JSON numbers as text without rounding: only line by line, and as UTF-8."""
     stated = {name.lower(): value.lower() for name, value in options.items()}
     encoding = stated.get("encoding", stated.get("charset", "utf-8"))
     return stated.get("multiline") != "true" and encoding in ("utf-8", "utf8")
@@ -102,7 +102,7 @@ def keeps_digits(options: Mapping[str, str]) -> bool:
 def _load_rounded_numbers(
     spark: SparkSession, reading: Reading, options: Mapping[str, str], files: list[str]
 ) -> DataFrame:
-    """Read JSON whose numbers Spark rounds as text: check the text first, then read the types."""
+    """Read JSON whose numbers Spark would round in text: check the text first, then read with the types."""
     as_text = load_plainly(spark, "json", options, files, reading.as_text)
     converted(as_text, reading).write.format("noop").mode("overwrite").save()
     return load_plainly(spark, "json", options, files, reading.schema)
@@ -111,7 +111,7 @@ def _load_rounded_numbers(
 def load_plainly(
     spark: SparkSession, format: Format, options: Mapping[str, str], files: list[str], schema: StructType | None
 ) -> DataFrame:
-    """Read files by options and a schema; without one, by that of the files. Their paths are no patterns."""
+    """Read files with options and a schema, or with the schema of the files. Paths are not treated as patterns."""
     paths, literal = literal_paths(files)
     reader = spark.read.format(format).options(**options, **literal)
     times = nanoseconds.columns_in(options)
@@ -122,22 +122,22 @@ def load_plainly(
 
 
 def literal_paths(files: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the paths, and the option, by which Spark reads files whose names may look like patterns.
+    """Return paths and an option that make Spark read files literally, even if their names look like patterns.
 
-    Its option against patterns alone would read all files of the list once for each such name.
+    With the option alone, Spark would read all files of the list once for each such name.
     """
     paths = [_PATTERN_CHARACTER.sub(r"\\\g<0>", file) for file in files]
     return paths, {_GLOB_PATHS: "false" if paths == files else "true"}
 
 
 def parse_schema(schema: str) -> StructType:
-    """Return the schema that a text in SQL stands for. Texts of limited length are texts: Iceberg has no such types."""
+    """Parse a schema in SQL. CHAR and VARCHAR become STRING, since Iceberg has no text types of limited length."""
     parsed = StructType.fromDDL(schema)
     assert isinstance(parsed, StructType)
     return StructType([replace_types(field, (CharType, VarcharType), StringType()) for field in parsed.fields])
 
 
 def path_of_address(address: str) -> str:
-    """Return the path that Spark's address of a file stands for."""
+    """Return the path of a file for Spark's address of it, which is a URL."""
     parts = urlsplit(address)
     return unquote(parts.path) if parts.scheme == "file" else unquote(address)

@@ -1,4 +1,7 @@
-"""Apply an expression to many columns: thousands of expressions would take Spark longer to plan than to run."""
+"""Apply an expression to many columns at once.
+
+Spark would plan thousands of expressions longer than it runs them.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -9,15 +12,15 @@ from pyspark.sql.types import StructField
 from sluice.identifiers import quoted
 
 _MANY = 100
-"""From this number of columns of one type on, they are one array: it is slower by value, and planned at once."""
+"""Number of columns of one type from which they become one array, which is slower per value, but quickly planned."""
 _ARRAY = "sluice_array_"
 
 Expression = Callable[[Column, StructField], Column]
-"""Returns the expression for a column of text and the field that it is to become."""
+"""A function that returns the expression for a column of text and the field that the column becomes."""
 
 
 def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expression) -> DataFrame:
-    """Return the rows with an expression in the place of some columns."""
+    """Return the rows with an expression in place of each of some columns."""
     groups = _groups(fields)
     arrays = [_transformed(group, expression).alias(f"{_ARRAY}{number}") for number, group in enumerate(groups)]
     in_arrays = {
@@ -35,7 +38,7 @@ def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expres
 
 
 def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
-    """Return whether a condition is true of any of some columns."""
+    """Return a column that is true if a condition holds for at least one of some columns."""
     groups = _groups(fields)
     grouped = {field.name for group in groups for field in group}
     parts = [F.array_contains(_transformed(group, condition), F.lit(True)) for group in groups]
@@ -47,13 +50,13 @@ def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
 
 
 def _transformed(fields: Sequence[StructField], expression: Expression) -> Column:
-    """Return the array of an expression for each of some fields of one type."""
+    """Return an array with the results of an expression for some fields of one type."""
     array = F.array(*[F.col(quoted(field.name)) for field in fields])
     return F.transform(array, lambda each: expression(each, fields[0]))
 
 
 def _groups(fields: Sequence[StructField]) -> list[list[StructField]]:
-    """Return the fields of types that many of them have."""
+    """Return groups of many fields with one type. Other fields are omitted."""
     by_type: dict[str, list[StructField]] = {}
     for field in fields:
         by_type.setdefault(field.dataType.simpleString(), []).append(field)

@@ -1,6 +1,6 @@
-"""Times of Parquet in nanoseconds, pandas' default: read as microseconds, where no value loses a digit.
+"""Read Parquet times in nanoseconds, pandas' default, as microseconds if no value loses a digit.
 
-Spark refuses such columns, unless it reads them as whole numbers.
+Spark can read such columns only as whole numbers.
 """
 
 import json
@@ -15,19 +15,19 @@ from sluice.identifiers import quoted
 from sluice.sizes import format_count
 
 OPTION = "sluice.nanoseconds"
-"""An option that Spark's reader ignores: the columns of nanoseconds, as JSON."""
+"""Name of an option that Spark's reader ignores. Its value is a JSON object of the columns of nanoseconds."""
 LOST_NANOSECONDS = "has nanoseconds, and a table holds microseconds"
 _AS_NUMBERS = "spark.sql.legacy.parquet.nanosAsLong"
 _REMEDY = "round the times where the file is written (pandas: `.dt.floor('us')`)"
 
 
 def options_of(columns: Sequence[NanosecondColumn]) -> dict[str, str]:
-    """Return the reader option that names these columns; empty if there are none."""
+    """Return the reader option that names these columns, or no option if there are none."""
     return {OPTION: json.dumps({each.name: each.is_utc for each in columns})} if columns else {}
 
 
 def columns_in(options: Mapping[str, str]) -> dict[str, bool]:
-    """Return whether the times of each column of nanoseconds are in UTC, or without a zone."""
+    """Return the columns of nanoseconds: True for times in UTC, False for times without a zone."""
     return dict(json.loads(options.get(OPTION, "{}")))
 
 
@@ -37,21 +37,21 @@ def allow(spark: SparkSession) -> None:
 
 
 def as_numbers(schema: StructType, columns: Mapping[str, bool]) -> StructType:
-    """Return the schema with whole numbers in the place of times in nanoseconds."""
+    """Return the schema with whole numbers in place of times in nanoseconds."""
     return StructType([StructField(each.name, LongType()) if each.name in columns else each for each in schema])
 
 
 def as_times(rows: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
-    """Return the rows with times in the place of nanoseconds; one that a microsecond does not hold fails the job."""
+    """Return the rows with times in place of nanoseconds. A time that is no whole microsecond fails the job."""
     present = {name: is_utc for name, is_utc in columns.items() if name in rows.columns}
     return rows.withColumns({name: _as_time(name, is_utc=is_utc) for name, is_utc in present.items()})
 
 
 def inexact_times(rows: DataFrame, columns: Mapping[str, bool]) -> list[str]:
-    """Return the columns with times that microseconds do not hold, each with their number and the first file.
+    """Return the columns with times that are no whole microseconds, each with a count and the first file.
 
     Args:
-        rows: with whole numbers of nanoseconds.
+        rows: rows with times as whole numbers of nanoseconds.
     """
     problems = []
     for name in columns:

@@ -2,8 +2,8 @@
 
     spark-submit quarantine_rows.py SPEC
 
-It runs on the branch of the attempt. A row is identified by its data file and its position in it, so that of two
-equal rows each is moved by itself.
+It runs on the branch of the attempt. The job identifies a row by its data file and the position in it, so that it can
+move one of two equal rows.
 """
 
 import sys
@@ -53,7 +53,7 @@ def _broken_checks(rows: DataFrame) -> dict[str, int]:
 
 
 def _limit(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows) -> int:
-    """Return how many rows may be moved; a proportion of rows that a merge brought is known only here."""
+    """Return the maximum number of bad rows. Only the job can compute a proportion of the rows that a merge brought."""
     if table.max_proportion is None:
         return table.limit
     (in_scope,) = [view for view in table.target.views if view.name == ROWS]
@@ -81,7 +81,7 @@ def _bad_rows(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRo
 
 
 def _with_group_column(rows: DataFrame, groups: DataFrame, number: int) -> DataFrame:
-    """Add a column that is true in each row whose key is the key of a bad group; a null equals a null here."""
+    """Add a column that is true in each row whose key is that of a bad group. Two nulls are equal."""
     keys = [name for name in groups.columns if name != BAD_ROWS]
     column = f"sluice_key_{number}"
     renamed = groups.select(*(F.col(quoted(name)).alias(f"{column}_{index}") for index, name in enumerate(keys)))
@@ -115,9 +115,9 @@ def _move(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSp
 def _keep_old_versions(
     spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows, bad: DataFrame
 ) -> None:
-    """Add the rows again that main has under the keys of bad rows, as far as the table will not have them any more.
+    """Add main's rows under the keys of bad rows again, except rows that the table keeps anyway.
 
-    That is before the bad rows are deleted: a commit to the table makes Spark read again what it keeps of it.
+    This happens before the bad rows are deleted, since a commit to the table makes Spark recompute its cached rows.
     """
     source = quoted_table(table.table, spec.spark_catalog)
     (in_scope,) = [view for view in table.target.views if view.name == ROWS]
@@ -141,7 +141,7 @@ def _keep_old_versions(
 
 
 def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> None:
-    """Create the quarantine table, or add the columns that its table has and it has not."""
+    """Create the quarantine table, or add the columns that it lacks."""
     if not spark.catalog.tableExists(quarantine):
         nullable = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in rows.schema)
         spark.sql(f"CREATE TABLE {quarantine} ({nullable}) USING iceberg COMMENT 'Rows that broke a check'")

@@ -1,7 +1,7 @@
-"""Read a source so that no row and no value is dropped silently: what cannot be read fails the job.
+"""Read a source without silently dropping a row or a value: content that cannot be read fails the job.
 
-What the files hold was looked at before (`lakehouse/source_files/inspect.py`): the specification says which JSON files
-are read whole, and how many rows there are.
+`lakehouse/source_files/inspect.py` inspects the files first. Its results are in the specification: the JSON files that
+are one value each, and the number of rows.
 """
 
 import math
@@ -31,7 +31,7 @@ from spark_jobs.json_schema import json_schema
 from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
 
 _MIN_TASK_BYTES = 8 * 2**20
-"""How much of the input a task reads at least. Each task writes a file of its own: less would make tiny files."""
+"""Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
@@ -41,8 +41,8 @@ def read_source(
     """Read the files of a source; return their rows, and the columns whose types were guessed.
 
     Args:
-        target: the schema of the table, if it exists and there is no transform: text is then read as
-            the table's types, and a value of another type fails the read.
+        target: the schema of the table, or None if there is no table or if there is a transform. With it, text is read
+            with the table's types, and a value of another type fails the read.
 
     Raises:
         InvalidInput: the columns of the files are not those of the table, or would not be read whole.
@@ -61,10 +61,10 @@ def read_source(
 
 
 def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
-    """Return the columns whose values the type common to all files cannot hold exactly, each with a file.
+    """Return the columns with values that the files' common type cannot represent exactly, each with a file.
 
     Args:
-        target: as `read_source` gets it.
+        target: the schema of the table, as for `read_source`.
     """
     if not (spec.nanoseconds or spec.column_groups):
         return []
@@ -80,14 +80,14 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
 
 
 def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, target: StructType | None) -> GroupedFiles:
-    """Return Parquet files to be read by the types that they have, and their numbers cast to the wanted ones.
+    """Return Parquet files that are read with their own types; their numbers are then cast to the wanted types.
 
-    Spark's reader refuses most numbers of another type than the one that it is to read.
+    Spark's reader cannot read most numbers with another type than their own.
     """
     wanted = reading.schema or target
     groups = spec.column_groups or [ColumnGroup(files=spec.files, untyped=[])]
     folders: dict[str, DataType] = {}
-    if names := columns_of_folders(spec):  # the files of one group may be in the folder 1 alone, others in abc
+    if names := columns_of_folders(spec):  # of all files: one group may be only in folder 1, another in folder abc
         options = {**reading.options, "mergeSchema": "false"}
         inferred = load_plainly(spark, reading.format, options, spec.files, None).schema
         folders = {field.name: field.dataType for field in [*inferred, *(reading.schema or ())] if field.name in names}
@@ -106,7 +106,7 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
 
 
 def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
-    """Return how the files of a source are read; `read_source` says more."""
+    """Return the plan for reading the files of a source. Arguments and errors are those of `read_source`."""
     source = spec.write.source
     assert source is not None
     format = source.reader_format()
@@ -129,7 +129,7 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
 
 
 def _check_digits(spec: IngestSpec, schema: StructType) -> None:
-    """Make sure that no number of JSON over several lines is rounded: Spark keeps no text of it to compare.
+    """Check that no number in a JSON value over several lines would be rounded: Spark keeps no text to compare.
 
     Raises:
         InvalidInput: a column is DOUBLE or FLOAT, and a file has a number that such a column would round.
@@ -149,10 +149,10 @@ def _check_first_file(
     options: Mapping[str, str],
     groups: Sequence[tuple[list[str], dict[str, str]]],
 ) -> None:
-    """Make sure that the first file has no column of the folders.
+    """Check that the first file has no column that is also in the folders.
 
     Raises:
-        InvalidInput: it has.
+        InvalidInput: the file has such a column.
     """
     files, more = groups[0]
     own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
@@ -162,7 +162,7 @@ def _check_first_file(
 
 
 def plan_reading_as_text(spec: IngestSpec) -> Reading:
-    """Return how the files of a source are read without a look at their types: all values of text are text."""
+    """Return a plan that reads the files of a source without inferring types, so that values in text stay text."""
     source = spec.write.source
     assert source is not None
     format = source.reader_format()
@@ -170,15 +170,15 @@ def plan_reading_as_text(spec: IngestSpec) -> Reading:
 
 
 def tasks(size: int) -> int:
-    """Return how many tasks should read an input of so many bytes at most; Spark uses fewer for large splits."""
+    """Return the maximum number of tasks for an input of `size` bytes. Spark uses fewer if splits are large."""
     return max(1, math.ceil(size / _MIN_TASK_BYTES))
 
 
 def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
-    """Make sure that Spark read as many rows as the files were counted to hold.
+    """Check that Spark read as many rows as were counted in the files.
 
     Raises:
-        InvalidInput: it did not.
+        InvalidInput: Spark read another number of rows.
     """
     if None not in (spec.rows, rows_read) and spec.rows != rows_read:
         raise InvalidInput(
@@ -188,24 +188,24 @@ def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
 
 
 def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dict[str, str]:
-    """Return the options of the reader, which Spark does not distinguish by capital letters."""
+    """Return the options of the reader. In Spark, their names are case-insensitive."""
     options = {"mode": "FAILFAST"}
     if format == "csv":
-        # By `enforceSchema`, Spark checks the header of every file. RFC 4180 doubles the quotes within a value.
+        # With `enforceSchema` false, Spark checks the header of every file. RFC 4180 doubles quotes within a value.
         options |= {"header": "true", "enforceSchema": "false", "escape": '"'}
         if spec.spans_lines:
             options["multiLine"] = "true"
     elif format in ("parquet", "orc"):
         options["mergeSchema"] = "true"  # else Spark drops a column that only some files have
-        options["parquet.page.verify-checksum.enabled"] = "true"  # of pages whose writer stored one
+        options["parquet.page.verify-checksum.enabled"] = "true"  # for pages with a checksum
         options |= nanoseconds.options_of(spec.nanoseconds)
     by_lower = {name.lower(): name for name in options}
     for name, value in stated.items():
         options[by_lower.get(name.lower(), name)] = value
     lower = {name.lower(): value for name, value in options.items()}
     if format == "csv" and lower.get("encoding", lower.get("charset", "")).lower().startswith(_WIDE_ENCODINGS):
-        options["multiLine"] = "true"  # by lines, Spark would look for line breaks of one byte
-    if format == "json":  # each file is read as what it holds
+        options["multiLine"] = "true"  # else Spark splits lines at line breaks of one byte
+    if format == "json":  # the inspection of each file decides, and not the pipeline
         options = {name: value for name, value in options.items() if name.lower() != "multiline"}
     if spec.base_path:
         options["basePath"] = spec.base_path
@@ -213,7 +213,7 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
 
 
 def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str, str]]]:
-    """Return the files in groups that are read by the same options, and what these are beside the common ones."""
+    """Return groups of files that are read with the same options, each with its additional options."""
     if format != "json" or not spec.one_value:
         return [(spec.files, {})]
     whole = set(spec.one_value)
@@ -224,7 +224,7 @@ def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str,
 def _schema_of_typed_files(
     spark: SparkSession, spec: IngestSpec, format: Format, options: Mapping[str, str], stated: StructType | None
 ) -> StructType | None:
-    """Return the stated schema; None where Spark takes that of the files.
+    """Return the stated schema, or None if Spark uses the schema of the files.
 
     Raises:
         InvalidInput: a part of the files would be dropped.
@@ -235,10 +235,10 @@ def _schema_of_typed_files(
 
 
 def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType) -> None:
-    """Make sure that ORC files have the fields and types of the stated schema: Spark reads others as NULL.
+    """Check that ORC files have the fields and types of the stated schema, since Spark reads others as NULL.
 
     Raises:
-        InvalidInput: they have others.
+        InvalidInput: the files have other fields or types.
     """
     read = load_plainly(spark, "orc", options, spec.files, None).schema
     check_fields([read], wanted, spec)

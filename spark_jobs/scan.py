@@ -1,4 +1,4 @@
-"""The built-in scan job: answer the checks of an audit that are left to Spark, in one pass over each scan group.
+"""The built-in scan job: answer the checks that other engines left to Spark, in one pass over each scan group.
 
     spark-submit scan.py SPEC
 
@@ -27,7 +27,7 @@ from sluice.sql.dialect import SPARK
 from spark_jobs.job import error_answer, reason, report_progress, run_job
 
 FILE, POSITION = "sluice_file", "sluice_position"
-"""The columns that say where a row is stored."""
+"""Names of the columns with a row's data file, and its position in the file."""
 _NUMBER, _EQUAL = "sluice_number", "sluice_equal"
 
 
@@ -47,7 +47,7 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
         return [_in_utc(row.asDict(), zoned) for row in rows.collect()]
 
     def error_message(error: Exception) -> str | None:
-        """Return why a check has no answer; None for a retryable error before the last attempt, which fails the job."""
+        """Return why a check has no answer, or None for an error that must fail the job so that it is retried."""
         if not isinstance(error, PySparkException | Py4JJavaError):
             return None
         retryable = error_answer(error, show_values=spec.show_values).error_kind == "JobFailed"
@@ -73,7 +73,7 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
 
 
 def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:
-    """Return a row with its times in UTC: PySpark returns them without a zone, in the zone of this process."""
+    """Return a row with its times in UTC. PySpark returns times without a zone, in the zone of this process."""
     return {name: value.astimezone(timezone.utc) if value and name in zoned else value for name, value in row.items()}
 
 
@@ -81,7 +81,7 @@ def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View, *, p
     """Return the rows of a view, from the session's branch or from main at a hash.
 
     Args:
-        positions: add the file and the position of each row, as the columns `FILE` and `POSITION`.
+        positions: True to add the file and the position of each row, as the columns `FILE` and `POSITION`.
     """
     if view.compared is None:
         rows = _stored_rows(spark, spark_catalog, main, view)
@@ -94,15 +94,16 @@ def rows_of(spark: SparkSession, spark_catalog: str, main: str, view: View, *, p
 
 
 def rows_on_main(spark: SparkSession, spark_catalog: str, main: str, table: str, main_hash: str) -> DataFrame:
-    """Return the rows of a table as main holds it at a hash."""
+    """Return the rows of a table on main at a hash."""
     *namespace, name = table.split(".")
     return spark.read.table(".".join(map(quoted, [spark_catalog, *namespace, f"{name}@{main}#{main_hash}"])))
 
 
 def compared_rows(spark: SparkSession, spark_catalog: str, main: str, view: View) -> tuple[DataFrame, DataFrame]:
-    """Return the rows of added files that a merge brought or changed, and those that it carried along unchanged.
+    """Return the rows of added files that a merge brought or changed, and the rows that it copied unchanged.
 
-    Rows are compared as a whole and counted: of three equal rows where main had two, one was brought.
+    Whole rows are compared, and equal rows are counted: if main had two equal rows and the added files have three, the
+    merge brought one.
     """
     compared = view.compared
     assert compared
@@ -137,10 +138,10 @@ def _stored_rows(spark: SparkSession, spark_catalog: str, main: str, view: View)
 
 
 def _rows_of_files(spark: SparkSession, name: str, paths: list[str]) -> DataFrame:
-    """Read some data files of a table, with the row-level deletes that apply to them, and no other file.
+    """Read only some data files of a table, with the row-level deletes that apply to them.
 
-    Iceberg's own rewrites of files read this way: the tasks of a scan are staged, and the read names the staged set.
-    A session on a Spark Connect server cannot stage tasks: it opens all files and filters their rows.
+    Iceberg's own rewrites read files in the same way: they stage the tasks of a scan, and then read the staged set.
+    A session on a Spark Connect server cannot stage tasks, so it opens all files and filters their rows.
     """
     if is_remote():
         return spark.read.table(name).filter(F.col("_file").isin(paths))
@@ -163,7 +164,7 @@ def _rows_of_files(spark: SparkSession, name: str, paths: list[str]) -> DataFram
 
 
 def _table_cache(spark: SparkSession) -> Any:
-    """Return Iceberg's cache of staged tables; by reflection, because py4j does not find its static `get`."""
+    """Return Iceberg's cache of staged tables. Reflection is needed, because py4j does not find the static `get`."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark._jvm
     nothing = gateway.new_array(jvm.java.lang.Class, 0)

@@ -1,4 +1,4 @@
-"""Schemas of what is read: fields that one would lose, one for two groups of files, one with other types."""
+"""Compare, merge and change the schemas of files: lost fields, a common schema, and replaced types."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _MAX_PRECISION = 38
 
 
 def lost_fields(have: DataType, wanted: DataType, path: str = "") -> list[str]:
-    """Return the fields of what is read that reading it as another type would drop, as `a.b`, `list[].c`."""
+    """Return the fields that reading a value as another type would drop, in the form `a.b`, `list[].c`."""
     match have, wanted:
         case StructType(), StructType():
             return _lost_of_struct(have, wanted, path)
@@ -31,10 +31,10 @@ def lost_fields(have: DataType, wanted: DataType, path: str = "") -> list[str]:
             return lost_fields(have.elementType, wanted.elementType, f"{path}[]")
         case MapType(), MapType():
             return lost_fields(have.valueType, wanted.valueType, f"{path}[]")
-        case StructType(), MapType():  # JSON has no maps: each key was taken for a field
+        case StructType(), MapType():  # JSON has no maps, so Spark inferred a field for each key
             values = [lost_fields(field.dataType, wanted.valueType, f"{path}[]") for field in have]
             return list(dict.fromkeys(name for names in values for name in names))
-    return []  # text holds any value, and a value of another type fails the read
+    return []  # text can represent any value, and a value of another type fails the read
 
 
 def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str]:
@@ -48,7 +48,7 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
 
 
 def replace_types(field: StructField, replaced: tuple[type[DataType], ...], by: DataType) -> StructField:
-    """Return a field with another type in the place of some types, at any depth."""
+    """Return a field with another type in place of some types, at any depth."""
     return StructField(field.name, _replaced(field.dataType, replaced, by), field.nullable, field.metadata)
 
 
@@ -64,10 +64,10 @@ def _replaced(given: DataType, replaced: tuple[type[DataType], ...], by: DataTyp
 
 
 def merged_schema(schemas: Sequence[StructType]) -> StructType:
-    """Return the schema that holds every row of groups of files.
+    """Return a schema that can represent every row of several groups of files.
 
     Raises:
-        InvalidInput: none does.
+        InvalidInput: there is no such schema.
     """
     schema: DataType = schemas[0]
     for other in schemas[1:]:
@@ -79,15 +79,15 @@ def merged_schema(schemas: Sequence[StructType]) -> StructType:
 def merged(
     left: DataType, right: DataType, path: str = "", *, widens: bool = True, advice: str = STATE_TYPE
 ) -> DataType:
-    """Return the type that holds every value of two types.
+    """Return a type that can represent every value of two types.
 
     Args:
         path: the name of the column.
-        widens: whether that may be another type than both, or the wider one of two numbers.
-        advice: what to do where there is none.
+        widens: True if the result may be a third type, or the wider one of two types of numbers.
+        advice: what the user should do if there is no such type.
 
     Raises:
-        InvalidInput: none does.
+        InvalidInput: there is no such type.
     """
 
     def inner(left: DataType, right: DataType, path: str) -> DataType:
@@ -120,7 +120,7 @@ def merged(
 
 
 def sql_type(type: DataType) -> str:
-    """Return a type as SQL, with the names of its fields quoted: files choose them, and may choose SQL."""
+    """Return a type as SQL. Names of fields are quoted, since they come from files and may contain SQL."""
     match type:
         case StructType():
             return f"STRUCT<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in type)}>"

@@ -1,7 +1,7 @@
-"""Find what Spark refused to read: the file, the record, the column and the value.
+"""Find the file, record, column and value that Spark refused to read.
 
-A failed read names a file at best, behind several classes of Java. Read again without failing, Spark keeps the text of
-each record that it cannot read, and leaves empty the columns whose values do not fit.
+The error of a failed read names at most a file, behind several classes of Java. A second read that does not fail keeps
+the text of each record that Spark cannot read, and leaves the columns empty whose values do not fit.
 """
 
 import csv
@@ -33,20 +33,20 @@ from spark_jobs.reading import plan_reading, plan_reading_as_text
 
 _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
 _MAX_ROWS = 1000
-"""How many rows are counted at most."""
+"""Maximum number of rows that are counted."""
 _MAX_RECORD = 10_000
 _TEXT_FORMATS = ("csv", "json")
 
 
 def find_unreadable_rows(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> UnreadableRows | None:
-    """Return the first of the rows that Spark refuses to read, and how many there are; None if none is found.
+    """Return the first row that Spark refuses to read, and the number of such rows, or None if there are none.
 
     Args:
-        target: the schema of the table, as `read_source` gets it.
+        target: the schema of the table, as for `read_source`.
     """
     try:
         return _find(spark, spec, target)
-    except (PySparkException, Py4JJavaError) as error:  # then the error of the read itself has to do
+    except (PySparkException, Py4JJavaError) as error:  # the caller then reports the error of the read itself
         log_error(error)
         return None
 
@@ -56,7 +56,7 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
     if reading.format not in _TEXT_FORMATS:
         return None
     for files, options in reading.groups:
-        # Of one JSON value, Spark gives each row the whole file as its record.
+        # For a file that is one JSON value, each row's record is the whole file.
         limit = 1 if options else _MAX_ROWS
         for refused in _refused(spark, reading, files, options):
             if rows := refused.take(limit):
@@ -66,7 +66,7 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
 
 
 def _plan(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
-    """Return how the files are read: as text where already the look at their types fails."""
+    """Return the plan for reading the files: as text if Spark cannot even infer their types."""
     try:
         return plan_reading(spark, spec, target)
     except (PySparkException, Py4JJavaError):
@@ -100,7 +100,7 @@ def _describe(
 def _refused(
     spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
 ) -> Iterator[DataFrame]:
-    """Return the rows that cannot be read, each with its text and its file, as each way of looking tells them."""
+    """Yield the rows that cannot be read, with text and file, for one method of detection after the other."""
     schema = reading.as_text or load(spark, reading, files, options).schema
     yield _corrupt(spark, reading, files, options, schema)
     if reading.converted:
@@ -113,17 +113,17 @@ def _refused(
 def _corrupt(
     spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str], schema: StructType
 ) -> DataFrame:
-    """Return the rows that Spark's reader does not read by a schema."""
+    """Return the rows that Spark's reader cannot read with a schema."""
     with_record = StructType([*schema.fields, StructField(_RECORD, StringType())])
     lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD, "enforceSchema": "true"}
     rows = load_plainly(spark, reading.format, {**reading.options, **options, **lenient}, files, with_record)
-    # Spark reads no record of which only the text is asked for.
+    # All columns are selected, since Spark does not parse a record if only its text is selected.
     rows = rows.select("*", F.col("_metadata.file_path").alias(_FILE)).filter(F.col(quoted(_RECORD)).isNotNull())
     return rows.withColumn(_RECORD, F.substring(_RECORD, 1, _MAX_RECORD))
 
 
 def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
-    """Return the rows with a text that is not exactly a value of its type; its column is NULL in them."""
+    """Return the rows with a text that is not exactly a value of its type, with NULL in place of the text."""
     read = {field.name: field.dataType for field in rows.schema}
 
     def holds(column: Column, field: StructField) -> Column:
@@ -136,9 +136,10 @@ def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
 def _with_long_numbers(
     spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
 ) -> Iterator[DataFrame]:
-    """Yield the lines of JSON with the first number that has more digits than its type holds.
+    """Yield the lines of JSON with the first number that has more digits than its type can represent.
 
-    `from_json` rounds such a number, and Spark's reader keeps no text of the record: its digits are looked for.
+    `from_json` rounds such a number, and Spark's reader keeps no text of the record. So the number's digits are
+    searched for in the lines.
     """
     rows = load_plainly(spark, "json", {**reading.options, **options}, files, reading.as_text)
     fields = [each for each in reading.converted if isinstance(rows.schema[each.name].dataType, StringType)]
@@ -160,7 +161,7 @@ def _with_long_numbers(
 
 
 def _csv_with_record(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of CSV as text, each with its record: Spark keeps that of a row that lacks a value."""
+    """Return the rows of CSV as text, each with its record, which Spark keeps for a row that lacks a value."""
     assert reading.as_text is not None
     missing = StructField(_MISSING, StringType())
     schema = StructType([*reading.as_text.fields, missing])
@@ -182,7 +183,7 @@ def _json_with_record(spark: SparkSession, reading: Reading, files: list[str], o
 
 
 def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructField]) -> tuple[str, str, str]:
-    """Return the first column of a record whose value does not fit, the value and the type; empty if none is known."""
+    """Return the first column whose value does not fit, the value, and the type, or empty texts if there is none."""
     fields = [field for field in known if field.name in row]
     options = {name.lower(): value for name, value in reading.options.items()}
     nulls = ("", options.get("nullvalue", "")) if reading.format == "csv" else ()
@@ -196,7 +197,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
 
 
 def _values(record: str, format: str, options: Mapping[str, str], names: list[str]) -> dict[str, Any]:
-    """Return the values of a record as its text has them, by column; empty if it cannot be told."""
+    """Return the values in the text of a record, by column, or no values if the text cannot be parsed."""
     if format == "json":
         try:
             document = json.loads(record, parse_float=str)  # with all its digits
@@ -208,7 +209,7 @@ def _values(record: str, format: str, options: Mapping[str, str], names: list[st
 
 
 def _csv_values(record: str, options: Mapping[str, str]) -> list[str] | None:
-    """Return the values of a record of CSV; None if it cannot be told."""
+    """Return the values of a CSV record, or None if it cannot be parsed."""
     separator = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
     quote = options.get("quote", '"').strip("\0")
     escape = options.get("escape", quote)

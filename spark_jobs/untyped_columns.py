@@ -1,8 +1,8 @@
-"""Columns without a type yet: a new table is made without them, and files that give them one add them.
+"""Columns without a type yet: a new table omits them, and later files that give them a type add them.
 
-Arrow and pandas write a column of Parquet that holds nothing but NULL without a type, and in text a column without
-values says nothing of its type. Spark reads it as whole numbers or text; a table with such a column could not hold what
-later files bring.
+Arrow and pandas write a Parquet column that contains only NULL without a type. In text files, a column without values
+does not show its type. Spark would read such a column as whole numbers or text, and a table with that type could not
+store the values of later files.
 """
 
 import json
@@ -17,11 +17,11 @@ from spark_jobs.job import report_progress
 from spark_jobs.schemas import sql_type
 
 UNTYPED_PROPERTY = "sluice.untyped-columns"
-"""The property of a table with the names of columns that no file gave a type yet, as JSON."""
+"""Name of the table property with the columns to which no file has given a type yet, as JSON."""
 
 
 def drop_untyped(rows: DataFrame, existing: StructType | None) -> tuple[DataFrame, list[str]]:
-    """Return the rows without the columns that have no type and that the table does not have, and their names."""
+    """Return the rows without the untyped columns that the table does not have, and the names of these columns."""
     have = {name.lower() for name in existing.names} if existing is not None else set()
     names = [
         field.name for field in rows.schema if isinstance(field.dataType, NullType) and field.name.lower() not in have
@@ -30,7 +30,7 @@ def drop_untyped(rows: DataFrame, existing: StructType | None) -> tuple[DataFram
 
 
 def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing: StructType) -> StructType:
-    """Add the columns to a table that had no type when it was made, and have one now; return its schema."""
+    """Add the columns that had no type when the table was created, and have one now; return the table's schema."""
     have = {name.lower() for name in existing.names}
     new = [field for field in rows.schema if field.name.lower() not in have]
     remembered = untyped_columns(spark, table) if new else []
@@ -52,13 +52,13 @@ def add_typed_columns(spark: SparkSession, rows: DataFrame, table: str, existing
 
 
 def untyped_columns(spark: SparkSession, table: str) -> list[str]:
-    """Return the columns that a table was made without, since no file gave them a type yet."""
+    """Return the columns that the table omits because no file has given them a type yet."""
     properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     return [str(name) for name in json.loads(properties.get(UNTYPED_PROPERTY, "[]"))]
 
 
 def waiting_columns(spark: SparkSession, spec: IngestSpec, names: Sequence[str], target: StructType) -> list[str]:
-    """Return the columns of files that the table was made without, since no file gave them a type yet."""
+    """Return the columns of files that the table omits because no file has given them a type yet."""
     have = {name.lower() for name in target.names}
     new = [name for name in names if name.lower() not in have]
     if not new:
@@ -69,5 +69,5 @@ def waiting_columns(spark: SparkSession, spec: IngestSpec, names: Sequence[str],
 
 
 def with_fields(schema: StructType, types: Mapping[str, DataType]) -> StructType:
-    """Return a schema with more fields at its end."""
+    """Return a schema with additional fields at its end."""
     return StructType([*schema.fields, *(StructField(name, type) for name, type in types.items())])

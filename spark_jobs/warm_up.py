@@ -1,9 +1,9 @@
-"""The warm-up job: it uses a little of everything, so that the JVM loads the classes that jobs need.
+"""The warm-up job, which uses a little of everything so that the JVM loads the classes that jobs need.
 
     spark-submit warm_up.py FOLDER
 
-Set-up runs it to make a class-data archive; the worker runs it on a Spark Connect server that it started. The catalog
-`warm_up` keeps tables in the folder. The catalog `unreachable` is of the kind that jobs use; no server answers it.
+Set-up runs it to create a class-data archive. The worker runs it on a Spark Connect server that it started. The catalog
+`warm_up` keeps tables in the folder. The catalog `unreachable` is of the kind that jobs use, but has no server.
 """
 
 import sys
@@ -23,7 +23,7 @@ _MODES = ("append", "append", "overwrite")
 
 
 def warm_up(spark: SparkSession, folder: Path) -> None:
-    """Write as the built-in job does, read as the audit does, and try to reach the server of a catalog."""
+    """Write like the built-in job, read like the audit, and try to reach the server of a catalog."""
     csv, parquet = folder / "rows.csv", folder / "parquet"
     csv.write_text("id,kind,day\n" + "".join(f"{i},k{i % 7},2026-01-0{1 + i % 3}\n" for i in range(200)))
     spark.read.option("header", True).schema("id int, kind string, day date").csv(str(csv)).write.parquet(str(parquet))
@@ -45,8 +45,8 @@ def warm_up(spark: SparkSession, folder: Path) -> None:
     try:
         spark.sql("SHOW TABLES IN unreachable.t").collect()
     except (PySparkException, OSError):
-        return  # as expected: the classes of the catalog's client are loaded now
-    except Exception as error:  # py4j raises errors that PySpark does not know as its own
+        return  # expected: the classes of the catalog's client are loaded now
+    except Exception as error:  # py4j raises errors that are no PySparkException
         print(f"as expected, no server answers: {type(error).__name__}")
 
 

@@ -1,1 +1,1 @@
-"""The order of things, deterministic: no clock, no I/O, no environment."""
+"""Workflows: the deterministic order of steps, without clock, I/O or environment."""

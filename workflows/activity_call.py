@@ -1,4 +1,4 @@
-"""How one activity is called: what a row of the table in `activity_calls.py` holds, and what follows from it."""
+"""The definition of an activity call, which is one row of the table in `activity_calls.py`, and its execution."""
 
 import hashlib
 from collections.abc import Callable, Coroutine
@@ -20,11 +20,11 @@ with workflow.unsafe.imports_passed_through():
 InputT = TypeVar("InputT")
 ResultT = TypeVar("ResultT")
 Timeout = Callable[[Policy, Any], float]
-"""Seconds, by the run's policy and the activity's input."""
+"""Function that returns a time-out in seconds, from the run's policy and the activity's input."""
 
 
 class Kind(Enum):
-    """How an activity runs."""
+    """The kind of execution of an activity."""
 
     ACTIVITY = "an activity"
     LOCAL_FIRST = "a local activity; if that fails or takes long, an activity"
@@ -33,32 +33,32 @@ class Kind(Enum):
 
 
 def fixed(value: float) -> Timeout:
-    """Return a time-out that no policy changes."""
+    """Return a time-out that does not depend on the policy."""
     return lambda policy, input: value
 
 
 def activity_timeout(policy: Policy, _: object) -> float:
-    """Return how long one try of a short activity may take."""
+    """Return the time-out of one try of a short activity, in seconds."""
     return policy.activity_timeout
 
 
 def step_timeout(policy: Policy, _: object) -> float:
-    """Return how long a service may be unavailable in the middle of a run, or how long a scan may take."""
+    """Return the time-out for an unavailable service in the middle of a run, and for a scan, in seconds."""
     return policy.step_timeout
 
 
 _LOCAL_TIMEOUT = timedelta(seconds=5)
-"""How long the local try of a `LOCAL_FIRST` activity may take."""
+"""Time-out of the local try of a `LOCAL_FIRST` activity."""
 ONCE = RetryPolicy(maximum_attempts=1)
 _UNTIL_TIMEOUT = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 _MAX_FAIRNESS_KEY = 64
 _WAIT = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
-"""A cancelled run waits until the activity has ended: compensation must not begin while Spark still writes."""
+"""A cancelled run waits for the end of its activity, because compensation must not begin while Spark still writes."""
 
 
 @dataclass(frozen=True)
 class ActivityCall(Generic[InputT, ResultT]):
-    """One row of the table: how one activity is called. As an attribute of an `ActivityCaller` it is a method."""
+    """One row of the table, which defines an activity call. As an attribute of an `ActivityCaller`, it is a method."""
 
     name: str
     input: type[InputT]
@@ -67,13 +67,13 @@ class ActivityCall(Generic[InputT, ResultT]):
     summary: Callable[[InputT], str]
     """The activity's summary in the Temporal Web UI."""
     timeout: Timeout = activity_timeout
-    """How long one try may take (start to close)."""
+    """Time-out of one try (start to close)."""
     total_timeout: Timeout | None = step_timeout
-    """How long all tries together may take (schedule to close). Without it, the policy limits the wait for a worker."""
+    """Time-out of all tries together (schedule to close). If it is None, the policy limits the wait for a worker."""
     retry: RetryPolicy = field(default_factory=lambda: _UNTIL_TIMEOUT)
     on_cancel: ActivityCancellationType = _WAIT
     priority: int | None = None
-    """Where several wait for a worker, those of a lower number are taken first; by default 3."""
+    """Temporal's priority key: activities with a lower number get a worker first. The default is 3."""
 
     @overload
     def __get__(self, calls: None, owner: type) -> "ActivityCall[InputT, ResultT]": ...
@@ -84,18 +84,18 @@ class ActivityCall(Generic[InputT, ResultT]):
 
 
 class ActivityCaller:
-    """Calls activities as their rows say, with the policy of one run."""
+    """A caller of activities as defined by their rows of the table, with the policy of one run."""
 
     def __init__(self, policy: Policy | None = None, pipeline: str = "") -> None:
         self._policy = policy or Policy()
         self._pipeline = pipeline
 
     async def execute(self, call: ActivityCall[InputT, ResultT], input: InputT) -> ResultT:
-        """Run one activity as its row of the table says.
+        """Run one activity as defined by its row of the table.
 
-        A local activity costs no round trip through the server. If it fails, an activity follows, with the long
-        time-outs, and the failure is visible in the Web UI. The local try may still go on then: these activities are
-        idempotent.
+        A local activity needs no round trip through the server. If it fails, an activity with the long time-outs
+        follows, so that failures are visible in the Web UI. The local try may still be running then, which is safe
+        because these activities are idempotent.
         """
         if call.kind is Kind.LOCAL_FIRST:
             try:
@@ -128,22 +128,22 @@ class ActivityCaller:
         )
 
     def _priority(self, call: ActivityCall[Any, Any]) -> Priority:
-        """Return the order of an activity where several wait for a worker: it alternates between pipelines.
+        """Return the priority of an activity in the task queue. Equal priorities alternate between pipelines.
 
-        A server that knows neither priorities nor fairness keys starts activities in the order in which they came.
+        A server that supports neither priorities nor fairness keys starts activities in order of arrival.
         """
         return Priority(priority_key=call.priority, fairness_key=fairness_key(self._pipeline))
 
 
 def _with_time(input: InputT) -> InputT:
-    """Return the input with the time of the request, if it asks for a branch."""
+    """Return the input with the time of the request, if it requests a branch."""
     if isinstance(input, BranchRequest):
         return input.model_copy(update={"requested_at": workflow.now().timestamp()})
     return input
 
 
 def fairness_key(pipeline: str) -> str | None:
-    """Return the key of a pipeline by which Temporal gives turns, which may have 64 bytes."""
+    """Return Temporal's fairness key of a pipeline, of at most 64 bytes."""
     if len(pipeline) > _MAX_FAIRNESS_KEY:
         return hashlib.sha256(pipeline.encode()).hexdigest()
     return pipeline or None

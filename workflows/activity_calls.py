@@ -1,7 +1,7 @@
-"""How the workflows call each activity: its input and result, its kind, its time-outs and its retry policy.
+"""Table of the activity calls of workflows: inputs and results, kinds, time-outs and retry policies.
 
-The one table of all of this is the body of `ActivityCalls`; `tests/unit/test_activity_calls.py` holds it against the
-activities that the worker registers. Time-outs come from the policy in the run's request, or are written in the table.
+The table is the body of `ActivityCalls`. `tests/unit/test_activity_calls.py` compares it with the activities that the
+worker registers. A time-out comes from the policy in the run's request, or is a number in the table.
 """
 
 from datetime import timedelta
@@ -93,19 +93,19 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
 
 _FIRST = 2
-"""The priority of what follows a write: a run that has begun is brought to its end before others begin."""
+"""Priority of activities that follow a write, so that a run that has begun ends before others begin."""
 _NOTIFY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=3)
 _LINEAGE = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
 _HOUSEKEEPING = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
 _QUERY = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_attempts=3)
-"""A person waits for the answer."""
+"""Retry policy of queries: few tries, because a person waits for the answer."""
 
 
 class ActivityCalls(ActivityCaller):
     """The table of activity calls, with the policy of one run. `await calls.open_branch(input)` runs an activity."""
 
     # fmt: off
-    # The workflow tries again: how long it waits for the catalog must not pass while a worker is lost.
+    # The workflow retries, so that the time of a lost worker does not count in the wait for the catalog.
     open_branch = ActivityCall(
         "open_branch", OpenBranchInput, BranchRef, Kind.LOCAL_FIRST,
         lambda input: f"branch for attempt {input.run_ref.attempt}: {', '.join(input.tables)}",
@@ -119,7 +119,7 @@ class ActivityCalls(ActivityCaller):
     select_input = ActivityCall(
         "select_input", SelectInputInput, SelectedInput, Kind.LONG,
         lambda input: ", ".join(input.source.paths)[:200], timeout=step_timeout)
-    # The workflow counts the attempts of a write, each on a branch of its own, so one activity never retries.
+    # The workflow counts the attempts of a write, each on its own branch, so the activity itself never retries.
     write_table = ActivityCall(
         "write_table", WriteTableInput, JobReport, Kind.SPARK,
         lambda input: f"{input.write.job.rsplit('/', 1)[-1]} on {input.branch}",
@@ -132,7 +132,7 @@ class ActivityCalls(ActivityCaller):
     audit_rebased_branch = ActivityCall(  # most of its verdicts are carried over
         "audit_branch", AuditInput, AuditResult, Kind.LOCAL_FIRST,
         lambda input: f"{format_count(input.check_count, 'check')} at {input.head[:12]}, after a rebase")
-    # The workflow counts the tries of a scan too: those that are lost with a worker do not count.
+    # The workflow counts the tries of a scan, too, so that tries lost with a worker do not count.
     scan_files = ActivityCall(
         "scan_files", ScanInput, AuditResult, Kind.LONG,
         lambda input: f"{format_count(input.check_count, 'check')} by DuckDB",
@@ -141,7 +141,7 @@ class ActivityCalls(ActivityCaller):
         "scan_branch", ScanInput, AuditResult, Kind.SPARK,
         lambda input: f"{format_count(input.check_count, 'check')} by Spark",
         timeout=step_timeout, total_timeout=None, retry=ONCE, priority=_FIRST)
-    quarantine_rows = ActivityCall(  # never retried: an attempt that fails here is rewritten on a new branch
+    quarantine_rows = ActivityCall(  # no retries: after a failure, the next attempt writes on a new branch
         "quarantine_rows", QuarantineRowsInput, QuarantineRowsResult, Kind.SPARK,
         lambda input: f"bad rows of {', '.join(input.failing)}",
         timeout=step_timeout, total_timeout=None, retry=ONCE, priority=_FIRST)
@@ -171,7 +171,7 @@ class ActivityCalls(ActivityCaller):
         "confirm_publication", ConfirmPublicationInput, Publication, Kind.LOCAL_FIRST, lambda input: input.run_id)
     discard_branch = ActivityCall(
         "discard_branch", DiscardBranchInput, type(None), Kind.LOCAL_FIRST, lambda input: f"delete {input.branch}")
-    discard_unconfirmed_branch = ActivityCall(  # it was created, or the answer was an error: not worth a long wait
+    discard_unconfirmed_branch = ActivityCall(  # the branch may not exist, so a long wait is not worthwhile
         "discard_branch", DiscardBranchInput, type(None), Kind.LOCAL_FIRST, lambda input: f"delete {input.branch}",
         total_timeout=fixed(10))
     discard_quarantine = ActivityCall(
@@ -191,13 +191,13 @@ class ActivityCalls(ActivityCaller):
     can_emit_lineage = ActivityCall(
         "can_emit_lineage", RunRef, bool, Kind.LOCAL_FIRST,
         lambda input: "is OpenLineage set up?", total_timeout=fixed(10))
-    emit_lineage = ActivityCall(  # no step of a run waits for it, but its end: for two at most
+    emit_lineage = ActivityCall(  # only the end of a run waits for it, for at most two calls
         "emit_lineage", EmitLineageInput, type(None), Kind.ACTIVITY, lambda input: f"OpenLineage {input.event}",
         timeout=fixed(7), total_timeout=fixed(15), retry=_LINEAGE, on_cancel=ActivityCancellationType.TRY_CANCEL)
     start_registrations = ActivityCall(
         "start_registrations", StartRegistrationsInput, list[Registration], Kind.LOCAL_FIRST,
         lambda input: f"registrations of {input.event.pipeline}", total_timeout=fixed(600))
-    register_publication = ActivityCall(  # the workflow tries again, for a day
+    register_publication = ActivityCall(  # the workflow retries, for a day
         "register_publication", RegisterInput, str, Kind.ACTIVITY, lambda input: f"{input.target} {input.table}",
         timeout=fixed(900), total_timeout=None, retry=ONCE)
     check_registrations = ActivityCall(
@@ -224,7 +224,7 @@ class ActivityCalls(ActivityCaller):
         "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.ACTIVITY, lambda input: input.branch)
     discard_backfill = ActivityCall(
         "discard_backfill", DiscardBackfillInput, list[str], Kind.ACTIVITY, lambda input: input.pipeline)
-    plan_joint_release = ActivityCall(  # nobody waits for it at a terminal: it has the patience of a run
+    plan_joint_release = ActivityCall(  # nobody waits at a terminal, so it has the time-outs of a run
         "plan_release", PlanReleaseInput, ReleasePlan, Kind.ACTIVITY, lambda input: input.run)
     find_run_end = ActivityCall("find_run_end", FindRunEndInput, RunEnd, Kind.LOCAL_FIRST, lambda of: of.workflow_id)
     cancel_started_runs = ActivityCall(
@@ -239,7 +239,7 @@ class ActivityCalls(ActivityCaller):
     collect_arrivals = ActivityCall(
         "collect_arrivals", CollectArrivalsInput, CollectArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
         timeout=step_timeout)
-    finish_arrivals = ActivityCall(  # what cannot be tagged or moved is part of the result
+    finish_arrivals = ActivityCall(  # the result includes files that could not be tagged or moved
         "finish_arrivals", FinishArrivalsInput, FinishArrivalsResult, Kind.LONG, lambda input: input.pipeline.name,
         timeout=step_timeout, retry=_HOUSEKEEPING)
     read_batch = ActivityCall("read_batch", BatchRef, BatchPaths, Kind.LOCAL_FIRST, lambda input: input.id)
@@ -251,8 +251,8 @@ class ActivityCalls(ActivityCaller):
     notify_landing_zone = ActivityCall(
         "notify_landing_zone", ZoneNotice, type(None), Kind.ACTIVITY, lambda input: input.text[:200],
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY)
-    # Queries of the command line, see `workflows/lake/lake_query.py`. The workflow has 5 minutes. One try
-    # may use most of them where the work grows with the number of quarantines, or with the history of main.
+    # Queries of the command line, see `workflows/lake/lake_query.py`. The workflow has 5 minutes. One try may
+    # use most of that time if the work grows with the number of quarantines or with the history of main.
     list_quarantine = ActivityCall(
         "list_quarantine", ListQuarantineInput, ListQuarantineResult, Kind.ACTIVITY,
         lambda query: query.run or "all quarantined branches",
@@ -297,4 +297,4 @@ class ActivityCalls(ActivityCaller):
 ON_SPARK = {
     call.name for call in vars(ActivityCalls).values() if isinstance(call, ActivityCall) and call.kind is Kind.SPARK
 }
-"""The names of the activities that run Spark."""
+"""Names of the activities that run Spark."""

@@ -1,7 +1,7 @@
-"""Host the workflows without an end on versioned workers: they go on with the current version of these.
+"""Classes of the endless workflows for versioned workers. They always continue on the current worker version.
 
-Other workflows stay with the version that they began with. A worker without a version must not state this, so these
-are classes of their own.
+Other workflows stay on the version that they began with. A worker without a version must not declare a versioning
+behavior, so it uses the base classes.
 """
 
 from temporalio import workflow
@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="LandingZone", versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
 class AutoUpgradeLandingZone(LandingZone):
-    """A landing zone on versioned workers."""
+    """The workflow of a landing zone on versioned workers."""
 
     @workflow.init
     def __init__(self, input: LandingZoneInput) -> None:
@@ -24,13 +24,13 @@ class AutoUpgradeLandingZone(LandingZone):
 
     @workflow.run
     async def run(self, input: LandingZoneInput) -> None:
-        """Do what the landing zone does."""
+        """Run the landing zone."""
         await super().run(input)
 
 
 @workflow.defn(name="ArrivalRuns", versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
 class AutoUpgradeArrivalRuns(ArrivalRuns):
-    """The slots for runs of landing zones on versioned workers."""
+    """The workflow of the slots for runs of landing zones, on versioned workers."""
 
     @workflow.init
     def __init__(self, state: RunSlotsState) -> None:
@@ -38,9 +38,9 @@ class AutoUpgradeArrivalRuns(ArrivalRuns):
 
     @workflow.run
     async def run(self, state: RunSlotsState) -> None:
-        """Do what the slots do."""
+        """Grant the slots."""
         await super().run(state)
 
 
 AUTO_UPGRADE: dict[type, type] = {LandingZone: AutoUpgradeLandingZone, ArrivalRuns: AutoUpgradeArrivalRuns}
-"""What a versioned worker hosts instead of a workflow."""
+"""By workflow class, the class that a versioned worker hosts instead."""

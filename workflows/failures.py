@@ -1,4 +1,4 @@
-"""Failures of a run: their cause, whether another attempt may succeed, and how cancellation is handled."""
+"""Failures of a run: their causes, the decision about another attempt, and the handling of cancellation."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -21,11 +21,11 @@ with workflow.unsafe.imports_passed_through():
 
 _T = TypeVar("_T")
 _DRAINED = "Worker shutting down"
-"""The message of a failure for a task that a worker took while it stopped. Temporal's SDK gives it no type."""
+"""Message of the failure of a task that a worker accepted while it stopped. Temporal's SDK gives it no type."""
 
 
 class RunStopped(Exception):
-    """Raised when the run must not publish, as an outcome and not as an error."""
+    """Raised to end the run without a publication, as an outcome and not as an error."""
 
     def __init__(self, cause: Cause, reason: str) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class RunStopped(Exception):
 
 
 async def run_shielded(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a piece of work to its end even if the run is cancelled meanwhile."""
+    """Run work to its end even if the run is cancelled meanwhile."""
     task = asyncio.create_task(work)
     while True:
         try:
@@ -53,7 +53,7 @@ def explain_error(error: BaseException) -> tuple[Cause, str]:
     """Return the cause and the reason of a run that failed, was stopped or was cancelled."""
     if isinstance(error, RunStopped):
         return error.cause, str(error)
-    if workflow.cancellation_reason() is not None:  # it may appear as a time-out, if the worker died too
+    if workflow.cancellation_reason() is not None:  # a cancellation may appear as a time-out if the worker died, too
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
     kind, message = root_cause(error)
     return cause_of(kind), message
@@ -73,13 +73,13 @@ def root_cause(error: BaseException) -> tuple[str, str]:
 
 
 def is_retryable(error: ActivityError) -> bool:
-    """Return whether another attempt may succeed."""
+    """Return True if another attempt may succeed."""
     cause = error.cause
     return not is_cancelled(error) and not (isinstance(cause, ApplicationError) and cause.non_retryable)
 
 
 def attempt_failure(error: ActivityError) -> AttemptFailure:
-    """Return why an activity failed, as the domain decides about it."""
+    """Return the failure of an activity in the form that the domain uses to decide about another attempt."""
     kind, message = root_cause(error)
     cause = error.cause
     if isinstance(cause, TimeoutError) and cause.type == TimeoutType.HEARTBEAT:
@@ -94,5 +94,5 @@ def attempt_failure(error: ActivityError) -> AttemptFailure:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the run itself was cancelled: a worker that shuts down cancels its activities too."""
+    """Return True if the run itself was cancelled. A worker that shuts down cancels its activities, too."""
     return workflow.cancellation_reason() is not None and is_cancelled_exception(error)

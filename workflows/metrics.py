@@ -1,4 +1,4 @@
-"""Sluice's own metrics, in addition to those of Temporal's SDK. A replay does not emit them again."""
+"""Sluice's metrics, in addition to those of Temporal's SDK. A replay does not emit them again."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ def count_run(result: RunResult, target: str) -> None:
     """Count a run by its outcome, with its rows, the time of its audits and its conflicts.
 
     Args:
-        target: the branch that it publishes to, if that is not main: its rows are counted when main gets them.
+        target: the branch that the run publishes to, if not main. Then its rows count only when main gets them.
     """
     meter = workflow.metric_meter().with_additional_attributes({"pipeline": result.pipeline})
     outcome = {"outcome": result.outcome or "", "cause": result.cause or ""}
@@ -28,12 +28,12 @@ def count_run(result: RunResult, target: str) -> None:
 
 
 def count_fence(pipeline: str) -> None:
-    """Count an attempt whose branch was deleted, so that no process can continue to write on it."""
+    """Count a fenced attempt: its branch was deleted, so no process can continue to write to it."""
     workflow.metric_meter().create_counter("sluice_fences", "Attempts that were fenced").add(1, {"pipeline": pipeline})
 
 
 def record_quarantines(open_quarantines: int, size: int) -> None:
-    """Record how many quarantines exist, and the bytes that they hold."""
+    """Record the number of quarantines, and the size of the data files that only quarantines have, in bytes."""
     meter = workflow.metric_meter()
     meter.create_gauge("sluice_quarantines", "Open quarantines").set(open_quarantines)
     meter.create_gauge("sluice_quarantined_bytes", "Data files that only quarantines hold", "By").set(size)

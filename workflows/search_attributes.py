@@ -1,4 +1,4 @@
-"""The search attributes by which runs are found in the Temporal Web UI, and the memo that lists of runs show."""
+"""Search attributes to find runs in the Temporal Web UI, and memos for lists of runs."""
 
 import json
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ BRANCH = SearchAttributeKey.for_keyword("SluiceBranch")
 OUTCOME = SearchAttributeKey.for_keyword("SluiceOutcome")
 ALL = (PIPELINE, TABLE, BRANCH, OUTCOME)
 SUMMARY_MEMO = "sluice.summary"
-"""The memo with what a run does, in one line: Temporal lists memos, and shows summaries of single runs alone."""
+"""Memo with a one-line description of a run. Temporal's lists include memos, but not the summaries of runs."""
 RELEASES_MEMO = "sluice.releases"
-"""The memo with the id of the run whose quarantine a run releases or repairs."""
+"""Memo with the id of the quarantined run that a run releases or repairs."""
 LONGEST_SUMMARY = 200
-"""So many characters a summary may have."""
+"""Maximum length of a summary, in characters."""
 _MAX_VALUE_BYTES = 2_000
-"""So many bytes of JSON the value of an attribute may have: the server refuses a start with more than 2,048."""
+"""Maximum size of an attribute's value as JSON, in bytes. The server refuses a start with more than 2,048."""
 
 
 def indexed_tables(tables: Iterable[str]) -> list[str]:
-    """Return the first of a run's tables, as many as its search attribute may hold."""
+    """Return the first tables of a run, as many as fit into its search attribute."""
     listed: list[str] = []
     size = 2
     for table in tables:

@@ -1,4 +1,4 @@
-"""The header that names the branch which a run publishes to, where that is not main, on each of its activities."""
+"""The header of a run's activities that names the branch it publishes to, if that is not main."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,10 +22,10 @@ with unsafe.imports_passed_through():
 
 
 class TargetHeader(Interceptor):
-    """Adds the header to the activities of a run whose request names a target."""
+    """Interceptor that adds the header to the activities of a run whose request names a target."""
 
     def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
-        """Return the class that intercepts a workflow."""
+        """Return the class that intercepts workflows."""
         return _Inbound
 
 

@@ -1,6 +1,6 @@
 """The revision of the workflow that a run follows.
 
-The request names it, so that a replay takes the same path (ADR 20).
+The request of the run names the revision, so that a replay takes the same path (ADR 20).
 """
 
 from temporalio import workflow
@@ -10,10 +10,10 @@ with workflow.unsafe.imports_passed_through():
 
 
 def require_known_revision(request: RunRequest) -> None:
-    """Make sure that this worker knows the revision of a run.
+    """Check that this worker supports the revision of a run.
 
     Raises:
-        RuntimeError: it does not. That fails the workflow's task and not the run, which waits for another worker.
+        RuntimeError: it does not. This fails the workflow task, but not the run, which waits for another worker.
     """
     if request.revision > REVISION:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Ending a workflow task early, between local activities: several of them are one workflow task otherwise."""
+"""End a workflow task early, between local activities, which otherwise share one workflow task."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -12,15 +12,15 @@ with workflow.unsafe.imports_passed_through():
 async def end_workflow_task(calls: ActivityCalls, state: RunState, why: str) -> None:
     """End the workflow task and go on in the next one.
 
-    Results of local activities are written to the history when their workflow task ends, and signals and cancels reach
-    a workflow only between workflow tasks.
-    A worker that is killed within a workflow task leaves nothing of it: the next worker repeats its local activities.
+    Temporal writes results of local activities to the history when their workflow task ends, and delivers signals and
+    cancellations only between workflow tasks. If a worker is killed within a workflow task, the results of the task are
+    lost, and the next worker repeats its local activities.
 
-    An activity that does nothing ends it within some hundredths of a second. A timer would, too, but Temporal may let
-    a timer of a millisecond take a second.
+    An activity that does nothing ends the workflow task within some hundredths of a second. A timer would end it, too,
+    but a timer of a millisecond may take a second.
 
-    A checkpoint that fails, for want of a worker or because the run was cancelled, fails nothing else: the caller goes
-    on, and asks whether the run was cancelled.
+    A checkpoint may fail because there is no worker, or because the run was cancelled. The run goes on then, so the
+    caller must check for a cancellation.
 
     Args:
         why: the summary of the activity in the Temporal Web UI.

@@ -1,4 +1,4 @@
-"""The workflow of a run: write on a branch, audit exactly that, and publish it by one merge, or say why not."""
+"""The workflow of a run: write on a branch, audit exactly this write, publish it by one merge or say why not."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.versions import require_known_revision
 
 RESULT_MEMO = "sluice.result"
-"""The memo with the result of a cancelled run: Temporal keeps no result for one."""
+"""Memo with the result of a cancelled run, because Temporal does not store a result for it."""
 
 
 @workflow.defn(name="WriteAuditPublish")
@@ -45,7 +45,7 @@ class WriteAuditPublish:
 
     @workflow.run
     async def run(self, request: RunRequest) -> RunResult:
-        """Run the protocol; compensate if it fails or is stopped; finish, and return or raise the outcome."""
+        """Run the steps, compensate if they fail or are stopped, and finish; return or raise the outcome."""
         require_known_revision(request)
         self._lineage.start()
         error: BaseException | None = None
@@ -67,9 +67,9 @@ class WriteAuditPublish:
     async def _write_audit_publish(self) -> None:
         """Repeat attempts until one is published.
 
-        An attempt that fails or is lost in its write, or meets a conflict with main, is fenced. After the first the
-        next one writes on a new branch; after a conflict what was written is rebased, if that is possible, and audited
-        again.
+        An attempt is fenced if its write fails or is lost, or if it meets a conflict with main. After a failed or lost
+        write, the next attempt writes on a new branch. After a conflict, the run rebases the write if possible, and
+        audits it again.
         """
         limit = AttemptLimit(self._request.pipeline.write.attempts, self._request.policy.wait_timeout)
         has_write = False
@@ -85,7 +85,7 @@ class WriteAuditPublish:
                     raise
                 await try_again_after(error, limit, self._state, self._fence)
                 if self._state.is_published:
-                    return  # an earlier attempt was published after all
+                    return  # fencing found that an earlier attempt was published
                 has_write = False
                 continue
             if not conflicts:
@@ -99,7 +99,7 @@ class WriteAuditPublish:
                 await release_merge_slot(self._calls, self._state)
 
     async def _audit_and_publish(self) -> list[str]:
-        """Audit the write, wait for approval or waivers if they are required, and merge; return conflicts with main."""
+        """Audit the write, wait for required approvals or waivers, and merge; return conflicts with main."""
         report = await audit(self._calls, self._state)
         if not report.passed:
             await find_waivers(self._calls, self._state, report)
@@ -108,13 +108,13 @@ class WriteAuditPublish:
         required = await find_required_approval(self._calls, self._state)
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):
-                return conflicts  # people are not asked about a write that cannot be merged
+                return conflicts  # people do not decide about a write that cannot be merged
             await wait_for_approval(self._calls, self._state, required, report)
             check_waivers_hold(self._state, report)
         return await publish(self._calls, self._state, report)
 
     def _conflicts_at_write(self) -> list[str]:
-        """Return the tables that main changed while the run wrote, if it is to publish what it wrote."""
+        """Return the tables that main changed while the run wrote, or none if the run does not publish."""
         written = self._state.write_result
         return written.conflicts if written and self._request.publish else []
 
@@ -126,22 +126,22 @@ class WriteAuditPublish:
 
     @workflow.signal
     async def approve(self, decision: Decision) -> None:
-        """Approve. A decision that does not count is recorded in the status, with the reason."""
+        """Approve. A decision that does not count appears in the status, with the reason."""
         await take_decision(self._calls, self._state, decision.model_copy(update={"approve": True}))
 
     @workflow.signal
     async def reject(self, decision: Decision) -> None:
-        """Reject. A decision that does not count is recorded in the status, with the reason."""
+        """Reject. A decision that does not count appears in the status, with the reason."""
         await take_decision(self._calls, self._state, decision.model_copy(update={"approve": False}))
 
     @workflow.signal
     def merge_slot_free(self, ticket: MergeTicket) -> None:
-        """Learn that the run holds the merge slot of a table."""
+        """Record that the run has the merge slot of a table."""
         self._state.merge_slot = ticket
 
     @workflow.signal
     def registration_ended(self, registration: Registration) -> None:
-        """Learn how a registration of the publication ended."""
+        """Record the end of a registration of the publication."""
         self._state.record_registration(registration)
 
     @workflow.update
@@ -149,7 +149,7 @@ class WriteAuditPublish:
         """Approve or reject; return the decision as it was recorded.
 
         Raises:
-            ApplicationError: it does not count.
+            ApplicationError: the decision does not count.
         """
         why = await take_decision(self._calls, self._state, decision)
         if why is not None:

@@ -1,1 +1,1 @@
-"""Approvals and waivers."""
+"""Activities for approvals and waivers."""

@@ -1,4 +1,4 @@
-"""Find the waivers in force for the failed checks of a run, by what is published on main."""
+"""Find the waivers in force for the failed checks of a run, in the publications on main."""
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,6 +20,6 @@ class FindWaiversActivity:
 
     @activity.defn(name="find_waivers")
     def find_waivers(self, input: FindWaiversInput) -> list[WaivedCheck]:
-        """Return which of the failed checks are waived now, each by the waiver that ends last."""
+        """Return the failed checks that are waived now, each with the waiver that ends last."""
         check_catalog(self.policy.catalog, input.branch.catalog_id)
         return last_to_end(self.policy.waivers_in_force(input, datetime.now(timezone.utc)))

@@ -1,4 +1,4 @@
-"""Find out which approval a run needs before its merge, by what its branch really changed."""
+"""Determine the approval that a run needs before its merge, from the actual changes on its branch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,28 +27,28 @@ from sluice.publishing.recorded_waivers import (
 )
 
 _LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
-"""So long before a look-up a waiver that still holds can have been granted: its last day counts, and clocks differ."""
+"""Maximum age of a waiver that is still in force. Its last day counts in full, and clocks may differ."""
 
 
 @dataclass(frozen=True)
 class ApprovalPolicy:
-    """Who may approve, and for which tables this worker demands it. Needs the catalog, which says what changed."""
+    """The approval rules of this worker, and its approvers. Needs the catalog to find the changed tables."""
 
     catalog: BranchCatalog
     approvers_file: str = ""
-    """The file that lists those who may decide; only an empty name means that no signature is needed."""
+    """The file that lists the approvers. Only an empty name means that no signature is needed."""
     rules: Sequence[ApprovalRule] = ()
     installation: str = ""
-    """The installation of these runs. A waiver that another one granted on the same main is none here."""
+    """The installation of these runs. Waivers that another installation granted on the same main do not count."""
     io: Mapping[str, str] = field(default_factory=dict)
-    """The properties by which Iceberg reads the lake."""
+    """Iceberg's FileIO properties for the lake."""
     publishes_to_main: bool = True
-    """Whether a merge reaches main. What a backfill collects is approved when all of it is published."""
+    """True if merges go to main. The partitions of a joint backfill are approved when all are published together."""
 
     def required(
         self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None, at_least: int = 0
     ) -> RequiredApproval:
-        """Return the approval that a merge of a branch at a hash needs, by so many people at least."""
+        """Return the approval that a merge of a branch at a hash needs, by `at_least` people or more."""
         if not self.publishes_to_main and not at_least:
             return RequiredApproval()
         return required_approval(
@@ -61,10 +61,10 @@ class ApprovalPolicy:
         )
 
     def waivers_in_force(self, input: FindWaiversInput, at: datetime) -> list[WaivedCheck]:
-        """Return every waiver of these failed checks that published runs of the pipeline granted, and that holds."""
+        """Return the waivers in force for these failed checks that published runs of the pipeline granted."""
         approvers, _ = self._approvers()
         required = self.required(input.branch.name, input.head, input.terms, approvers, at_least=1)
-        required = required.model_copy(update={"starter": ""})  # the merge that granted it left that run's starter out
+        required = required.model_copy(update={"starter": ""})  # the granting merge excluded its own starter already
         granting = granting_commits(input.run_ref.pipeline, self.installation)
         commits = list(self.catalog.list_published(granting, at - _LONGEST_WAIVER))
         granted_for = self.granted_for(input.branch.name, input.head) if commits else ""
@@ -76,16 +76,16 @@ class ApprovalPolicy:
         ]
 
     def granted_for(self, branch: str, head: str) -> str:
-        """Return for which tables a merge of a branch at a hash grants waivers, and a later run finds them."""
+        """Return the identity of the tables that a merge changes. Later runs find its waivers by this identity."""
         return describe_granted_for(
             {diff.name: table_uuid(diff.after, self.io) for diff in self._changes(branch, head) if diff.after}
         )
 
     def refuse_unapproved(self, input: PublishBranchInput) -> None:
-        """Verify once more, before a merge, that those who must have approved exactly it, and that its commit says so.
+        """Verify again, before a merge, its required approvals and the properties of its commit.
 
         Raises:
-            Unapproved: they have not, or it does not.
+            Unapproved: the required people have not approved exactly this merge, or its commit does not say so.
         """
         decisions: Sequence[Decision] = input.approvals
         approvers, unreadable = self._approvers()
@@ -104,7 +104,7 @@ class ApprovalPolicy:
             raise Unapproved(f"the commit of the merge does not say what was approved: {', '.join(wrong)}")
 
     def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
-        """Verify the waivers of a merge whose approvals are verified: its own, and those that earlier runs granted."""
+        """Verify the waivers of a merge with verified approvals: its own, and those that earlier runs granted."""
         now = datetime.now(timezone.utc)
         run_ref = input.run_ref
         earlier = [each for each in input.waived if each not in granted_here]
@@ -117,14 +117,14 @@ class ApprovalPolicy:
             raise Unapproved(why)
 
     def _approvers(self) -> tuple[Approvers | None, str]:
-        """Return who may approve, and why nobody may where the file cannot be read."""
+        """Return the approvers. If their file cannot be read, return no approvers and the reason."""
         try:
             return read_approvers(self.approvers_file), ""
         except BadEnvironment as error:
             return Approvers(), f" ({error})"
 
     def _changed_tables(self, branch: str, head: str) -> list[str]:
-        """Return what the branch changes since it left main: not what a request says that it changes."""
+        """Return the tables that the branch actually changed since its fork from main, regardless of the request."""
         if not self.rules:
             return []
         return [diff.name for diff in self._changes(branch, head)]
@@ -141,7 +141,7 @@ class RequireApprovalActivity:
 
     @activity.defn(name="require_approval")
     def require_approval(self, input: RequireApprovalInput) -> RequiredApproval:
-        """Return the approval that the run needs. Where the approvers cannot be read, nobody can approve for now."""
+        """Return the approval that the run needs. While the approvers cannot be read, nobody can approve."""
         check_catalog(self.policy.catalog, input.branch.catalog_id)
         try:
             approvers = read_approvers(self.policy.approvers_file)

@@ -1,4 +1,4 @@
-"""Verify that the approver whose name a decision carries signed it."""
+"""Verify that the approver named in a decision signed it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,26 +16,26 @@ from sluice.errors import BadEnvironment
 class VerifyDecisionActivity:
     """The activity `verify_decision`.
 
-    Needs the file of approvers; only an empty name of it means that no signature is needed.
+    Needs the name of the file of approvers. Only an empty name means that no signature is needed.
     """
 
     approvers_file: str = ""
 
     @activity.defn(name="verify_decision")
     def verify_decision(self, input: VerifyDecisionInput) -> str:
-        """Return why a decision does not count, or "" if its author signed it or nobody has to.
+        """Return the reason why a decision does not count, or "" if its signature is valid or none is needed.
 
-        Whether a waiver holds a secret is asked here and not in the workflow: what is taken for one may change with a
-        release, and a replay may not.
+        The check for secrets in waivers is here and not in the workflow, because a new release may detect secrets
+        differently, and a replay must not change.
         """
         why = verification_error(input.decision, input.run_id, read_approvers(self.approvers_file))
         return why or secret_problem(input.decision.waivers)
 
 
 def read_approvers(file: str) -> Approvers | None:
-    """Read the file of approvers again for each decision, so that a change needs no new worker.
+    """Read the file of approvers, for each decision again, so that a change needs no restart of the worker.
 
-    Returns None only if no file is named: then no signature is needed.
+    Returns None only if no file is named. Then no signature is needed.
 
     Raises:
         BadEnvironment: the file cannot be read, or a line is not a name and a key.

@@ -1,1 +1,1 @@
-"""Landing zones and the files that arrive."""
+"""Activities for landing zones and the files that arrive there."""

@@ -1,4 +1,4 @@
-"""Look at a landing zone: find out which files arrived, and make batches of those that can be loaded now."""
+"""List a landing zone: find the files that arrived, and make batches of those that can be loaded now."""
 
 from dataclasses import dataclass
 
@@ -13,18 +13,18 @@ from sluice.errors import CredentialsExpired, InvalidInput, InvalidPipeline, Man
 from sluice.redaction import redacted
 
 _TRIES = 5
-"""After so many tries people see that a store, or main, does not answer; then the next look tries again."""
+"""Number of tries before the activity reports that a store or main does not answer. The next listing tries again."""
 
 
 @dataclass(frozen=True)
 class CollectArrivalsActivity:
-    """The activity `collect_arrivals`. It lists and reads the landing zone: the machine must reach its files."""
+    """The activity `collect_arrivals`. It lists and reads the landing zone, so the worker must have access to it."""
 
     collector: ArrivalCollector
 
     @activity.defn(name="collect_arrivals")
     async def collect_arrivals(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        """Return the batches that can be loaded now, or why the zone cannot be looked at."""
+        """Return the batches that can be loaded now, or the reason why the zone cannot be listed."""
 
         def work(on_progress: OnProgress) -> CollectArrivalsResult:
             return self.collector.collect(pipeline_of_text(input.pipeline), input, on_progress)

@@ -1,4 +1,4 @@
-"""Tag or move the files of a landing zone that main holds."""
+"""Tag or move the loaded files of a landing zone."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from sluice.redaction import redacted
 
 @dataclass(frozen=True)
 class FinishArrivalsActivity:
-    """The activity `finish_arrivals`. It writes to the landing zone: the machine must reach its files."""
+    """The activity `finish_arrivals`. It writes to the landing zone, so the worker must have access to it."""
 
     finisher: ArrivalFinisher
 
     @activity.defn(name="finish_arrivals")
     async def finish_arrivals(self, input: FinishArrivalsInput) -> FinishArrivalsResult:
-        """Tag or move files that main holds; those that cannot be are tried again later."""
+        """Tag or move loaded files. A later call tries again the files that cannot be tagged or moved now."""
 
         def work(on_progress: OnProgress) -> FinishArrivalsResult:
             return self.finisher.finish(pipeline_of_text(input.pipeline), input, on_progress)

@@ -1,4 +1,4 @@
-"""List what became of the files in a landing zone."""
+"""List the files in a landing zone with their status."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from sluice.contracts.lake_queries import check_result_size
 
 @dataclass(frozen=True)
 class ListArrivalsActivity:
-    """The activity `list_arrivals`. It lists the landing zone: the machine must reach its files."""
+    """The activity `list_arrivals`. It lists the landing zone, so the worker must have access to it."""
 
     collector: ArrivalCollector
 
     @activity.defn(name="list_arrivals")
     async def list_arrivals(self, input: ListArrivalsInput) -> ListArrivalsResult:
-        """Return the files of a landing zone, the latest first, each with what became of it."""
+        """Return the files of a landing zone with their status, newest first."""
 
         def work(on_progress: OnProgress) -> ListArrivalsResult:
             return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input, on_progress)

@@ -1,4 +1,4 @@
-"""Plan the load of files of a landing zone that a person names."""
+"""Plan the load of files that a person selects in a landing zone."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 
 @dataclass(frozen=True)
 class PlanLoadActivity:
-    """The activity `plan_load`. It lists the landing zone: the machine must reach its files."""
+    """The activity `plan_load`. It lists the landing zone, so the worker must have access to it."""
 
     collector: ArrivalCollector
 
     @activity.defn(name="plan_load")
     async def plan_load(self, input: PlanLoadInput) -> LoadPlan:
-        """Return what becomes of each file, and a batch of those that can be loaded; the zone holds it on request."""
+        """Return the plan for each file, and a batch of the loadable files. The zone loads it only on request."""
 
         def work(on_progress: OnProgress) -> LoadPlan:
             return self.collector.plan_load(pipeline_of_text(input.pipeline), input, on_progress)

@@ -1,4 +1,4 @@
-"""Read which files a batch of arrived files has."""
+"""Read the list of files of a batch."""
 
 from dataclasses import dataclass
 

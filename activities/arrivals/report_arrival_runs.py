@@ -1,4 +1,4 @@
-"""Report what a landing zone runs and wants to the workflow that limits the runs of all landing zones."""
+"""Report the running and wanted runs of a landing zone to the workflow that limits the runs of all zones."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from sluice.contracts.arrival_runs import RunSlotsState, ZoneRuns, arrival_runs_
 class ReportArrivalRunsActivity:
     """The activity `report_arrival_runs`.
 
-    Needs Temporal's client, the installation, the task queue of its workflows, and how many runs there may be.
+    Needs Temporal's client, the installation, the task queue of its workflows, and the maximum number of runs.
     """
 
     client: Client
@@ -22,7 +22,7 @@ class ReportArrivalRunsActivity:
 
     @activity.defn(name="report_arrival_runs")
     async def report_arrival_runs(self, input: ZoneRuns) -> None:
-        """Signal the workflow that limits the runs, and start it where it does not run."""
+        """Signal the workflow that limits the runs. Start it if it does not run."""
         await self.client.start_workflow(
             "ArrivalRuns",
             RunSlotsState(limit=self.limit),

@@ -1,4 +1,4 @@
-"""Write two batches with the halves of the files of another one."""
+"""Split a batch into two batches with half of its files each."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class SplitBatchActivity:
 
     @activity.defn(name="split_batch")
     def split_batch(self, input: SplitBatchInput) -> SplitBatchResult:
-        """Write the halves, and return where they are; the same batch has the same halves each time."""
+        """Write the two halves, and return their locations. The same batch is always split into the same halves."""
         files = self.batches.read(input.ref)
         middle = (len(files) + 1) // 2
         halves = [half for half in (files[:middle], files[middle:]) if half]

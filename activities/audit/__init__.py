@@ -1,1 +1,1 @@
-"""The audit."""
+"""Activities of the audit."""

@@ -1,4 +1,4 @@
-"""Audit a branch from metadata alone, and choose the engine that scans for each check it leaves undecided."""
+"""Audit a branch from metadata alone, and choose a scan engine for each check that stays undecided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from sluice.settings import Settings
 class AuditBranchActivity:
     """The activity `audit_branch`.
 
-    Needs what loads audited tables, the report store, the worker's settings, and the engines of its process.
+    Needs the loader of audited tables, the report store, the worker's settings, and the engines of its process.
     """
 
     tables: AuditedTables
@@ -32,7 +32,7 @@ class AuditBranchActivity:
 
     @activity.defn(name="audit_branch")
     def audit_branch(self, input: AuditInput) -> AuditResult:
-        """Decide what metadata can decide; the checks in `files` and `undecided` need a scan."""
+        """Answer the checks that metadata can decide. The checks in `files` and `undecided` need a scan."""
         carried_over = self._carried_over(input)
         plan = plan_audit(input, self.tables.load(input), carried_over, self.engines, self._sample)
         decided = short_verdicts(plan.decided, input.check_count)
@@ -40,14 +40,14 @@ class AuditBranchActivity:
         return plan.model_copy(update={"decided": trim_samples(decided)})
 
     def _carried_over(self, input: AuditInput) -> dict[tuple[str, int], CheckResult]:
-        """Return the verdicts of the audit before a rebase that still hold."""
+        """Return the verdicts from before a rebase that are still valid."""
         if input.previous_audit is None:
             return {}
         checks = {name: table.checks for name, table in input.tables.items()}
         return carried_over_verdicts(checks, input.previous_audit.verdicts)
 
     def _sample(self, table: AuditedTable, check: Check) -> Sequence[dict[str, Any]]:
-        """Return a few bad rows of a check that metadata proves to fail, if an engine of this process may read them."""
+        """Return a few bad rows of a check that fails by metadata, if an engine of this process may read them."""
         for engine in self.engines:
             if not engine.refusals(table, {0: check}):
                 group = sample_group(table, check, engine.dialect)

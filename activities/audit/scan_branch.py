@@ -1,4 +1,4 @@
-"""Scan a branch by one Spark job, pinned to the audited hash, for the checks that no other engine may answer."""
+"""Scan a branch at the audited hash by one Spark job, for the checks that no other engine may answer."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from sluice.contracts.audit import AuditResult, ScanInput
 
 @dataclass(frozen=True)
 class ScanBranchActivity:
-    """The activity `scan_branch`. Needs what scans tables, and Spark's scan engine."""
+    """The activity `scan_branch`. Needs the table scanner and Spark's scan engine."""
 
     scanner: TableScanner
     engine: ScanEngine
 
     @activity.defn(name="scan_branch")
     async def scan_branch(self, input: ScanInput) -> AuditResult:
-        """Answer all undecided checks. One that Spark cannot answer is an error, which blocks the merge."""
+        """Answer all undecided checks. A check that Spark cannot answer gets an error, which blocks the merge."""
         return await self.scanner.scan(input, [self.engine], "spark", is_last=True)

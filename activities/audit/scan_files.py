@@ -12,12 +12,12 @@ from sluice.contracts.audit import AuditResult, ScanInput
 
 @dataclass(frozen=True)
 class ScanFilesActivity:
-    """The activity `scan_files`. Needs what scans tables, and the engines of this process in their order."""
+    """The activity `scan_files`. Needs the table scanner, and the engines of this process in order."""
 
     scanner: TableScanner
     engines: Sequence[ScanEngine]
 
     @activity.defn(name="scan_files")
     async def scan_files(self, input: ScanInput) -> AuditResult:
-        """Answer the checks that these engines can answer; hand back the others as undecided, for Spark."""
+        """Answer the checks that these engines can answer; return the others as undecided, for Spark."""
         return await self.scanner.scan(input, self.engines, "files")

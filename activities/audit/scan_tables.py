@@ -1,4 +1,4 @@
-"""What the activities `scan_files` and `scan_branch` share: load the tables, scan them, store the verdicts."""
+"""Code shared by the activities `scan_files` and `scan_branch`: load tables, scan them, store the verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class TableScanner:
-    """Scans tables. Needs what loads audited tables, the report store, and the worker's settings."""
+    """A scanner of tables. Needs the loader of audited tables, the report store, and the worker's settings."""
 
     tables: AuditedTables
     reports: ReportStore
@@ -30,13 +30,13 @@ class TableScanner:
     async def scan(
         self, input: ScanInput, engines: Sequence[ScanEngine], part: str, *, is_last: bool = False
     ) -> AuditResult:
-        """Answer undecided checks by these engines in order; hand back the checks that none of them answered.
+        """Answer undecided checks by these engines in order; return the checks that none of them answered.
 
         Args:
-            part: the part of the stored report that these verdicts are.
-            is_last: whether no other engine follows: then each of those checks gets an error.
+            part: the name of the part of the stored report that gets these verdicts.
+            is_last: True if no other engine follows. Then each unanswered check gets an error.
         """
-        job: JobName = "rescan" if input.audit.rows_were_quarantined else "scan"  # a session and a driver for each
+        job: JobName = "rescan" if input.audit.rows_were_quarantined else "scan"  # each has its own session and driver
         make_folder = partial(create_job_folder, self.settings, input.audit.run_ref, job)
         folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the scan")
         context = ScanContext(
@@ -59,7 +59,7 @@ class TableScanner:
         return AuditResult(decided=trimmed, undecided={name: [*each] for name, each in undecided.items()})
 
     def _store(self, audit: AuditInput, part: str, decided: Sequence[CheckResult]) -> list[CheckResult]:
-        """Store verdicts whole; return them as they fit into a history."""
+        """Store verdicts with all samples; return them with samples trimmed to fit into a history."""
         self.reports.write_verdicts(audit.run_ref, audit.head, part, decided)
         return trim_samples(decided)
 

@@ -1,1 +1,1 @@
-"""Backfills."""
+"""Activities for backfills."""

@@ -1,4 +1,4 @@
-"""Put the partitions that a backfill collected under the name of a quarantine, so that one run publishes them."""
+"""Turn the branch of a backfill into a quarantine, so that one run can publish all its partitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,8 +41,8 @@ _CAUSE = "collected"
 class CollectBackfillActivity:
     """The activity `collect_backfill`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, the store of input manifests, and the
-    installation of these runs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, the store of input manifests, and the installation of
+    these runs.
     """
 
     catalog: BranchCatalog
@@ -52,14 +52,14 @@ class CollectBackfillActivity:
 
     @activity.defn(name="collect_backfill")
     def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
-        """Copy the branch of a backfill under the name of a quarantine, and delete it; return that name.
+        """Copy the branch of a backfill to a quarantine, and delete the branch; return the quarantine's name.
 
-        The name is empty where the branch holds nothing: main has all partitions. Then the branch stays.
+        If the branch changes nothing, main has all partitions already. Then the branch stays, and the name is empty.
 
         Raises:
-            InvalidPipeline: a placeholder stands where the partitions differ: the whole cannot be audited by it.
-            InvalidInput: the branch is gone.
-            UnexpectedWrite: the branch holds something else than what runs of the pipeline published to it.
+            InvalidPipeline: a placeholder differs between partitions where the joint audit needs one value for all.
+            InvalidInput: the branch does not exist any more.
+            UnexpectedWrite: the branch contains changes that no run of the pipeline published to it.
         """
         check_catalog(self.catalog, input.catalog_id)
         check_same_for_all(input.pipeline, input.values)
@@ -76,17 +76,17 @@ class CollectBackfillActivity:
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
 
     def _read_collected(self, input: CollectBackfillInput, name: str) -> BackfillBranch:
-        """Return the quarantine that an earlier try made, whose answer was lost.
+        """Return the quarantine of an earlier try that succeeded, but whose answer was lost.
 
         Raises:
-            InvalidInput: there is none, so that somebody deleted the branch.
+            InvalidInput: there is none, so somebody deleted the branch.
         """
         if self.catalog.find_head(name) is None:
             raise InvalidInput(f"the branch {input.branch} of the backfill is gone: start the backfill again")
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
 
     def _describe(self, input: CollectBackfillInput, pipeline: Pipeline, base: str, head: str) -> dict[str, str]:
-        """Return the properties of the quarantine: what it holds, and of which runs and files."""
+        """Return the properties of the quarantine: its content, and the runs and files that the content is from."""
         commits = list(takewhile(lambda commit: commit.hash != base, self.catalog.history(input.branch)))
         runs = _runs(input.branch, pipeline.name, commits)
         tables = self._read_tables(input.branch, base, head, runs)
@@ -119,7 +119,7 @@ class CollectBackfillActivity:
         return {**properties, INSTALLATION: self.installation}
 
     def _read_tables(self, branch: str, base: str, head: str, runs: Mapping[str, int]) -> list[WrittenTable]:
-        """Read what the branch changes, and make sure that these runs made all of it."""
+        """Read the tables that the branch changes, and check that these runs made every change."""
         makers = [(run_id, range(1, attempt + 1)) for run_id, attempt in runs.items()]
         tables = read_marked_tables(self.catalog.diff(base, branch, head), self.io, makers)
         for table in tables:
@@ -133,7 +133,7 @@ class CollectBackfillActivity:
     def _write_manifest(
         self, run_ref: RunRef, pipeline: Pipeline, base: str, commits: Sequence[CommitInfo]
     ) -> ManifestRef:
-        """Write one input manifest with the files of all runs; main remembers them by it."""
+        """Write one input manifest with the files of all runs. The merge records the loaded files through it."""
         records = [read_input_record(commit.properties) for commit in reversed(commits)]
         files: list[ManifestFile] = []
         for manifest in (record.manifest for record in records if record and record.manifest):
@@ -157,7 +157,7 @@ def _runs(branch: str, pipeline: str, commits: Sequence[CommitInfo]) -> dict[str
     """Return the runs that published to a branch, each with its last attempt.
 
     Raises:
-        UnexpectedWrite: somebody else committed to it.
+        UnexpectedWrite: the branch has a commit that is not the merge of a run of the pipeline.
     """
     runs = {}
     for commit in commits:

@@ -1,4 +1,4 @@
-"""Delete the branches that backfills of a pipeline left, of which none runs."""
+"""Delete the branches that ended backfills of a pipeline left."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class DiscardBackfillActivity:
 
     @activity.defn(name="discard_backfill")
     def discard_backfill(self, input: DiscardBackfillInput) -> list[str]:
-        """Delete the branches on which partitions were collected, and return them: runs that publish to one fail."""
+        """Delete the branches with collected partitions; return their names. Runs that still publish to one fail."""
         left = self.catalog.list_branches(backfill_branches(self.installation, input.pipeline))
         for branch in left:
             self.catalog.delete_branch(branch.name)

@@ -1,4 +1,4 @@
-"""Create the branch on which a backfill collects partitions that it publishes together."""
+"""Create the branch that collects the partitions of a backfill until they are published together."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,11 @@ class OpenBackfillActivity:
 
     @activity.defn(name="open_backfill")
     def open_backfill(self, input: OpenBackfillInput) -> BackfillBranch:
-        """Create the branch at the head of main, or return the one that the same backfill left when it was interrupted.
+        """Create the branch at the head of main, or return the branch that the same backfill left when interrupted.
 
         Raises:
-            InvalidPipeline: the catalog cannot, or another backfill left partitions that were not asked for.
+            InvalidPipeline: the catalog cannot merge into other branches than main, or another backfill left partitions
+                on its branch.
         """
         if not self.catalog.capabilities.merges_into_branches:
             raise InvalidPipeline(
@@ -38,10 +39,10 @@ class OpenBackfillActivity:
         return BackfillBranch(name=name, catalog_id=identity)
 
     def _take_up_or_delete(self, left: BranchInfo, name: str, pipeline: str) -> None:
-        """Delete a branch that an earlier backfill left, if it holds nothing.
+        """Delete a branch that an earlier backfill left, if it contains no partitions.
 
         Raises:
-            InvalidPipeline: it holds partitions, and is not the branch of this name.
+            InvalidPipeline: it contains partitions, and is not the branch of this name.
         """
         if not self.catalog.diff(self.catalog.fork_point(left.name), left.name, left.head):
             self.catalog.delete_branch_at(left.name, left.head)

@@ -1,1 +1,1 @@
-"""The installation and its health."""
+"""Activities that check the health of an installation."""

@@ -1,4 +1,4 @@
-"""Looking at the parts of an installation one by one: one that fails stops no other."""
+"""Run the checks of an installation one after the other. A failed check does not stop the rest."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,7 +7,7 @@ from sluice.errors import SluiceError
 
 
 class NeedsRemedy(Exception):
-    """Raised when a part of an installation is not well."""
+    """Raised when a part of an installation has a problem, with the remedy."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem)
@@ -15,18 +15,18 @@ class NeedsRemedy(Exception):
 
 
 Look = Callable[[], Finding | list[Finding]]
-"""Looks at one part. Whatever it raises is what is wrong with that part."""
+"""A check of one part. An error that it raises is the problem of that part."""
 
 
 def examine(looks: Mapping[str, Look]) -> Examination:
-    """Look at every part, by its name; an error is a finding that failed."""
+    """Run the check of every part, by its name. An error becomes a failed finding."""
     findings: list[Finding] = []
     for part, look in looks.items():
         try:
             seen = look()
         except NeedsRemedy as problem:
             seen = failed(part, str(problem), problem.remedy)
-        except SluiceError as error:  # its message says what to do
+        except SluiceError as error:  # its message includes the remedy
             seen = failed(part, str(error))
         except Exception as error:
             seen = failed(part, f"{type(error).__name__}: {error}", "see the log of the worker")

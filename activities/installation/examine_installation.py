@@ -1,4 +1,4 @@
-"""Look at what a worker needs beside Spark: catalog, lake, tokens, approvers, encryption, Slack, OpenLineage."""
+"""Check the parts that a worker needs except Spark, such as catalog, lake, tokens, approvers, Slack and targets."""
 
 import os
 import stat
@@ -28,23 +28,23 @@ from sluice.registration.targets import NO_TARGETS, Targets
 from sluice.settings import Settings
 
 _BRANCH = "sluice/examination-"
-"""What begins the name of the branch that is created and deleted."""
+"""Prefix of the name of the branch that the check creates and deletes."""
 
 
 @dataclass(frozen=True)
 class ExamineInstallationActivity:
-    """The activity `examine_installation`. Needs the settings, the catalog, and how Iceberg reads the lake."""
+    """The activity `examine_installation`. Needs the settings, the catalog, and Iceberg's FileIO properties."""
 
     settings: Settings
     catalog: BranchCatalog
     io: Mapping[str, str]
     targets: Targets = NO_TARGETS
     folder: Path = field(default_factory=Path.cwd)
-    """The folder of this worker, whose `.env` it reads."""
+    """The folder of this worker, with its `.env`."""
 
     @activity.defn(name="examine_installation")
     def examine_installation(self, input: ExamineInstallationInput) -> Examination:
-        """Look at each part that this worker needs, whatever is wrong with the others."""
+        """Check each part that this worker needs. A problem of one part does not stop the other checks."""
         return examine(
             {
                 "settings": self._settings_file,
@@ -62,7 +62,7 @@ class ExamineInstallationActivity:
         )
 
     def _settings_file(self) -> list[Finding]:
-        """Compare the age of `.env` with that of this process, which read it when it started."""
+        """Check that `.env` has not changed since this process started and read it."""
         started = psutil.Process().create_time()
         try:
             changed = (self.folder / ".env").stat().st_mtime
@@ -79,7 +79,7 @@ class ExamineInstallationActivity:
             head = self.catalog.head(self.catalog.main)
         except SluiceError:
             raise
-        except Exception as error:  # whatever is at the address answers in a language of its own
+        except Exception as error:  # another service may answer at this address
             address = catalog_address(self.settings)
             raise NeedsRemedy(
                 f"what is at {address} does not answer as the catalog: {type(error).__name__}: {error}",
@@ -90,7 +90,7 @@ class ExamineInstallationActivity:
         return Finding(part="catalog", state="ok", detail=detail)
 
     def _branches(self) -> Finding:
-        """Create a branch and delete it, as every run does, and those that an interrupted examination left."""
+        """Create and delete a branch, as every run does. Delete branches that an interrupted check left, too."""
         for left in self.catalog.list_branches(_BRANCH):
             self.catalog.delete_branch(left.name)
         name = _BRANCH + uuid.uuid4().hex[:12]
@@ -99,7 +99,7 @@ class ExamineInstallationActivity:
         return Finding(part="branches", state="ok", detail="a branch was created and deleted")
 
     def _transactions(self) -> list[Finding]:
-        """Try a commit to two scratch tables, where the catalog needs that."""
+        """Try a commit to two scratch tables, if the catalog needs this check."""
         try:
             detail = self.catalog.probe()
         except OSError as error:
@@ -178,10 +178,10 @@ class ExamineInstallationActivity:
 
 
 def _token(name: str, file: Path) -> Finding:
-    """Look at the file of a token: it can be read, and others cannot read it.
+    """Check that this worker can read the file of a token, and that other users cannot.
 
     Raises:
-        NeedsRemedy: it cannot be read, or it is empty.
+        NeedsRemedy: the file cannot be read, or is empty.
     """
     try:
         is_empty, mode = not file.read_text().strip(), file.stat().st_mode

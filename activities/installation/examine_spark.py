@@ -1,4 +1,4 @@
-"""Look at what a worker needs to run Spark: Java, jars, space on its disk, memory."""
+"""Check the parts that a worker needs to run Spark: Java, jars, free disk space, and the settings of Spark."""
 
 import shutil
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sluice.settings import Settings
 from sluice.sizes import format_count, format_size
 
 _LITTLE_SPACE = 5 * 2**30
-"""With less free space than this, a large job may fail."""
+"""Minimum free disk space without a warning, in bytes. With less, a large job may fail."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ExamineSparkActivity:
 
     @activity.defn(name="examine_spark")
     def examine_spark(self, input: ExamineSparkInput) -> Examination:
-        """Look at each part that this worker needs, whatever is wrong with the others."""
+        """Check each part that this worker needs. A problem of one part does not stop the other checks."""
         return examine({"Java": self._java, "jars": self._jars, "disk": self._disk, "Spark": self._spark})
 
     def _java(self) -> Finding:

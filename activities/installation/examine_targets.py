@@ -1,4 +1,4 @@
-"""Look at the targets of registrations: each can be reached, and its credentials are right."""
+"""Check that each registration target is reachable and accepts its credentials."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ _REMEDY = "look at the target in the file of SLUICE_TARGETS_FILE, and at what it
 
 
 def examine_targets(targets: Targets, lake: str) -> list[Finding]:
-    """Look at each target; one that is not well stops the look at no other."""
+    """Check each target. A failed check does not stop the others."""
     if not targets.targets:
         return [Finding(part="targets", state="off", detail="no targets are listed: SLUICE_TARGETS_FILE is not set")]
     return [_look(f"target {name}", target, lake) for name, target in targets.targets.items()]
@@ -29,16 +29,16 @@ def _look(part: str, target: AnyTarget, lake: str) -> Finding:
         return failed(part, str(error), _REMEDY)
     except OSError as error:
         return failed(part, error.strerror or type(error).__name__, _REMEDY)
-    except Exception as error:  # its text may hold what the target's library was given
+    except Exception as error:  # its text may contain the arguments of the target's library
         return failed(part, type(error).__name__, "see the log of the worker")
 
 
 def _examine(target: AnyTarget, lake: str) -> str:
-    """Return how a target is, without telling it anything.
+    """Check a target without sending it anything; return its state.
 
     Raises:
-        SluiceError: it cannot be used as it is.
-        OSError: it cannot be reached.
+        SluiceError: the target cannot be used as it is configured.
+        OSError: the target cannot be reached.
     """
     if isinstance(target, WebhookTarget):
         signing_key(target.secret.read(os.environ))

@@ -1,1 +1,1 @@
-"""Queries about the lake."""
+"""Activities that answer queries about the lake."""

@@ -1,4 +1,4 @@
-"""List which file was loaded in which run, into which table, and with which outcome."""
+"""List source files with the run that loaded them, the table, and the outcome."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, check
 
 @dataclass(frozen=True)
 class ListFilesActivity:
-    """The activity `list_files`. Needs the catalog, and which files main holds."""
+    """The activity `list_files`. Needs the catalog and the index of loaded files."""
 
     catalog: BranchCatalog
     loaded_files: LoadedFiles
 
     @activity.defn(name="list_files")
     def list_files(self, input: ListFilesInput) -> ListFilesResult:
-        """Return the files of runs that were published, are under way or are quarantined."""
+        """Return the files of runs that are published, under way or quarantined."""
         result = list_files(self.catalog, self.loaded_files, input)
         check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
         return result

@@ -11,14 +11,14 @@ from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.errors import InvalidInput
 
 VIEW = "results"
-"""The name of the table for queries."""
+"""Name of the audit results table in queries."""
 
 
 @dataclass(frozen=True)
 class QueryAuditResultsActivity:
     """The activity `query_audit_results`.
 
-    Needs the audit results table, and what runs queries. A cancelled query ends.
+    Needs the audit results table and the query runner. Cancelling the activity ends the query.
     """
 
     table: AuditResultsTable
@@ -26,7 +26,7 @@ class QueryAuditResultsActivity:
 
     @activity.defn(name="query_audit_results")
     async def query_audit_results(self, input: QueryAuditResultsInput) -> QueryRows:
-        """Return the rows of a query over the results of all runs that ended."""
+        """Return the rows of a query over the audit results of all ended runs."""
         rows = await asyncio.to_thread(self.table.read_rows)
         if rows is None:
             raise InvalidInput("no run has ended yet")

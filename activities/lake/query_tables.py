@@ -18,7 +18,8 @@ from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 class QueryTablesActivity:
     """The activity `query_tables`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and what runs queries. A cancelled query ends.
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the query runner. Cancelling the activity ends the
+    query.
     """
 
     catalog: BranchCatalog
@@ -27,7 +28,7 @@ class QueryTablesActivity:
 
     @activity.defn(name="query_tables")
     async def query_tables(self, input: QueryTablesInput) -> QueryRows:
-        """Return the rows of a query; all tables are read at one hash. `SHOW TABLES` lists them."""
+        """Return the rows of a query, which reads all tables at one hash. `SHOW TABLES` lists the tables."""
         if asks_for_tables(input.sql):
             return await asyncio.to_thread(self._list_tables, input.ref)
         names = await self.queries.tables_in(input.sql)

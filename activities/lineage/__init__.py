@@ -1,1 +1,1 @@
-"""OpenLineage events."""
+"""Activities that send OpenLineage events."""

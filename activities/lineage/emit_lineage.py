@@ -24,18 +24,19 @@ from sluice.sql.expression import tables_of
 
 _log = logging.getLogger("sluice.activity")
 _MAX_TABLES = 100
-"""So many tables of each kind an event describes: the metadata of each is read."""
+"""Maximum number of tables of each kind in an event. The activity reads the metadata of each."""
 _FLUSH_SECONDS = 5.0
-"""How long a transport that sends in the background has for one event."""
+"""Maximum time for a transport that sends in the background to send one event, in seconds."""
 _LATER = (408, 425, 429)
-"""The answers of a receiver that may take the same event later, beside those of 500 and more."""
+"""HTTP status codes, in addition to 500 and above, of a receiver that may accept the same event later."""
 
 
 @dataclass(frozen=True)
 class EmitLineageActivity:
-    """The activities `can_emit_lineage` and `emit_lineage`. Needs the settings and the catalog.
+    """The activities `can_emit_lineage` and `emit_lineage`.
 
-    `io` is how Iceberg reads the lake. Nothing that fails here changes anything for the run.
+    They need the settings, the catalog, and Iceberg's FileIO properties for the lake. A failure does not affect the
+    run.
     """
 
     settings: Settings
@@ -44,7 +45,7 @@ class EmitLineageActivity:
 
     @activity.defn(name="can_emit_lineage")
     def can_emit_lineage(self, run_ref: RunRef) -> bool:
-        """Return whether a receiver of events is set up."""
+        """Return True if a receiver of events is set up."""
         return is_configured(self.settings)
 
     @activity.defn(name="emit_lineage")
@@ -52,7 +53,7 @@ class EmitLineageActivity:
         """Send one event. A repeat sends the same event again.
 
         Raises:
-            ApplicationError: the receiver refuses it, does not answer, or is not set up as it should be.
+            ApplicationError: the receiver refuses the event, does not answer, or is not set up correctly.
         """
         if not is_configured(self.settings):
             return
@@ -64,7 +65,7 @@ class EmitLineageActivity:
             status = error.response.status_code if error.response is not None else 0
             is_final = 400 <= status < 500 and status not in _LATER
             raise _failure("LineageRefused", f"the receiver answers {status}", is_final) from None
-        except Exception as error:  # of whatever kind a transport raises; it may hold an address with a key
+        except Exception as error:  # a transport may raise any error, and its text may contain an address with a key
             what = f"{type(error).__name__}: {error}" if not isinstance(error, OSError) else type(error).__name__
             raise _failure("LineageNotSent", what, is_final=False) from None
 
@@ -85,9 +86,10 @@ class EmitLineageActivity:
             client.close(_FLUSH_SECONDS)
 
     def _read_tables(self, input: EmitLineageInput) -> Iterable[TableDataset]:
-        """Yield the tables of the lake that the run read beside those that it writes, as far as they can be named.
+        """Yield the tables of the lake that the run read but does not write, as far as their names are known.
 
-        A name in SQL may carry Spark's name of the catalog. What is no table there, as a view, is left out.
+        A name in SQL may begin with Spark's name of the catalog. A name that is not a table of the lake, such as that
+        of a view, is left out.
         """
         if not input.base:
             return
@@ -111,7 +113,7 @@ class EmitLineageActivity:
             version = TableVersion(table.version.metadata_location, table.version.snapshot_id)
             try:
                 yield table.name, self._dataset(table.name, version)
-            except Exception as error:  # its metadata cannot be read now, and its location follows from its path
+            except Exception as error:  # its metadata is unreadable now; the path still gives its location
                 _log.warning("the event of the run has no columns of %s: %s", table.name, redacted(str(error)))
                 location = version.metadata_location.rsplit("/", 2)[0]
                 yield table.name, TableDataset(table.name, location, version.snapshot_id)

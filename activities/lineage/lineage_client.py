@@ -1,6 +1,6 @@
-"""The receiver of OpenLineage events, by the usual settings of OpenLineage's Python client.
+"""The receiver of OpenLineage events, configured by the usual settings of OpenLineage's Python client.
 
-The client is imported when the first event is sent: it costs a worker half a second, and most send none.
+The client is imported for the first event. The import takes half a second, and most workers send no events.
 """
 
 import os
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 _FILE = "openlineage.yml"
 _TRANSPORT_VARIABLE = "OPENLINEAGE__TRANSPORT__TYPE"
-"""The client takes the parts of its configuration from such variables, too."""
+"""One of the environment variables that can configure the client, too."""
 _TIMEOUT = 5
-"""Seconds that a receiver has to answer one request."""
+"""Time-out of one request to a receiver, in seconds."""
 _NO_RETRIES = {"total": 0, "connect": 0, "read": 0, "status_forcelist": []}
-"""Temporal tries again, within a limit that the client's own retries could exceed."""
+"""Retry settings of the client. Temporal retries instead, because the client could exceed the activity's time-out."""
 _PART = "OpenLineage"
 _importing = threading.Lock()
 
 
 def is_configured(settings: Settings) -> bool:
-    """Return whether a receiver of events is set up, in whatever way the client knows."""
+    """Return True if a receiver of events is set up, in any way that the client supports."""
     if settings.openlineage_disabled:
         return False
     return bool(settings.openlineage_url or _TRANSPORT_VARIABLE in os.environ or _configuration_file(settings))
@@ -44,9 +44,9 @@ def open_client(settings: Settings) -> "OpenLineageClient":
     """Return a client for the receiver that is set up.
 
     Raises:
-        BadEnvironment: the configuration names none, or cannot be read.
+        BadEnvironment: the configuration names no receiver, or cannot be read.
     """
-    with _importing:  # two threads that import it at once
+    with _importing:  # two threads may import it at once
         from openlineage.client import OpenLineageClient  # noqa: PLC0415
     configuration = _read_configuration(_configuration_file(settings))
     if _TRANSPORT_VARIABLE not in os.environ and not _names_transport(configuration):
@@ -57,15 +57,15 @@ def open_client(settings: Settings) -> "OpenLineageClient":
         configuration["transport"] = _http_transport(settings)
     try:
         return OpenLineageClient(config=configuration)
-    except Exception as error:  # of whatever kind the transport's configuration raises
+    except Exception as error:  # the transport's configuration may raise any error
         raise BadEnvironment(f"the configuration of OpenLineage is not valid: {redacted(str(error))}") from error
 
 
 def examine_receiver(settings: Settings) -> Finding:
-    """Look at the receiver of events, without sending one.
+    """Check the receiver of events without sending an event.
 
     Raises:
-        NeedsRemedy: it does not answer, or refuses the key.
+        NeedsRemedy: the receiver does not answer, or refuses the key.
     """
     if not is_configured(settings):
         what = "OPENLINEAGE_DISABLED is set" if settings.openlineage_disabled else "OPENLINEAGE_URL is not set"
@@ -103,7 +103,7 @@ def _examine_http(transport: Any, address: str) -> Finding:
 def _configuration_file(settings: Settings) -> Path | None:
     """Return the configuration file that the client reads, if there is one.
 
-    One that a variable names need not exist here: that is noticed when it is read.
+    A file that a variable names may not exist. Reading it then fails.
     """
     if settings.openlineage_config:
         return Path(settings.openlineage_config).expanduser()

@@ -1,1 +1,1 @@
-"""Messages to people."""
+"""Activities that send messages to people."""

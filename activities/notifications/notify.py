@@ -16,19 +16,19 @@ _RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_err
 
 @dataclass(frozen=True)
 class NotifyActivity:
-    """The activities `can_notify` and `notify`. Needs the Slack settings; without them nobody is notified."""
+    """The activities `can_notify` and `notify`. They need the Slack settings, and send nothing without them."""
 
     settings: Settings
     namespace: str
 
     @activity.defn(name="can_notify")
     def can_notify(self, notification: Notification) -> bool:
-        """Return whether Slack is set up."""
+        """Return True if Slack is set up."""
         return bool(self.settings.slack_token and self.settings.slack_channel)
 
     @activity.defn(name="notify")
     def notify(self, notification: Notification) -> None:
-        """Send one message. Whatever fails here changes nothing for the run."""
+        """Send one message. A failure does not affect the run."""
         settings = self.settings
         if not self.can_notify(notification):
             return
@@ -43,4 +43,4 @@ class NotifyActivity:
             why = str(error.response.get("error", "unknown"))
             raise ApplicationError(
                 f"Slack refuses: {why}", type="SlackRefused", non_retryable=why not in _RETRYABLE
-            ) from None  # the error holds the request, and with it the token
+            ) from None  # the error contains the request, and with it the token

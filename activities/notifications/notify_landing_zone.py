@@ -1,4 +1,4 @@
-"""Notify people on Slack of what happens to a landing zone."""
+"""Notify people on Slack of the events of a landing zone."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class NotifyLandingZoneActivity:
-    """The activity `notify_landing_zone`. Needs the Slack settings; without them nobody is notified."""
+    """The activity `notify_landing_zone`. It needs the Slack settings, and sends nothing without them."""
 
     settings: Settings
 
     @activity.defn(name="notify_landing_zone")
     def notify_landing_zone(self, input: ZoneNotice) -> None:
-        """Send one line. Whatever fails here changes nothing about the landing zone."""
+        """Send one line. A failure does not affect the landing zone."""
         send_line(self.settings, notice_line(input))

@@ -1,4 +1,4 @@
-"""Notify people on Slack of a registration that failed."""
+"""Notify people on Slack of a failed registration."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class NotifyRegistrationActivity:
-    """The activity `notify_registration`. Needs the Slack settings; without them nobody is notified."""
+    """The activity `notify_registration`. It needs the Slack settings, and sends nothing without them."""
 
     settings: Settings
 
     @activity.defn(name="notify_registration")
     def notify_registration(self, input: FailedRegistration) -> None:
-        """Send one line. Whatever fails here changes nothing about the registration."""
+        """Send one line. A failure does not affect the registration."""
         send_line(self.settings, failure_line(input))

@@ -1,4 +1,4 @@
-"""Notify people on Slack of a schedule: starts that did not happen, and one that is paused."""
+"""Notify people on Slack that a schedule missed starts, had a failed run, or was paused."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class NotifyScheduleActivity:
-    """The activity `notify_schedule`. Needs the Slack settings; without them nobody is notified."""
+    """The activity `notify_schedule`. It needs the Slack settings, and sends nothing without them."""
 
     settings: Settings
 
     @activity.defn(name="notify_schedule")
     def notify_schedule(self, input: ScheduleNotice) -> None:
-        """Send one line. Whatever fails here changes nothing for the run."""
+        """Send one line. A failure does not affect the run."""
         send_line(self.settings, notice_line(input))

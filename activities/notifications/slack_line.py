@@ -8,10 +8,10 @@ from sluice.settings import Settings
 
 
 def send_line(settings: Settings, line: str) -> None:
-    """Send one line of plain text; without Slack's settings nobody is notified.
+    """Send one line of plain text, or nothing if Slack is not set up.
 
     Raises:
-        ApplicationError: Slack refuses it.
+        ApplicationError: Slack refuses the message.
     """
     if not (settings.slack_token and settings.slack_channel):
         return
@@ -20,4 +20,4 @@ def send_line(settings: Settings, line: str) -> None:
         client.chat_postMessage(channel=settings.slack_channel, text=line, mrkdwn=False)
     except SlackApiError as error:
         why = str(error.response.get("error", "unknown"))
-        raise ApplicationError(f"Slack refuses: {why}", type="SlackRefused") from None  # it holds the token
+        raise ApplicationError(f"Slack refuses: {why}", type="SlackRefused") from None  # the error contains the token

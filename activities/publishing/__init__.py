@@ -1,1 +1,1 @@
-"""Publishing: conflicts, merges and roll-backs."""
+"""Activities for publishing: conflicts, merges and roll-backs."""

@@ -1,4 +1,4 @@
-"""Read from main whether a run was published."""
+"""Find the publication of a run on main, if there is one."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class ConfirmPublicationActivity:
 
     @activity.defn(name="confirm_publication")
     def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:
-        """Return whether main holds the run, by any of its attempts, whatever the answers to earlier requests were."""
+        """Return the publication of a run by any of its attempts, regardless of the answers to its merge requests."""
         check_catalog(self.catalog, input.catalog_id)
         publication = find_merge_of_run(self.catalog, input.run_id, input.since)
         if publication is None and input.head:

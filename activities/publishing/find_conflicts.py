@@ -1,4 +1,4 @@
-"""Find out before the merge whether main changed what a run changed, or what its checks looked at."""
+"""Find conflicts before the merge: tables that main changed, and that the run changed or its checks read."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class FindConflictsActivity:
 
     @activity.defn(name="find_conflicts")
     def find_conflicts(self, input: FindConflictsInput) -> list[str]:
-        """Return the tables for which a merge now would fail."""
+        """Return the tables that would make a merge fail now."""
         check_catalog(self.catalog, input.branch.catalog_id)
         conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
         return conflicts or tables_changed_since(self.catalog, input.watched_tables, input.branch.base)

@@ -1,4 +1,4 @@
-"""Finding out, before a rebase, a merge or a release, whether another run published the same files meanwhile."""
+"""Find files of a run that another run published meanwhile, before a rebase, a merge or a release."""
 
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.input import PublicationCheck
@@ -7,13 +7,15 @@ from sluice.input.selection import describe_other_content, describe_overlap
 
 
 def input_overlap(loaded_files: LoadedFiles | None, check: PublicationCheck | None, run_id: str) -> str:
-    """Return what main holds of the input of a run by now, and by which run; empty if nothing, or if it may.
+    """Describe the files of a run's input that main contains now, with the runs that loaded them.
 
-    Before a rebase or a release, ask when the base of the new branch is known: what is published after that changes
-    the same tables, so that the merge is a conflict, and the next attempt asks again.
+    Returns "" if there are none, or if the input may be published again.
+
+    Before a rebase or a release, call this when the base of the new branch is known. Any later publication of the files
+    changes the same tables. The merge is then a conflict, and the next attempt checks again.
 
     Args:
-        run_id: the run that asks: what it published itself does not count.
+        run_id: the run itself. Its own publications do not count.
     """
     if check is None:
         return ""

@@ -1,8 +1,8 @@
-"""Merge priority: a run that met many conflicts claims it, and runs that just begin to merge let it go first.
+"""Merge priority: a run with many conflicts claims it, and runs that are about to merge wait for that run.
 
-A run that meets no conflict waits in no queue. Where many of them follow each other, each can merge while another run
-is rebased, which then meets its next conflict. Correctness does not depend on the order: a call that fails is logged,
-and the run goes on without.
+A run without conflicts does not wait in the merge queue. If many such runs follow each other, each can merge while
+another run is being rebased, and so cause its next conflict. Correctness does not depend on the order: if a call fails,
+the activity logs it, and the run goes on without priority.
 """
 
 import asyncio
@@ -25,13 +25,16 @@ from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.publishing.retries import may_claim_priority, waits_for_priority
 
 _LONGEST_WAIT = 20.0
-"""For how many seconds a run lets others merge first."""
+"""Maximum time that a run lets others merge first, in seconds."""
 _MOST_WAITING = 20
-"""So many runs of a worker wait at a time; the next ones do not: each keeps a thread from other activities."""
+"""Maximum number of runs of a worker that wait at the same time. Further runs do not wait.
+
+Each waiting run blocks a thread that other activities could use.
+"""
 _PAUSE = (0.3, 0.7)
-"""The seconds between two looks, at least and at most."""
+"""Minimum and maximum time between two checks of a claim, in seconds."""
 _CLAIM_LIMIT = timedelta(seconds=90)
-"""How long a claim runs at most where no worker ends it."""
+"""Maximum duration of a claim that no worker ends."""
 _RPC_TIMEOUT = timedelta(seconds=3)
 
 _log = logging.getLogger("sluice.activity")
@@ -40,15 +43,15 @@ _T = TypeVar("_T")
 
 
 class _NoAnswerError(Exception):
-    """Raised when Temporal could not be asked."""
+    """Raised when a call of Temporal failed."""
 
 
 @dataclass(frozen=True)
 class MergePriority:
-    """The merge priority of runs at tables, claimed and asked for from the thread of an activity.
+    """The merge priority of runs at tables, for use in the thread of an activity.
 
-    Needs Temporal's client, the event loop that it belongs to, the installation, the branch that runs publish to, and
-    the task queue of its workflows.
+    Needs Temporal's client, the client's event loop, the installation, the branch that runs publish to, and the task
+    queue of its workflows.
     """
 
     client: Client
@@ -58,10 +61,12 @@ class MergePriority:
     task_queue: str
 
     def wait(self, input: PublishBranchInput) -> None:
-        """Wait while another run has priority at a table of this run, for 20 seconds at most, and in one try alone.
+        """Wait while another run has priority at a table of this run, for 20 seconds at most.
+
+        Only the first try of the activity waits.
 
         Raises:
-            CancelledError: the run was cancelled meanwhile: nothing is merged.
+            CancelledError: the run was cancelled meanwhile, so nothing is merged.
         """
         info = activity.info()
         if not waits_for_priority(input.rebases) or info.attempt > 1 or not _waiting.acquire(blocking=False):
@@ -81,7 +86,7 @@ class MergePriority:
             _waiting.release()
 
     def update(self, input: PublishBranchInput, publication: Publication) -> None:
-        """Claim priority for a run that met its next conflict of many; release that of a run that has merged."""
+        """Claim priority for a run that met another of many conflicts, or release the priority of a merged run."""
         if not may_claim_priority(input.rebases):
             return
         try:
@@ -120,11 +125,11 @@ class MergePriority:
         """Run a call of Temporal to its end; return None if there is no such workflow.
 
         Raises:
-            _NoAnswerError: it failed. Whatever the reason, it must not become the end of a publish.
+            _NoAnswerError: the call failed. No such failure may end a publish.
         """
         try:
             future = asyncio.run_coroutine_threadsafe(call, self.loop)
-        except RuntimeError as error:  # the worker ends
+        except RuntimeError as error:  # the worker is shutting down
             call.close()
             raise _NoAnswerError from error
         try:

@@ -1,4 +1,4 @@
-"""Acquire and release the merge slot of a table: signals to the workflow that is its merge queue."""
+"""Acquire and release the merge slot of a table, by signals to the workflow of its merge queue."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from sluice.contracts.merge_queue import MergeTicket, queue_id
 class MergeQueueActivity:
     """The activities `acquire_merge_slot` and `release_merge_slot`.
 
-    Needs Temporal's client, the installation, and the task queue on which queues run.
+    Needs Temporal's client, the installation, and the task queue of the merge queues.
     """
 
     client: Client
@@ -26,7 +26,7 @@ class MergeQueueActivity:
         await self.enqueue(ticket)
 
     async def enqueue(self, ticket: MergeTicket) -> None:
-        """Start the table's queue with this ticket, or signal the one that runs."""
+        """Start the table's queue with this ticket, or signal the running queue."""
         empty_queue: list[MergeTicket] = []
         await self.client.start_workflow(
             "MergeQueue",
@@ -39,7 +39,7 @@ class MergeQueueActivity:
 
     @activity.defn(name="release_merge_slot")
     async def release_merge_slot(self, ticket: MergeTicket) -> None:
-        """Give the slot to the next run in the queue. A queue that has ended needs no signal."""
+        """Release the slot for the next run in the queue. A queue that has ended needs no signal."""
         try:
             queue = self.client.get_workflow_handle(queue_id(self.installation, ticket.table))
             await queue.signal("release", ticket)

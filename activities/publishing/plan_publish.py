@@ -1,4 +1,4 @@
-"""Plan the publish of a run that is about to be started: what it guarantees."""
+"""Plan the publish of a run before its start: determine its guarantee."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from sluice.publishing.capabilities import guarantee_for, require_capabilities
 
 @dataclass(frozen=True)
 class PlanPublishActivity:
-    """The activity `plan_publish`. Needs the catalog, and the properties by which Iceberg reads the lake."""
+    """The activity `plan_publish`. Needs the catalog and Iceberg's FileIO properties for the lake."""
 
     catalog: BranchCatalog
     io: Mapping[str, str]
 
     @activity.defn(name="plan_publish")
     def plan_publish(self, input: PlanPublishInput) -> PublishPlan:
-        """Return what a publish of the tables guarantees; refuse one that `open_branch` would refuse."""
+        """Return the guarantee of a publish of the tables. Refuse a run that `open_branch` would refuse."""
         capabilities = self.catalog.capabilities
         require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
         if input.write:

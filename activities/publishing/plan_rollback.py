@@ -25,9 +25,9 @@ from sluice.publishing.rollback import plan_rollback, restored_change
 
 @dataclass(frozen=True)
 class PlanRollbackActivity:
-    """The activity `plan_rollback`. It needs nothing of Temporal: main's history names the runs.
+    """The activity `plan_rollback`. It does not use Temporal, because the history of main names the runs.
 
-    Needs the catalog, and the properties by which Iceberg reads the lake; without these it counts no rows.
+    Needs the catalog and Iceberg's FileIO properties for the lake. Without these properties it counts no rows.
     """
 
     catalog: BranchCatalog
@@ -35,7 +35,7 @@ class PlanRollbackActivity:
 
     @activity.defn(name="plan_rollback")
     def plan_rollback(self, input: PlanRollbackInput) -> PlanRollbackResult:
-        """Return which tables are restored to which hash of main, and who read them since."""
+        """Return the tables to restore, each with the hash of main to restore, and the runs that read them since."""
         main = self.catalog.main
         main_head = self.catalog.head(main)
         target = find_published_run(list(read_published_commits(self.catalog)), input.run)
@@ -57,15 +57,15 @@ class PlanRollbackActivity:
         return result
 
     def _changes(self, tables: Mapping[str, str], main_head: str) -> dict[str, TableChange]:
-        """Return what becomes of the rows of each table whose metadata can be read."""
+        """Return the change of each table with readable metadata, in rows."""
         changes: dict[str, TableChange] = {}
         for name, at in tables.items() if self.io is not None else ():
-            with suppress(FileNotFoundError):  # the run refuses to restore such a version, and says why
+            with suppress(FileNotFoundError):  # the run refuses to restore this version, with the reason
                 changes[name] = restored_change(self._rows(name, at), self._rows(name, main_head))
         return changes
 
     def _rows(self, table: str, at: str) -> int | None:
-        """Return how many rows main holds of a table at a hash, as far as metadata can tell; None without the table."""
+        """Return the number of rows of a table at a hash of main, from metadata; None if there is no such table."""
         version = self.catalog.table_version(self.catalog.main, table, at)
         return TableState.load(version, None, self.io or {}).total_rows or 0 if version else None
 

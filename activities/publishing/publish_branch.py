@@ -25,20 +25,20 @@ from sluice.publishing.written_tables import check_no_repeated_files
 class PublishBranchActivity:
     """The activity `publish_branch`.
 
-    Needs the catalog, the approval policy of this worker, and the properties by which Iceberg reads the lake.
+    Needs the catalog, the approval policy of this worker, and Iceberg's FileIO properties for the lake.
     """
 
     catalog: BranchCatalog
     policy: ApprovalPolicy
     io: Mapping[str, str] = field(default_factory=dict)
     loaded_files: LoadedFiles | None = None
-    """What main holds of the inputs of runs."""
+    """The index of loaded files."""
     priority: MergePriority | None = None
-    """Which runs merge before others; None where the order does not matter."""
+    """The merge priority of runs; None if the order of merges does not matter."""
 
     @activity.defn(name="publish_branch")
     def publish_branch(self, input: PublishBranchInput) -> Publication:
-        """Merge once. A try whose predecessor merged, and lost its answer, finds that in the history of main."""
+        """Merge once. If an earlier try merged and its answer was lost, find that merge in the history of main."""
         check_catalog(self.catalog, input.branch.catalog_id)
         since = input.first_base or input.branch.base
         if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
@@ -50,21 +50,21 @@ class PublishBranchActivity:
         return publication
 
     def _publish(self, input: PublishBranchInput, since: str) -> Publication:
-        """Merge when it is the run's turn, unless main changed a table meanwhile."""
+        """Merge after runs with merge priority, unless main changed a table meanwhile."""
         self.policy.refuse_unapproved(input)
         if self.priority:
             self.priority.wait(input)
         if conflicts := self._last_look(input, since):
-            is_first_try = activity.info().attempt == 1  # then no merge was requested
+            is_first_try = activity.info().attempt == 1  # then no merge has been requested
             return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
         return self._merge(input)
 
     def _last_look(self, input: PublishBranchInput, since: str) -> list[str]:
-        """Return the tables that main changed meanwhile: those of the run, or those that its checks read.
+        """Return the tables that main changed meanwhile, among the run's tables and those that its checks read.
 
         Raises:
-            UnexpectedWrite: the merge would add a file that a table holds already.
-            AlreadyPublished: main holds the whole input by now.
+            UnexpectedWrite: the merge would add a file that a table contains already.
+            AlreadyPublished: main contains the whole input by now.
         """
         branch = input.branch
         if conflicts := self.catalog.find_conflicts(branch.name, input.head):

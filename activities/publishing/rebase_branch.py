@@ -1,4 +1,4 @@
-"""Rebase what an attempt wrote onto main as it is now, without Spark and without copying a row."""
+"""Rebase the write of an attempt onto the current main, without Spark and without copying a row."""
 
 from dataclasses import dataclass
 
@@ -28,8 +28,8 @@ _OPENED_TO_WRITE = "an earlier try of this step refused the rebase, and the bran
 class RebaseBranchActivity:
     """The activity `rebase_branch`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
-    holds of their inputs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, the installation of these runs, and the index of loaded
+    files.
     """
 
     catalog: BranchCatalog
@@ -39,9 +39,9 @@ class RebaseBranchActivity:
 
     @activity.defn(name="rebase_branch")
     def rebase_branch(self, input: RebaseBranchInput) -> RebaseResult:
-        """Create the branch of a new attempt that holds, by one commit, what an earlier one wrote.
+        """Create the branch of a new attempt, with the write of an earlier attempt in one commit.
 
-        The earlier attempt's branch is deleted by then: the versions of its tables can be read without it.
+        The branch of the earlier attempt is already deleted. The versions of its tables can be read without it.
         """
         check_catalog(self.catalog, input.branch.catalog_id)
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
@@ -58,9 +58,10 @@ class RebaseBranchActivity:
         return RebaseResult(branch=branch, write_result=self._read_back(input, branch), compacted=compacted)
 
     def _is_opened_to_write(self, input: RebaseBranchInput, attempt: AttemptBranch) -> bool:
-        """Return whether an earlier try refused the rebase, and the run then opened the branch to write again.
+        """Return True if an earlier try refused the rebase, and the run then opened the branch to write again.
 
-        A worker that dies before Temporal knows of either leaves such a branch: it has a commit, and no table.
+        A worker that dies before it reports either step to Temporal leaves such a branch: with a commit, but without
+        tables.
         """
         if not attempt.is_created or not input.write_result.tables:
             return False
@@ -70,7 +71,7 @@ class RebaseBranchActivity:
     def _rebase(
         self, input: RebaseBranchInput, attempt: AttemptBranch, tables: list[TableRebase], compacted: list[str]
     ) -> str:
-        """Commit the rebased tables to the new branch, or return why they cannot be rebased."""
+        """Commit the rebased tables to the new branch, or return the reason why they cannot be rebased."""
         if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
             return overlap  # the next attempt leaves these files out
         if {table.name for table in tables} != {*input.write_result.tables}:
@@ -88,7 +89,7 @@ class RebaseBranchActivity:
         return problem
 
     def _read_back(self, input: RebaseBranchInput, branch: BranchRef) -> WriteResult:
-        """Make sure that the new branch holds exactly what the earlier attempt wrote, and pin the hash that does."""
+        """Check that the new branch contains exactly the write of the earlier attempt, and return it with its hash."""
         head = self.catalog.head(branch.name)
         attempts = range(1, input.run_ref.attempt + 1)
         diffs = self.catalog.diff(branch.base, branch.name, head)

@@ -1,4 +1,4 @@
-"""Bring tables as they were at an earlier hash of main onto the branch of an attempt: a roll-back."""
+"""Restore the versions of tables at an earlier hash of main on the branch of an attempt, for a roll-back."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from sluice.publishing.written_tables import check_something_changed
 class RestoreTablesActivity:
     """The activity `restore_tables`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the installation of these runs.
     """
 
     catalog: BranchCatalog
@@ -39,7 +39,7 @@ class RestoreTablesActivity:
 
     @activity.defn(name="restore_tables")
     def restore_tables(self, input: RestoreTablesInput) -> ExistingRowsResult:
-        """Commit earlier versions of tables to the branch of a new attempt, all by one commit."""
+        """Commit earlier versions of all tables to the branch of a new attempt, in one commit."""
         identity = self.catalog.identity()
         check_catalog(self.catalog, input.catalog_id)
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
@@ -78,9 +78,9 @@ class RestoreTablesActivity:
             raise
 
     def _verify(self, restore: Restore, base: str, diffs: Sequence[TableDiff]) -> None:
-        """Make sure that the branch holds the earlier versions, and that all of their files are there.
+        """Check that the branch contains the earlier versions, and that all their files exist.
 
-        Files that main holds, too, are in use and need no look.
+        Files that main uses, too, are not checked.
         """
         main = self.catalog.main
         planned = {name: self.catalog.table_version(main, name, at) for name, at in restore.tables.items()}
@@ -94,5 +94,5 @@ class RestoreTablesActivity:
         return restored_change(self._rows(diff.after), self._rows(diff.before))
 
     def _rows(self, version: TableVersion | None) -> int | None:
-        """Return how many rows a version has, as far as metadata can tell; None where there is no table."""
+        """Return the number of rows of a version, from metadata; None if there is no table."""
         return TableState.load(version, None, self.io).total_rows or 0 if version else None

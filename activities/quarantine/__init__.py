@@ -1,1 +1,1 @@
-"""Quarantined branches and rows."""
+"""Activities for quarantined branches and rows."""

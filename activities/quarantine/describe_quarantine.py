@@ -1,4 +1,4 @@
-"""Describe one quarantined branch: why it was kept out, and what it changes."""
+"""Describe one quarantined branch: the reason of the quarantine, and the changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from sluice.publishing.certificate import VERDICTS
 from sluice.sql.values import json_value
 
 _SAMPLES_BYTES = 500_000
-"""How much the verdicts with their bad rows may take of an answer: about half of what Temporal carries."""
+"""Maximum size of the verdicts with their bad rows in an answer, in bytes: about half of Temporal's limit."""
 
 
 @dataclass(frozen=True)
 class DescribeQuarantineActivity:
     """The activity `describe_quarantine`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the reports of runs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the reports of runs.
     """
 
     catalog: BranchCatalog
@@ -50,7 +50,7 @@ class DescribeQuarantineActivity:
         run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
         report = self.reports.read_report(run_ref)
         checks = trim_samples(report.checks, _SAMPLES_BYTES, input.rows) if report else []
-        # The report lies in the lake, where jobs can write; the digest, in a commit that only the publisher makes.
+        # Jobs can write to the lake, where the report is stored. Only the publisher makes the commit with the digest.
         if verdicts_digest(checks) != branch.properties.get(VERDICTS):
             checks = []
         result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)

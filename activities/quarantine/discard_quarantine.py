@@ -9,7 +9,7 @@ from lakehouse.quarantine import PREFIX, keeps
 from sluice.contracts.quarantine import DiscardQuarantineInput
 
 _TRIES = 5
-"""How often the branch may move, by another date until which it is kept, before it is left alone."""
+"""Number of tries to delete the branch. `quarantine keep` moves it by a new date, so that a try may fail."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class DiscardQuarantineActivity:
 
     @activity.defn(name="discard_quarantine")
     def discard_quarantine(self, input: DiscardQuarantineInput) -> str:
-        """Delete the branch if it still holds what was released, and nothing else; return why not, or ""."""
+        """Delete the branch if it contains exactly what was released; return the reason if it stays, else ""."""
         self.catalog.check_identity(input.catalog_id)
         for _ in range(_TRIES):
             head = self.catalog.find_head(input.branch)
@@ -32,7 +32,7 @@ class DiscardQuarantineActivity:
         return "" if self.catalog.find_head(input.branch) is None else f"{input.branch} moves, and is kept"
 
     def _holds_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
-        """Return whether only the description changed since, as by `quarantine keep`."""
+        """Return True if only the description changed since the release, for example by `quarantine keep`."""
         name = input.branch
         is_quarantine = name.startswith(PREFIX) and keeps(self.catalog, name, input.head)
         return is_quarantine and not self.catalog.diff(input.head, name, head)

@@ -21,19 +21,19 @@ from sluice.contracts.lake_queries import (
 )
 
 _REASON = 200
-"""The most characters of a reason in a list; `describe_quarantine` returns the whole."""
+"""Maximum number of characters of a reason in the list. `describe_quarantine` returns the whole reason."""
 
 
 @dataclass(frozen=True)
 class ListQuarantineActivity:
-    """The activity `list_quarantine`. Needs the catalog, and the properties by which Iceberg reads the lake."""
+    """The activity `list_quarantine`. Needs the catalog and Iceberg's FileIO properties for the lake."""
 
     catalog: BranchCatalog
     io: Mapping[str, str]
 
     @activity.defn(name="list_quarantine")
     def list_quarantine(self, input: ListQuarantineInput) -> ListQuarantineResult:
-        """Return every quarantined branch, or the one of a run, each with the beginning of its reason."""
+        """Return all quarantined branches, or the branch of one run, each with the beginning of its reason."""
         if input.run is None:
             branches = list_quarantined_branches(self.catalog)
         else:
@@ -52,7 +52,7 @@ class ListQuarantineActivity:
         return QuarantineEntry(summary=_shorten_reason(branch.summary), bytes=size)
 
     def _with_tables(self, branch: QuarantinedBranch, entry: QuarantineEntry) -> QuarantineEntry:
-        """Return an entry with the tables that the branch changes, also where its run verified none of them."""
+        """Return an entry with the tables that the branch changes, even if its run verified none of them."""
         summary = entry.summary
         if summary.tables or not branch.holds:
             return entry

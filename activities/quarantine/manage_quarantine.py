@@ -1,4 +1,4 @@
-"""Discard a quarantined branch, or keep it until another day, as a person asks."""
+"""Discard a quarantined branch, or keep it until another day, at the request of a person."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from sluice.publishing.certificate import EXPIRES
 class ManageQuarantineActivity:
     """The activity `manage_quarantine`.
 
-    Needs the catalog, which workflows run, and the installation that quarantines must belong to.
+    Needs the catalog, the lookup of running workflows, and the installation that quarantines must belong to.
     """
 
     catalog: BranchCatalog
@@ -25,7 +25,7 @@ class ManageQuarantineActivity:
 
     @activity.defn(name="manage_quarantine")
     def manage_quarantine(self, input: ManageQuarantineInput) -> str:
-        """Carry out the action; return the branch that is left, or "" if it is deleted."""
+        """Carry out the action; return the name of the branch, or "" if it was deleted."""
         if input.action == "discard" and self.catalog.find_head(input.branch) is None:
             return ""
         branch = read_quarantined_branch(self.catalog, input.branch)
@@ -45,11 +45,11 @@ class ManageQuarantineActivity:
         return input.branch
 
     def _discard(self, branch: QuarantinedBranch) -> None:
-        """Delete a quarantine that no release works on, if it did not change meanwhile.
+        """Delete a quarantine, unless a release uses it or it changed meanwhile.
 
         Raises:
-            InvalidPipeline: a release works on it.
-            ServiceUnavailable: it was changed meanwhile.
+            InvalidPipeline: a running release uses it.
+            ServiceUnavailable: it changed meanwhile.
         """
         if release := self.running.release_of(branch):
             raise InvalidPipeline(

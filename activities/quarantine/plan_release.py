@@ -23,7 +23,7 @@ from sluice.publishing.release import check_not_published, check_releasable, pla
 class PlanReleaseActivity:
     """The activity `plan_release`.
 
-    Needs the catalog, the installation that quarantines must belong to, and what main holds of the inputs of runs.
+    Needs the catalog, the installation that quarantines must belong to, and the index of loaded files.
     """
 
     catalog: BranchCatalog
@@ -32,7 +32,7 @@ class PlanReleaseActivity:
 
     @activity.defn(name="plan_release")
     def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
-        """Return what a run of the quarantined rows starts from; refuse what `resume_branch` would refuse."""
+        """Return the plan for a run that publishes the quarantined rows. Refuse what `resume_branch` would refuse."""
         branch = find_only_quarantined_branch(self.catalog, input.run)
         verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
         resume = plan_release(branch.summary, branch.base, verified, input.statements)
@@ -49,10 +49,10 @@ class PlanReleaseActivity:
         )
 
     def _ask_for_its_input(self, branch: QuarantinedBranch, resume: Resume, *, again: bool) -> Resume:
-        """Return the release with the input of the quarantined run, and with what it asks of main at each attempt.
+        """Return the release with the input of the quarantined run, and with the check to repeat at each attempt.
 
         Raises:
-            InvalidInput: main holds files of it already.
+            InvalidInput: main contains files of this input already.
         """
         record = read_input_record(branch.properties)
         manifest = record.manifest if record else None

@@ -18,7 +18,7 @@ from sluice.publishing.requeue import plan_requeue, requeued_table
 class PlanRequeueActivity:
     """The activity `plan_requeue`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the name of the catalog in Spark.
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the name of the catalog in Spark.
     """
 
     catalog: BranchCatalog
@@ -27,7 +27,7 @@ class PlanRequeueActivity:
 
     @activity.defn(name="plan_requeue")
     def plan_requeue(self, input: PlanRequeueInput) -> RequeuePlan:
-        """Return the pipeline and the input of the run."""
+        """Return the pipeline and the input of the requeue."""
         head = self.catalog.head(self.catalog.main)
         table = requeued_table(input.pipeline, input.selection.table)
         version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)

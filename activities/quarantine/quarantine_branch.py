@@ -1,4 +1,4 @@
-"""Keep what the branch of an attempt holds, for a person."""
+"""Keep the content of an attempt's branch in a quarantine, for a person to inspect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from sluice.publishing.certificate import AUDITED, INSTALLATION, QUARANTINED, ve
 class QuarantineBranchActivity:
     """The activity `quarantine_branch`.
 
-    Needs the catalog, the installation that these runs belong to, and the properties by which Iceberg reads the lake.
+    Needs the catalog, the installation that these runs belong to, and Iceberg's FileIO properties for the lake.
     """
 
     catalog: BranchCatalog
@@ -29,9 +29,9 @@ class QuarantineBranchActivity:
 
     @activity.defn(name="quarantine_branch")
     def quarantine_branch(self, input: QuarantineBranchInput) -> str:
-        """Copy a branch under its quarantine name and delete the attempt's; return the name.
+        """Copy an attempt's branch to a quarantine and delete the branch; return the name of the quarantine.
 
-        An attempt that changed no table leaves nothing to look at: then nothing is kept, and "" returned.
+        If the attempt changed no table, there is nothing to inspect. Then no quarantine is created, and the name is "".
         """
         check_catalog(self.catalog, input.branch.catalog_id)
         name = self._copy(input)
@@ -47,11 +47,11 @@ class QuarantineBranchActivity:
             properties = {**input.properties, INSTALLATION: self.installation}
             create_quarantine(self.catalog, input.name, head, branch.name, properties)
             return input.name
-        except NoSuchBranch:  # it is gone: copied by an earlier try whose answer was lost, fenced, or never created
+        except NoSuchBranch:  # copied by an earlier try whose answer was lost, fenced, or never created
             return self._recreate(input)
 
     def _recreate(self, input: QuarantineBranchInput) -> str:
-        """Keep what a branch held that is deleted already, because its rebase failed after it was fenced."""
+        """Recreate the content of a deleted branch in a quarantine, after a rebase that failed once it was fenced."""
         head, base = self.catalog.find_head(input.name), input.branch.base
         if not input.versions:
             return input.name if head else ""
@@ -62,7 +62,7 @@ class QuarantineBranchActivity:
             message, names = f"Keep what {input.branch.name} held", list(input.versions)
             head = self.catalog.commit_tables(input.name, base, message, commits, create_namespaces_for=names)
         if QUARANTINED not in next(self.catalog.history(input.name)).properties:
-            # The hash that was audited is gone with the branch; this one holds the same tables.
+            # The audited hash was deleted with the branch; the new hash contains the same tables.
             properties = {key: value for key, value in input.properties.items() if key != AUDITED}
             kept_hash = self.catalog.head(input.name)
             kept = {**verified_at(properties, kept_hash), INSTALLATION: self.installation}

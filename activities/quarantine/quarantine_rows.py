@@ -24,14 +24,14 @@ _PROGRAM = Path(__file__).resolve().parents[2] / "spark_jobs" / "quarantine_rows
 
 @dataclass(frozen=True)
 class QuarantineRowsActivity:
-    """The activity `quarantine_rows`. Needs what loads audited tables, and this worker's Spark."""
+    """The activity `quarantine_rows`. Needs the loader of audited tables, and this worker's Spark."""
 
     tables: AuditedTables
     spark: Spark
 
     @activity.defn(name="quarantine_rows")
     async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
-        """Move the rows that break these checks, unless one table has more of them than its cap."""
+        """Move the rows that break these checks, unless a table has more such rows than its cap."""
         run_ref, catalog = input.audit.run_ref, self.tables.catalog
         spark_catalog = self.spark.settings.sluice_catalog
         make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")

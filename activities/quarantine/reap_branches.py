@@ -1,4 +1,4 @@
-"""The reaper: deals with orphan branches, whose run is gone, and with quarantines that expired."""
+"""The reaper: quarantine or delete orphan branches, whose run has ended, and delete expired quarantines."""
 
 import logging
 from collections import Counter
@@ -29,17 +29,17 @@ from sluice.redaction import redacted
 
 _log = logging.getLogger("sluice.reaper")
 _MAX_FAILURES = 100
-"""So many failures are part of the result."""
+"""Maximum number of failures in the result."""
 _MAX_MESSAGE = 300
 _MAX_UNAVAILABLE = 10
-"""After so many branches for which a service did not answer, the round ends and is tried again."""
+"""Number of branches without an answer from a service that ends the round. Temporal then tries the round again."""
 _MAX_COMMITS = 10_000
-"""So many commits of a branch are read to find out whose it is."""
+"""Maximum number of commits read to identify the owner of a branch."""
 
 
 @dataclass
 class _Round:
-    """What one round of the reaper did."""
+    """The results of one round of the reaper."""
 
     now: datetime
     result: ReapBranchesResult = field(default_factory=ReapBranchesResult)
@@ -51,7 +51,7 @@ class _Round:
     unavailable: int = 0
 
     def record_failure(self, branch: str, error: Exception) -> None:
-        """Log why a branch could not be dealt with, and note it in the result."""
+        """Log the error of a branch, and add it to the result."""
         _log.warning("%s: %s", branch, error, exc_info=error)
         self.failures += 1
         if len(self.result.failed) < _MAX_FAILURES:
@@ -74,7 +74,7 @@ class _Round:
 class ReapBranchesActivity:
     """The activity `reap_branches`.
 
-    Needs the catalog, how Iceberg reads the lake, which workflows run, and the installation.
+    Needs the catalog, Iceberg's FileIO properties for the lake, the lookup of running workflows, and the installation.
     """
 
     catalog: BranchCatalog
@@ -84,11 +84,11 @@ class ReapBranchesActivity:
 
     @activity.defn(name="reap_branches")
     def reap_branches(self, input: ReapBranchesInput) -> ReapBranchesResult:
-        """Look at every quarantine and every attempt's branch; change only what this installation made.
+        """Check every quarantine and every attempt's branch; change only those of this installation.
 
-        Each branch is handled on its own: one that cannot be read, or says nonsense, is reported and left alone. A
-        branch is deleted only at the head that was looked at, so that two rounds at once, or a person who changes
-        something meanwhile, are no danger: a branch that moved is left for the next round.
+        The reaper reports a branch that cannot be read or has invalid properties, leaves it as it is, and goes on with
+        the next. It deletes a branch only at the head that it checked. This makes parallel rounds and changes by people
+        safe: the reaper leaves a branch that moved for the next round.
         """
         round = _Round(datetime.now(timezone.utc))
         for quarantined in list_quarantined_branches(self.catalog):
@@ -102,11 +102,11 @@ class ReapBranchesActivity:
 
     @contextmanager
     def _on_its_own(self, round: _Round, branch: str) -> Iterator[None]:
-        """Report an error of one branch, and go on with the next; end the round where a service is away."""
+        """Report an error of one branch, and go on with the next. End the round if a service is unavailable."""
         try:
             yield
         except NoSuchBranch as error:
-            if self.catalog.find_head(branch) is not None:  # else somebody deleted it meanwhile
+            if self.catalog.find_head(branch) is not None:  # otherwise somebody deleted it meanwhile
                 round.record_failure(branch, error)
         except ServiceUnavailable as error:
             self.catalog.identity()
@@ -114,7 +114,7 @@ class ReapBranchesActivity:
             if round.unavailable >= _MAX_UNAVAILABLE:
                 raise
             round.record_failure(branch, error)
-        except Exception as error:  # whatever one branch makes of its metadata must not stop the round
+        except Exception as error:  # invalid metadata of one branch must not stop the round
             round.record_failure(branch, error)
 
     def _reap_quarantine(self, round: _Round, branch: QuarantinedBranch) -> None:
@@ -132,12 +132,12 @@ class ReapBranchesActivity:
         round.kept, round.kept_bytes = round.kept + 1, round.kept_bytes + size
 
     def _size(self, round: _Round, branch: QuarantinedBranch) -> int:
-        """Return the size of the data files that only this branch holds; 0 where its metadata cannot be read."""
+        """Return the size of the data files that only this branch has, in bytes; 0 if its metadata is unreadable."""
         try:
             return sum(table.bytes for table in read_quarantined_tables(self.catalog, self.io, branch))
         except ServiceUnavailable:
             raise
-        except Exception as error:  # a quarantine expires, whether it can be read or not
+        except Exception as error:  # a quarantine expires even if it cannot be read
             if self.catalog.find_head(branch.branch) is None:
                 raise
             round.record_failure(branch.branch, error)
@@ -154,9 +154,9 @@ class ReapBranchesActivity:
             self._reap_orphan(round, branch, owner)
 
     def _find_owner(self, branch: BranchInfo) -> Mapping[str, str] | None:
-        """Return the properties of the branch's first commit, which its run made, or None if that names none.
+        """Return the properties of the first commit of a branch, which names its run, or None if it names no run.
 
-        Not of a later commit: a job may commit what it likes to its branch.
+        Later commits do not count, because a job may commit anything to its branch.
         """
         owner = None
         fork = self.catalog.fork_point(branch.name)
@@ -165,12 +165,12 @@ class ReapBranchesActivity:
                 break
             if names_its_run(branch.name, commit.properties):
                 owner = commit.properties
-                if branch.head == fork:  # main holds all of it, so that its own commits do not end at the fork
+                if branch.head == fork:  # main contains the whole branch, so its own commits do not end at the fork
                     break
         return owner
 
     def _is_running(self, owner: Mapping[str, str]) -> bool:
-        """Return whether the run goes on: itself, or under another run id, which it gets when Temporal resets it."""
+        """Return True if the run is running under its run id, or under another one after a reset by Temporal."""
         workflow_id = owner[WORKFLOW_ID]
         return self.running.is_running(workflow_id, owner[RUN_ID]) or self.running.is_running(workflow_id)
 
@@ -194,13 +194,13 @@ class ReapBranchesActivity:
             round.result.deleted.append(name)
 
     def _is_published(self, owner: Mapping[str, str], head: str) -> bool:
-        """Return whether main holds the branch, or what another attempt of its run wrote."""
+        """Return True if main contains the branch, or the write of another attempt of its run."""
         if self.catalog.find_publication(head, "") is not None:
             return True
         return find_merge_of_run(self.catalog, owner[RUN_ID], since="") is not None
 
     def _rows_are_kept_already(self, owner: Mapping[str, str], head: str) -> bool:
-        """Return whether the rows are elsewhere: those of a release or a roll-back, or quarantined by the run."""
+        """Return True if the rows exist elsewhere: the run is a release or a roll-back, or quarantined them itself."""
         if ROLLED_BACK in owner:
             return True
         return any(
@@ -209,12 +209,12 @@ class ReapBranchesActivity:
         )
 
     def _free_name(self, name: str, head: str) -> str:
-        """Return the name of a quarantine, with a part of the hash if an earlier round used it for another hash."""
+        """Return the name of a quarantine, with a part of the hash appended if the name is used for another hash."""
         present = self.catalog.find_head(name)
         is_free = present in (None, head) or keeps(self.catalog, name, head)
         return name if is_free else f"{name}-{head[:8]}"
 
     def _delete_at(self, name: str, head: str) -> bool:
-        """Delete a branch unless it moved since it was looked at; return whether it is gone."""
+        """Delete a branch unless it moved since it was checked; return True if it no longer exists."""
         self.catalog.delete_branch_at(name, head)
         return self.catalog.find_head(name) is None

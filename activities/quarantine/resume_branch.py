@@ -1,4 +1,4 @@
-"""Bring the rows of a quarantined branch onto the branch of an attempt, and verify that it holds exactly them."""
+"""Add the rows of a quarantined branch to the branch of an attempt, and verify that it contains exactly these."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ from sluice.publishing.written_tables import (
 class ResumeBranchActivity:
     """The activity `resume_branch`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, and the installation of these runs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the installation of these runs.
     """
 
     catalog: BranchCatalog
@@ -53,9 +53,9 @@ class ResumeBranchActivity:
 
     @activity.defn(name="resume_branch")
     def resume_branch(self, input: ResumeBranchInput) -> ExistingRowsResult:
-        """Rebase what a quarantined branch holds onto main as it is now, on the branch of a new attempt.
+        """Rebase the content of a quarantined branch onto the current main, on the branch of a new attempt.
 
-        What the request says of the quarantine is compared with the quarantine. That is only read, never changed.
+        The request's description of the quarantine must match the quarantine, which is never changed.
         """
         identity = self.catalog.identity()
         check_catalog(self.catalog, input.catalog_id)
@@ -70,7 +70,7 @@ class ResumeBranchActivity:
         return ExistingRowsResult(branch=branch, write_result=self._read_back(input, verified, head, diffs))
 
     def _check_quarantine(self, input: ResumeBranchInput, quarantined: QuarantinedBranch) -> VerifiedWrite:
-        """Make sure that the branch holds the whole write of its run, as that run verified it, and nothing else."""
+        """Check that the branch contains exactly the write of its run, as the run verified it."""
         summary, head = quarantined.summary, quarantined.quarantined_hash
         verified = check_releasable(summary, head, quarantined.verified, self.installation)
         check_resume(input.resume, summary, quarantined.base, head)
@@ -83,10 +83,11 @@ class ResumeBranchActivity:
         return verified
 
     def _check_not_published(self, input: ResumeBranchInput) -> None:
-        """Make sure that main holds neither the rows, by the run itself or another release, nor files of its input.
+        """Check that main contains neither the rows of the quarantined run nor files of its input.
 
-        It is asked once the base of the attempt is known. What is published after that changes the same tables, so
-        that the merge of this release is a conflict, and the next attempt asks again.
+        The run itself or another release may have published the rows. Call this when the base of the attempt is known.
+        Any later publication changes the same tables. The merge of this release is then a conflict, and the next
+        attempt checks again.
         """
         resume = input.resume
         commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
@@ -116,7 +117,7 @@ class ResumeBranchActivity:
     def _read_back(
         self, input: ResumeBranchInput, verified: VerifiedWrite, head: str, diffs: list[TableDiff]
     ) -> WriteResult:
-        """Make sure that the new branch holds what the quarantine holds; return what it changes on main."""
+        """Check that the new branch contains the same rows as the quarantine; return its changes to main."""
         resume, run_ref = input.resume, input.run_ref
         makers = [*verified.makers(resume.run_id), (run_ref.run_id, [run_ref.attempt])]
         check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, resume.base, all_files=True))

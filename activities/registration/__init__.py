@@ -1,1 +1,1 @@
-"""Registration of publications with other catalogs."""
+"""Activities that register publications with other catalogs."""

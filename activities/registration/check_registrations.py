@@ -1,4 +1,4 @@
-"""Look for tables of targets that are behind main, and start their registrations."""
+"""Find tables of targets that are behind main, and start their registrations."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ class _Drift:
 
 @dataclass(frozen=True)
 class CheckRegistrationsActivity:
-    """The activity `check_registrations`. Needs the catalog, what reads main, and what starts registrations."""
+    """The activity `check_registrations`. Needs the catalog, the mirror writer, and the starter of registrations."""
 
     catalog: BranchCatalog
     mirrors: MirrorWriter
@@ -39,7 +39,7 @@ class CheckRegistrationsActivity:
 
     @activity.defn(name="check_registrations")
     async def check_registrations(self, input: CheckRegistrationsInput) -> CheckedRegistrations:
-        """Compare each table that a target is to hold with main; a target that is away holds up no other."""
+        """Compare with main each table that a target should have. An unavailable target does not stop the others."""
         drift = await asyncio.to_thread(self._look, input)
         for name, table in drift.behind:
             await self.registrations.start_table(name, table, WaitingRun())
@@ -64,18 +64,18 @@ class CheckRegistrationsActivity:
         mirror, head = open_mirror(target), self.catalog.head(self.catalog.main)
         for table in tables:
             if self.catalog.table_version(self.catalog.main, table, head) is None:
-                continue  # main lost it: nothing is dropped elsewhere
+                continue  # dropped from main: tables are never dropped from targets
             drift.checked += 1
             try:
                 if self.mirrors.is_behind(target, mirror, table):
                     drift.behind.append((name, table))
             except Transient:
                 raise
-            except SluiceError as error:  # a retry would not mend it
+            except SluiceError as error:  # a retry would not help
                 drift.problems[f"{name} {table}"] = _reason(error)
 
     def _wanted(self, input: CheckRegistrationsInput) -> dict[str, set[str]]:
-        """Return by target the tables that it is to hold: those that it wants, and those that pipelines registered."""
+        """Return by target the tables that it should have: its own choice, and those that pipelines registered."""
         main = self.catalog.main
         all_tables = self.catalog.list_tables(main, self.catalog.head(main))
         targets = self.registrations.targets.targets

@@ -1,4 +1,4 @@
-"""Tell one target of one publication, or bring one table of it to main as it is now."""
+"""Send one publication to one target, or point one table of a target at main's current version."""
 
 import os
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from sluice.registration.targets import Targets
 
 @dataclass(frozen=True)
 class RegisterPublicationActivity:
-    """The activity `register_publication`. Needs the targets of the installation, its id, and what reads main."""
+    """The activity `register_publication`. Needs the installation's targets, its id, and the mirror writer."""
 
     targets: Targets
     installation: str
@@ -25,7 +25,7 @@ class RegisterPublicationActivity:
 
     @activity.defn(name="register_publication")
     def register_publication(self, input: RegisterInput) -> str:
-        """Do it once, and return what was done in one line. A repeat does the same: an event keeps its id."""
+        """Register once; return a one-line summary. A repeat does the same, and an event keeps its id."""
         target = self.targets.targets.get(input.target)
         if isinstance(target, WebhookTarget) and input.event:
             return send_event(target, input.event, self.installation, os.environ)

@@ -1,4 +1,4 @@
-"""Start the registrations of a publication: a workflow for each."""
+"""Start the registrations of a publication, one workflow each."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from sluice.registration.target_kinds import EventTarget
 from sluice.registration.targets import Targets
 
 _MAX_SHOWN = 200
-"""So many registrations a run reports; the others are started too."""
+"""Maximum number of registrations in the report of a run. The others are started, too."""
 
 
 @dataclass(frozen=True)
 class StartRegistrationsActivity:
     """The activity `start_registrations`.
 
-    Needs Temporal's client, the targets of the installation, its id, and the task queue on which registrations run.
+    Needs Temporal's client, the targets of the installation, its id, and the task queue of registrations.
     """
 
     client: Client
@@ -37,7 +37,7 @@ class StartRegistrationsActivity:
 
     @activity.defn(name="start_registrations")
     async def start_registrations(self, input: StartRegistrationsInput) -> list[Registration]:
-        """Start a workflow for each registration, or signal the one that runs; a repeat starts nothing twice."""
+        """Start a workflow for each registration, or signal the running one. A repeat starts nothing twice."""
         run = WaitingRun(workflow_id=input.event.workflow_id, run_id=input.event.run_id)
         names = self.targets.of_publication(input.targets, input.event.tables)
         return [each for name in names for each in await self._start(name, input, run)][:_MAX_SHOWN]
@@ -53,15 +53,18 @@ class StartRegistrationsActivity:
         return [await self.start_table(name, table, run) for table in tables]
 
     async def start_event(self, name: str, input: StartRegistrationsInput, run: WaitingRun) -> Registration:
-        """Have one target told of a publication, once: also where it was told by an earlier try of this activity."""
+        """Start the workflow that sends a publication to one target.
+
+        The target gets the publication once, even if an earlier try of this activity started the workflow.
+        """
         workflow_id = event_registration_id(self.installation, name, input.event.run_id)
         once = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
-        with suppress(WorkflowAlreadyStartedError):  # it ended
+        with suppress(WorkflowAlreadyStartedError):  # an earlier one has completed
             await self._signal(workflow_id, RegisterInput(target=name, event=input.event), run, once)
         return Registration(target=name, workflow_id=workflow_id)
 
     async def start_table(self, name: str, table: str, run: WaitingRun) -> Registration:
-        """Have one table of one target brought to main as it is then."""
+        """Start the workflow that points one table of one target at main's current version, or signal it."""
         workflow_id = table_registration_id(self.installation, name, table)
         often = WorkflowIDReusePolicy.ALLOW_DUPLICATE
         await self._signal(workflow_id, RegisterInput(target=name, table=table), run, often)

@@ -1,1 +1,1 @@
-"""One run."""
+"""Activities for the steps of a run."""

@@ -1,4 +1,4 @@
-"""Creating the branch of an attempt, and its first commit."""
+"""Create the branch of an attempt, and its first commit."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -11,20 +11,24 @@ from sluice.publishing.capabilities import guarantee_for
 from sluice.publishing.certificate import branch_properties
 
 _TASK_TIMEOUT = 8
-"""Seconds. Temporal gives a workflow task that takes ten to another worker. If clocks differ, an activity follows."""
+"""Maximum age of a request to create a branch, in seconds.
+
+Temporal gives a workflow task that takes ten seconds to another worker. If the clocks differ, the local activity fails,
+and an activity follows.
+"""
 _DELETED = "{} was deleted by an earlier try that came too late"
-"""Another try can succeed: nothing was committed on the branch."""
+"""Message of a retryable error: nothing was committed to the branch."""
 
 
 class AttemptBranch:
-    """The branch of an attempt, which may exist from an earlier try; that is read once, at the start."""
+    """The branch of an attempt. Its state is read once, at the start, because an earlier try may have created it."""
 
     def __init__(self, catalog: BranchCatalog, installation: str, name: str, requested_at: float = 0.0) -> None:
         self._catalog, self._installation, self._name = catalog, installation, name
         self._requested_at = requested_at
         self._head = catalog.find_head(name)
         self.base: str
-        """The hash of main that the branch began at, or, if no earlier try created it, begins at now."""
+        """The hash of main that the branch starts from, whether an earlier try created it or this one does."""
         try:
             self.base = catalog.fork_point(name) if self._head else catalog.initialize_main()
         except NoSuchBranch as error:
@@ -32,7 +36,7 @@ class AttemptBranch:
 
     @property
     def is_created(self) -> bool:
-        """Whether an earlier try created the branch and its first commit, and its answer was lost."""
+        """True if an earlier try, whose answer was lost, created the branch and its first commit."""
         return self._head not in (None, self.base)
 
     def create(
@@ -46,10 +50,10 @@ class AttemptBranch:
         """Create the branch at its base, if it does not exist, and its first commit, which names the run.
 
         Args:
-            properties: what the first commit says beside that.
+            properties: further properties of the first commit.
 
         Raises:
-            ServiceUnavailable: Temporal gave this try up meanwhile, and the run may have ended without it.
+            ServiceUnavailable: Temporal gave up this try meanwhile, and the run may have ended without it.
         """
         if self.is_created:
             return
@@ -67,10 +71,10 @@ class AttemptBranch:
             raise ServiceUnavailable(_DELETED.format(self._name)) from error
 
     def ref(self, catalog_id: str, sorted_tables: Sequence[str] = (), *, tables: Collection[str]) -> BranchRef:
-        """Return the branch as later activities of the attempt get it.
+        """Return the reference to the branch for later activities of the attempt.
 
         Args:
-            tables: those that the run may change.
+            tables: the tables that the run may change.
         """
         return BranchRef(
             name=self._name,

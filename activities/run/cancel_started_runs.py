@@ -17,5 +17,5 @@ class CancelStartedRunsActivity:
 
     @activity.defn(name="cancel_started_runs")
     async def cancel_started_runs(self, input: StartedBy) -> list[FindRunEndInput]:
-        """Cancel the runs that a workflow started and that are under way; return them, and those that have ended."""
+        """Cancel the running runs that a workflow started; return them, and those that ended after `since`."""
         return await cancel_started_runs(self.client, input.workflow_id, input.since)

@@ -1,12 +1,12 @@
-"""End a workflow task: what the workflow learned by local activities is recorded when it asks for an activity."""
+"""End a workflow task: requesting an activity makes Temporal record the results of earlier local activities."""
 
 from temporalio import activity
 
 
 @activity.defn(name="checkpoint")
 async def checkpoint(why: str) -> None:
-    """Do nothing. The request alone has the effect (`workflows/workflow_task.py`).
+    """Do nothing. The request of the activity has the effect (`workflows/workflow_task.py`).
 
     Args:
-        why: what is to be recorded, for people who read the history.
+        why: the reason for the checkpoint, for people who read the history.
     """

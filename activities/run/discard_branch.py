@@ -1,4 +1,4 @@
-"""Delete the branch of an attempt: what fences it."""
+"""Delete the branch of an attempt, which fences the attempt."""
 
 from dataclasses import dataclass
 
@@ -17,6 +17,6 @@ class DiscardBranchActivity:
 
     @activity.defn(name="discard_branch")
     def discard_branch(self, input: DiscardBranchInput) -> None:
-        """Delete a branch for good, if it exists. Each later commit to it fails, and so does its merge."""
+        """Delete a branch for good, if it exists. Later commits to it, and its merge, fail."""
         check_catalog(self.catalog, input.catalog_id)
         self.catalog.delete_branch(input.branch)

@@ -1,4 +1,4 @@
-"""Find out which workflows have ended."""
+"""Find the workflows that have ended."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from sluice.contracts.arrival_runs import WorkflowIds
 
 @dataclass(frozen=True)
 class FindEndedWorkflowsActivity:
-    """The activity `find_ended_workflows`. Needs to ask which workflows run."""
+    """The activity `find_ended_workflows`. Needs the lookup of running workflows."""
 
     running: RunningWorkflows
 
     @activity.defn(name="find_ended_workflows")
     def find_ended_workflows(self, input: WorkflowIds) -> WorkflowIds:
-        """Return those that do not run any more, or that Temporal does not have."""
+        """Return the workflows that are not running any more, or that Temporal does not have."""
         return WorkflowIds(ids=[id for id in input.ids if not self.running.is_running(id)])

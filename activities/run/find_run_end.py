@@ -1,4 +1,4 @@
-"""Find out whether a run has ended, and how."""
+"""Find the end of a run: its outcome, if it has ended."""
 
 from dataclasses import dataclass
 
@@ -18,9 +18,9 @@ class FindRunEndActivity:
 
     @activity.defn(name="find_run_end")
     async def find_run_end(self, input: FindRunEndInput) -> RunEnd:
-        """Return how a run ended, if it has."""
+        """Return the outcome of a run, if it has ended."""
         lookup = await describe_run(self.client, input.workflow_id, input.run_id or None)
-        if lookup is None:  # Temporal keeps ended runs for a time, and this one ended before
+        if lookup is None:  # Temporal deletes ended runs after a time
             reason = f"Temporal no longer has the run {input.workflow_id}"
             return RunEnd(ended=EndedRun(workflow_id=input.workflow_id, outcome="failed", cause="error", reason=reason))
         result = await read_result(self.client, lookup.description) if lookup.ended else None
@@ -34,7 +34,7 @@ class FindRunEndActivity:
 
 
 def _ended_run(result: RunResult, started_by: str) -> EndedRun:
-    """Return what is kept of the result of a run that ended."""
+    """Return the parts of an ended run's result that other workflows need."""
     return EndedRun(
         workflow_id=result.workflow_id,
         run_id=result.run_id,

@@ -1,4 +1,4 @@
-"""The folders of Spark jobs on the worker's machine: specification, answer, log and scratch space."""
+"""Folders of Spark jobs on the worker's machine, with specification, answer, log and scratch space."""
 
 import shutil
 from pathlib import Path
@@ -10,16 +10,16 @@ from sluice.errors import DiskFull
 from sluice.settings import Settings
 
 JobName = Literal["write", "scan", "rescan", "quarantine-rows"]
-"""The jobs of an attempt, as their folders are named. The name of a pod on Kubernetes holds it, too."""
+"""Name of a job of an attempt, used for its folder and in the name of its pod on Kubernetes."""
 MIN_FREE_BYTES = 100 * 2**20
-"""With less free space than this, Spark is not started."""
+"""Minimum free space on the disk to start Spark, in bytes."""
 
 
 def create_job_folder(settings: Settings, run_ref: RunRef, job: JobName) -> Path:
-    """Create and return the folder of one job of one attempt; delete the scratch space of dead attempts.
+    """Create and return the folder of one job of one attempt. Delete the scratch space of the run's dead attempts.
 
     Raises:
-        DiskFull: its disk is nearly full.
+        DiskFull: the disk of the folder is nearly full.
     """
     run = private_folder(private_folder(settings.runs) / run_ref.run_id)
     for scratch in run.glob("*/*/scratch"):

@@ -1,4 +1,4 @@
-"""Create the branch that one attempt writes on."""
+"""Create the branch of one attempt."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ from sluice.registration.targets import NO_TARGETS, Targets
 class OpenBranchActivity:
     """The activity `open_branch`.
 
-    Needs the catalog, the properties by which Iceberg reads the lake, the installation of these runs, and what main
-    holds of their inputs.
+    Needs the catalog, Iceberg's FileIO properties for the lake, the installation of these runs, and the index of loaded
+    files.
     """
 
     catalog: BranchCatalog
@@ -34,14 +34,14 @@ class OpenBranchActivity:
     installation: str
     loaded_files: LoadedFiles
     targets: Targets = NO_TARGETS
-    """Where publications can be registered."""
+    """The targets that publications can be registered with."""
     lake: str = ""
-    """Where new tables are written."""
+    """The location of new tables."""
 
     @activity.defn(name="open_branch")
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
         """Create the attempt's branch at the head of main, with the namespaces that its tables need."""
-        require_capabilities(self.catalog.capabilities, ())  # before a repeated input is looked for by properties
+        require_capabilities(self.catalog.capabilities, ())  # `_refuse_repeat` searches by properties
         identity = self.catalog.identity()
         check_catalog(self.catalog, input.catalog_id)
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
@@ -78,7 +78,7 @@ class OpenBranchActivity:
         }
 
     def _unsafe_tables(self, input: OpenBranchInput, base: str) -> list[str]:
-        """Return what to change about the tables on main whose properties let a write delete files."""
+        """Return the required changes to tables on main whose properties allow a write to delete files."""
         names = [name for name in input.tables if name not in input.tables_made_safe]
         versions = {name: self.catalog.table_version(self.catalog.main, name, base) for name in names}
         tables = {name: load_table(version, self.io) for name, version in versions.items() if version}
@@ -90,7 +90,7 @@ class OpenBranchActivity:
 
 
 def _unreplaceable(input: OpenBranchInput, states: dict[str, TableState | None]) -> list[str]:
-    """Return why partitions of the run's tables cannot be replaced, where it would replace some."""
+    """Return the reasons why the run cannot replace partitions of its tables, if its write mode does that."""
     if not input.write or not input.write.built_in or not input.write.traits.replaces_partitions:
         return []
     held = {name: state for name in input.tables if (state := states.get(name))}

@@ -1,4 +1,4 @@
-"""Prepare a run that no person starts: validate its pipeline, find its input, make the request of the run."""
+"""Prepare a run that a workflow starts: validate its pipeline, find its input, and make its request."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +29,8 @@ _MAX_PROBLEM = 2000
 class PrepareRunActivity:
     """The activity `prepare_run`.
 
-    Needs Temporal's client, and the store of batches. It reads the source: the machine must reach its files.
+    Needs Temporal's client, the settings, and the store of batches. It reads the source, so the worker must have access
+    to its files.
     """
 
     client: Client
@@ -38,7 +39,7 @@ class PrepareRunActivity:
 
     @activity.defn(name="prepare_run")
     async def prepare_run(self, input: StartPipelineInput) -> PreparedRun:
-        """Return the request of the run, or what is wrong with the pipeline or its input."""
+        """Return the request of the run, or the problem with its pipeline or input."""
         try:
             work = partial(self._inspect, input)
             pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
@@ -65,7 +66,7 @@ class PrepareRunActivity:
         """Return the pipeline and its input.
 
         Raises:
-            InputChanged: files are not those of their batch: what they hold now has not settled.
+            InputChanged: files differ from those of their batch, and their new content has not settled.
             InvalidInput: the files cannot be loaded.
             InvalidPipeline: the pipeline is not valid.
         """
@@ -83,7 +84,7 @@ class PrepareRunActivity:
         return [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
 
     def _have_changed(self, input: StartPipelineInput, on_progress: OnProgress) -> bool:
-        """Return whether what is wrong with an input may be that its files are not those of its batch any more."""
+        """Return True if the files of an input differ from those of its batch, which may explain its problem."""
         if not input.expected:
             return False
         try:
@@ -94,17 +95,18 @@ class PrepareRunActivity:
 
 
 def _refuses_overwritten(pipeline: Pipeline, input: StartPipelineInput) -> bool:
-    """Return whether the run refuses a file whose path main holds with other content."""
+    """Return True if the run refuses a file whose path main contains with other content."""
     if pipeline.arrival is None or not input.expected or input.loads_overwritten:
         return False
     return pipeline.arrival.overwritten != "load"
 
 
 def _check_way(input: StartPipelineInput, pipeline: Pipeline) -> None:
-    """Refuse a run that its pipeline does not allow to be started in this way.
+    """Refuse a run if its pipeline does not allow this way to start it.
 
     Raises:
-        InvalidPipeline: it does not, or what starts it does not keep the order that matters.
+        InvalidPipeline: the pipeline does not allow it, or requires partitions in order, which the starter does not
+            guarantee.
     """
     if input.way is None or input.resume:
         return
@@ -115,10 +117,10 @@ def _check_way(input: StartPipelineInput, pipeline: Pipeline) -> None:
 
 
 def _with_files(pipeline: Pipeline, files: list[str] | None) -> Pipeline:
-    """Return a pipeline that loads these files; None changes nothing.
+    """Return the pipeline with these files as its source, or unchanged if `files` is None.
 
     Raises:
-        InvalidPipeline: it has no source, so that it loads no files.
+        InvalidPipeline: the pipeline has no source, so it loads no files.
     """
     if files is None:
         return pipeline

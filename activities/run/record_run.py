@@ -1,4 +1,4 @@
-"""Record a run that ended: its whole report in the report store, its verdicts in the audit results table."""
+"""Record an ended run: its whole report in the report store, its verdicts in the audit results table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class RecordRunActivity:
 
 
 def _rows(run_ref: RunRef, result: RunResult, ended_at: str, report: str) -> Iterator[dict[str, Any]]:
-    """Yield a row for each verdict; a run without any gets one row anyway."""
+    """Yield a row for each verdict, or one row for a run without verdicts."""
     run = {
         "run_id": result.run_id,
         "workflow_id": result.workflow_id,

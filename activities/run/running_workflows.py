@@ -1,4 +1,4 @@
-"""Asking Temporal, from the thread of an activity, whether workflows run."""
+"""Lookup of running workflows in Temporal, from the thread of an activity."""
 
 import asyncio
 from concurrent.futures import TimeoutError as FutureTimeout  # not the built-in one before Python 3.11
@@ -12,20 +12,20 @@ from sluice.errors import ServiceUnavailable
 from sluice.publishing.release import release_workflow_id
 
 _TIMEOUT = 30
-"""How long, in seconds, Temporal may take to describe a workflow."""
+"""Time-out of a request to describe a workflow, in seconds."""
 _UNKNOWN = (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT)
-"""How Temporal answers for a workflow that there is not, or cannot be."""
+"""Answers of Temporal for a workflow that does not exist, or has an invalid id."""
 
 
 @dataclass(frozen=True)
 class RunningWorkflows:
-    """Which workflows run. Needs Temporal's client, and the event loop that it belongs to."""
+    """The lookup of running workflows. Needs Temporal's client and the client's event loop."""
 
     client: Client
     loop: asyncio.AbstractEventLoop
 
     def is_running(self, workflow_id: str, run_id: str | None = None) -> bool:
-        """Return whether a workflow runs: this run of it, or without one its newest.
+        """Return True if this run of a workflow, or by default its newest run, is running.
 
         Raises:
             ServiceUnavailable: Temporal does not answer.
@@ -44,7 +44,7 @@ class RunningWorkflows:
         return description.status == WorkflowExecutionStatus.RUNNING
 
     def release_of(self, quarantined: QuarantinedBranch) -> str:
-        """Return the workflow id of the release or repair that works on a quarantine now, or ""."""
+        """Return the workflow id of the running release or repair of a quarantine, or "" if there is none."""
         if not (quarantined.pipeline and quarantined.quarantined_hash):
             return ""
         workflow_id = release_workflow_id(quarantined.pipeline, quarantined.branch, quarantined.quarantined_hash)

@@ -1,4 +1,4 @@
-"""Select the files that an attempt loads: those of its source that main does not hold yet, each once."""
+"""Select the files that an attempt loads: the files of its source that main does not contain yet, each once."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,8 +30,8 @@ from sluice.publishing.certificate import branch_properties, input_properties
 class SelectInputActivity:
     """The activity `select_input`.
 
-    Needs the catalog, which files main holds, and the installation of these runs. It reads the source, so that the
-    machine must reach its files.
+    Needs the catalog, the index of loaded files, and the installation of these runs. It reads the source, so the worker
+    must have access to its files.
     """
 
     catalog: BranchCatalog
@@ -40,7 +40,7 @@ class SelectInputActivity:
 
     @activity.defn(name="select_input")
     async def select_input(self, input: SelectInputInput) -> SelectedInput:
-        """List and identify the files, decide which are loaded, and write that down as the attempt's manifest."""
+        """List and identify the files, select those to load, and write the result as the attempt's input manifest."""
         work = partial(self._select, input)
         return await run_with_progress(work, activity.heartbeat, "identifying the source files")
 
@@ -65,10 +65,10 @@ class SelectInputActivity:
         )
 
     def _find_loaded(self, input: SelectInputInput, files: list[InputFile]) -> LoadedByPath:
-        """Return the files that main holds; none where the run loads its files whatever main holds.
+        """Return the files that main contains, or no files if the run loads its files regardless.
 
         Raises:
-            InvalidInput: main holds a file whole, and the run would load a partition of it, or the reverse.
+            InvalidInput: main contains a whole file, and the run would load a partition of it, or the reverse.
         """
         if not asks_what_was_loaded(input.policy, again=input.again):
             return {}
@@ -78,17 +78,17 @@ class SelectInputActivity:
         return {each.wanted.path: each.load for each in held}
 
     def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
-        """Return the files of the run: those of its first attempt, or those that are there now.
+        """Return the files of the run: those of its first attempt, or else those that the source lists now.
 
         Raises:
-            InvalidInput: they are not those that the run was started for.
+            InvalidInput: the files are not those that the run was started for.
         """
         if input.listed:
             listed = self.loaded_files.manifests.read(input.listed).files
             return [InputFile(path=file.path, size=file.size, identity=file.identity) for file in listed]
         try:
             files = find_files(input.source, on_progress)
-        except InputIncomplete as error:  # it was whole when the run was started
+        except InputIncomplete as error:  # it was complete when the run was started
             raise InputChanged(f"{error} (it changed since the run was started)") from error
         if identify_input(files, input.scope).digest != input.input_digest:
             paths = ", ".join(input.source.paths)
@@ -96,16 +96,16 @@ class SelectInputActivity:
         return files
 
     def _refuse_overwritten(self, input: SelectInputInput, files: list[ManifestFile]) -> None:
-        """Make sure that main holds no other content of the paths of these files.
+        """Check that main has no other content from the paths of these files.
 
         Raises:
-            InputChanged: it does: the landing zone decides again which of them are loaded.
+            InputChanged: it has. The landing zone then decides again which of the files to load.
         """
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
             raise InputChanged(describe_other_content(overwritten))
 
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
-        """Name the manifest on the branch: the reaper reads it there when the run is gone."""
+        """Name the manifest in a commit on the branch, where the reaper can read it after the end of the run."""
         properties = {
             **input_properties(input.input_digest, input.tables, manifest),
             **branch_properties(input.run_ref, self.installation),

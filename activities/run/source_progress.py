@@ -1,4 +1,4 @@
-"""Run work on source files in a thread of its own: with heartbeats, and stopped when the activity is cancelled."""
+"""Run work on source files in its own thread, with heartbeats. Cancelling the activity stops the work."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ async def run_with_progress(work: Callable[[OnProgress], T], heartbeat: Heartbea
     """Run work that reports its progress by a callback; return its result.
 
     Args:
-        doing: the progress until the work reports the first.
+        doing: the progress to report before the first report of the work.
     """
     latest = doing
     cancelled = False

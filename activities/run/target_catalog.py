@@ -1,7 +1,8 @@
-"""The catalog of a run that publishes to another branch than main: that branch is its `main`.
+"""The catalog of a run that publishes to another branch than main. That branch is the `main` of this catalog.
 
-Each activity is an object with its catalog. For such a run the same activity is made once more, with a catalog that was
-opened for that branch, so that no code of an activity asks which branch is meant, and none of it can reach main.
+Each activity is an object with its catalog. For such a run, an interceptor uses a second object of the same activity,
+with a catalog opened for that branch. So the code of activities does not distinguish the branches, and cannot reach
+main.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,13 +22,13 @@ MakeActivities = Callable[[str], Iterable[Activity]]
 
 
 class TargetCatalog(Interceptor):
-    """Exchanges an activity for the same one with the catalog of the branch that its header names."""
+    """Interceptor that replaces an activity by the same one with the catalog of the branch in its header."""
 
     def __init__(self, make_activities: MakeActivities) -> None:
-        """Prepare nothing yet.
+        """Create the interceptor. It makes the activities of a branch at their first use.
 
         Args:
-            make_activities: returns the activities of this worker for a branch to publish to.
+            make_activities: a function that returns the activities of this worker for a branch to publish to.
         """
         self._make = make_activities
         self._made: dict[str, dict[str, Activity]] = {}
@@ -40,7 +41,7 @@ class TargetCatalog(Interceptor):
         """Return the activity of this name for a branch.
 
         Raises:
-            InvalidPipeline: backfills collect nothing on a branch of this name.
+            InvalidPipeline: this is not the name of a backfill's branch.
         """
         if not is_backfill_branch(target):
             raise InvalidPipeline(f"no run publishes to the branch {target!r}")

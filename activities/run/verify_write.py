@@ -1,4 +1,4 @@
-"""Verify on the branch what an attempt wrote: the exit code of a job proves nothing."""
+"""Verify the write of an attempt on its branch, because the exit code of a job proves nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from sluice.publishing.written_tables import (
 
 @dataclass(frozen=True)
 class VerifyWriteActivity:
-    """The activity `verify_write`. Needs the catalog and the properties by which Iceberg reads the lake."""
+    """The activity `verify_write`. Needs the catalog and Iceberg's FileIO properties for the lake."""
 
     catalog: BranchCatalog
     io: dict[str, str]
 
     @activity.defn(name="verify_write")
     def verify_write(self, input: VerifyWriteInput) -> WriteResult:
-        """Read the branch, make sure that it holds the whole write and nothing else, and pin the hash that does."""
+        """Read the branch, check that it contains exactly the whole write, and return the write with its hash."""
         branch = input.branch
         check_catalog(self.catalog, branch.catalog_id)
         head = self.catalog.head(branch.name)
@@ -45,7 +45,7 @@ class VerifyWriteActivity:
         )
 
     def _repaired(self, input: VerifyWriteInput, diffs: Sequence[TableDiff]) -> dict[str, RowNumbers]:
-        """Return the rows that the SQL of a repair changed, by table, where they are few enough to be compared."""
+        """Return by table the rows that the SQL of a repair changed, if they are few enough to compare."""
         repaired = {}
         for diff in diffs:
             since = self.catalog.table_version(input.branch.name, diff.name, input.since)

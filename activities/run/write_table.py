@@ -1,4 +1,4 @@
-"""Run the write of an attempt: one Spark job, the built-in one or the user's, on the branch of the attempt."""
+"""Run the write of an attempt on its branch: one Spark job, either the built-in job or the user's program."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,7 +49,7 @@ class WriteTableActivity:
 
     @activity.defn(name="write_table")
     async def write_table(self, input: WriteTableInput) -> JobReport:
-        """Run the job to its end. What it wrote is not reported here but read from the branch by `verify_write`."""
+        """Run the job to its end. The result does not include the written rows: `verify_write` reads the branch."""
         sources = input.write.source.paths if input.write.source else []
         require_s3(self.spark.settings, self.spark.settings.lake, *sources)
         loaded = await _read_before(input, self.manifests)
@@ -59,14 +59,14 @@ class WriteTableActivity:
         result = await self.spark.run(job, activity.heartbeat)
         record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
         await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
-        # A user's program has no key: what it leaves there is not read.
+        # A user's program has no key, so a file that it leaves there is not read.
         read = partial(read_answer, answer_file, key)
         answer = await run_in_thread(read, activity.heartbeat, "reading the answer") if key else None
         failed = result.code != 0 or (answer is not None and answer.error)
         if failed and (absence := describe_absence(self.catalog, answer, result)):
             raise ServiceUnavailable(absence)
         if answer and answer.error:
-            await _check_after(input, loaded)  # if a file changed meanwhile, that is the reason
+            await _check_after(input, loaded)  # a file that changed meanwhile explains the error
             if answer.unreadable:
                 explain = partial(_explain_unreadable, input, answer.unreadable)
                 raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
@@ -79,7 +79,7 @@ class WriteTableActivity:
         return JobReport(**reported, log=str(result.log))
 
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
-        """Return the job, and the file that it leaves its answer in."""
+        """Return the job, and the file for its answer."""
         settings, run_ref = self.spark.settings, input.run_ref
         folder = create_job_folder(settings, run_ref, "write")
         answer_file = folder / "answer.json"
@@ -138,7 +138,7 @@ class WriteTableActivity:
 
 
 def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
-    """Return the job for a program of the user's, in the folder that the run was started in, if it is there.
+    """Return the job for a user's program. It runs in the folder where the run was started, if that folder exists.
 
     Raises:
         InvalidPipeline: the program is not on this machine.
@@ -151,17 +151,17 @@ def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
 
 @dataclass(frozen=True)
 class _Loaded:
-    """The files that an attempt loads, and what was seen of them before Spark read them."""
+    """The files that an attempt loads, and the results of their inspection before Spark reads them."""
 
     files: list[InputFile] = field(default_factory=list)
     inspection: Inspection = field(default_factory=Inspection)
 
 
 async def _read_before(input: WriteTableInput, manifests: InputManifests) -> _Loaded:
-    """Return the files that were selected, identified again and inspected right before Spark reads them.
+    """Identify and inspect the selected files again, right before Spark reads them; return them.
 
     Raises:
-        InvalidInput: they are not as they were, or Spark would not read them whole.
+        InvalidInput: a file changed, or Spark would not read the whole file.
     """
     if input.write.source is None:
         return _Loaded()
@@ -170,7 +170,7 @@ async def _read_before(input: WriteTableInput, manifests: InputManifests) -> _Lo
 
 
 def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
-    """Return which row of the source Spark could not read, and why."""
+    """Return a message with the row of the source that Spark could not read, and the reason."""
     source = input.write.source
     options = {name.lower(): value for name, value in source.options.items()} if source else {}
     line = find_line(rows.path, stated_encoding(options), rows.record)
@@ -178,10 +178,10 @@ def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
 
 
 async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:
-    """Identify the files again, now that Spark has read them.
+    """Identify the files again after Spark has read them.
 
     Raises:
-        InvalidInput: what Spark read may be something else than what was identified.
+        InvalidInput: a file changed, so Spark may have read other content than was identified.
     """
     if input.write.source:
         doing = "checking that the files are as they were"
@@ -189,11 +189,11 @@ async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:
 
 
 def _selected_files(input: WriteTableInput, manifests: InputManifests, on_progress: OnProgress) -> _Loaded:
-    """Return the files that the attempt loads, as they are now.
+    """Return the files that the attempt loads, checked against their selection.
 
     Raises:
-        InvalidInput: they are not as they were when they were selected, or would not be read whole.
-        ManifestUnreadable: it is not known which they are.
+        InvalidInput: a file changed since it was selected, or Spark would not read the whole file.
+        ManifestUnreadable: the manifest with the selected files cannot be read.
     """
     if input.manifest is None or input.write.source is None:
         raise InvalidInput("the run has a source, and no files were selected from it")
@@ -207,10 +207,10 @@ def _selected_files(input: WriteTableInput, manifests: InputManifests, on_progre
 
 
 def _check_unchanged(input: WriteTableInput, loaded: _Loaded, on_progress: OnProgress) -> None:
-    """Make sure that files are as they were when they were selected.
+    """Check that the files have not changed since they were selected.
 
     Raises:
-        InvalidInput: they are not; or a program, which lists the files itself, would read others, too.
+        InvalidInput: a file changed, or the source lists other files, which a program that lists them would read, too.
     """
     source = input.write.source
     assert source

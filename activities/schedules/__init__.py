@@ -1,1 +1,1 @@
-"""Schedules."""
+"""Activities for schedules."""

@@ -1,4 +1,4 @@
-"""Look at the schedule of a start: for which time it is, and which starts did not happen."""
+"""Read from a schedule the time of a start, and the starts that did not happen."""
 
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -19,7 +19,7 @@ class InspectScheduleActivity:
 
     @activity.defn(name="inspect_schedule")
     async def inspect_schedule(self, input: InspectScheduleInput) -> ScheduledStart:
-        """Return the time of a start in the zone of its schedule, and what the schedule missed until now."""
+        """Return the time of a start in the zone of its schedule, and the starts that the schedule missed so far."""
         scheduled_for = parse_time(input.scheduled_for).astimezone(ZoneInfo(input.zone))
         start = ScheduledStart(scheduled_for=scheduled_for.isoformat(timespec="seconds"))
         try:
@@ -27,14 +27,14 @@ class InspectScheduleActivity:
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
-            return start  # it was removed after this start
+            return start  # the schedule was removed after this start
         info = described.info
         missed = MissedStarts(late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap)
         before = await self._missed_before(described, input.workflow_id)
         return start.model_copy(update={"missed": missed, "missed_before": before})
 
     async def _missed_before(self, described: ScheduleDescription, workflow_id: str) -> MissedStarts:
-        """Return what the latest other start had seen; nothing where Temporal has forgotten all of them."""
+        """Return the missed starts that the latest other start recorded; none if Temporal no longer has any of them."""
         for each in reversed(described.info.recent_actions):
             action = each.action
             if not isinstance(action, ScheduleActionExecutionStartWorkflow) or action.workflow_id == workflow_id:

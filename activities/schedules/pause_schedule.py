@@ -17,7 +17,10 @@ class PauseScheduleActivity:
 
     @activity.defn(name="pause_schedule")
     async def pause_schedule(self, input: PauseScheduleInput) -> None:
-        """Pause a schedule, and note why; one that is paused keeps its note, and one that was removed is no error."""
+        """Pause a schedule, and note why.
+
+        A schedule that is paused already keeps its note. A removed schedule is not an error.
+        """
         handle = self.client.get_schedule_handle(input.schedule_id)
         try:
             if not (await handle.describe()).schedule.state.paused:

@@ -1,4 +1,4 @@
-"""A person's decision about the report that this person saw, signed where the person has a key."""
+"""Decisions of a person about the report that the person saw, signed if the person has a key."""
 
 import getpass
 import re
@@ -39,15 +39,15 @@ def make_decision(
     link: str,
     request: WaiverRequest = NO_WAIVER,
 ) -> Decision:
-    """Return a decision about the audited hash and report that the person named, or was shown and asked about.
+    """Return a decision about the audited hash and the report that the person named or confirmed.
 
     Args:
-        status: the status of the run, whose report is shown; None if no worker answers.
-        named: the hash, and perhaps the digest, of the report that the person saw; empty to be shown it and asked.
-        request: the failed checks that the person waives, until when.
+        status: status of the run, whose report is shown; None if no worker answers.
+        named: hash, or hash and digest, of the report that the person saw; if empty, the report is shown and confirmed.
+        request: failed checks that the person waives, and the end of the waivers.
 
     Raises:
-        InvalidPipeline: what waits is not what was named, its waivers are wrong, or the person did not confirm.
+        InvalidPipeline: the waiting report is not the named one, its waivers are wrong, or the person did not confirm.
         ServiceUnavailable: no worker answers.
     """
     if status is None:
@@ -72,7 +72,7 @@ def make_decision(
             to_waive=record.to_waive,
         )
         decision = decision.model_copy(update={"waivers": make_waivers(request, record.to_waive, reason)})
-        # Refused before a person reads the report; the run decides in any case.
+        # Refuse early, before a person reads the report. The run decides in any case.
         early = refusal(decision, awaited, record.decisions, status.stage)
         if why := early or waiver_refusal(decision, awaited, now):
             raise InvalidPipeline(f"the decision was refused: {why}")
@@ -85,25 +85,25 @@ def make_decision(
 
 
 def refusal_in(error: WorkflowUpdateFailedError) -> str:
-    """Return why a run refused a decision, without the type of the error."""
+    """Return the reason for which a run refused a decision, without the type of the error."""
     return error.cause.message if isinstance(error.cause, FailureError) else str(error.cause)
 
 
 def shown_report(result: RunResult) -> AuditReport:
-    """Return the report that a status shows. Its digest is computed here, of what is shown, and not taken on trust."""
+    """Return the report that a status shows. Its digest is computed here, from the shown checks, not trusted."""
     return AuditReport(branch=result.branch or "", audited_hash=result.audited_hash or "", checks=result.checks)
 
 
 def report_name(report: AuditReport) -> str:
-    """Return how `--hash` names a report: the beginning of its hash and of its digest."""
+    """Return the name of a report for `--hash`: the first digits of its hash and of its digest."""
     return f"{report.audited_hash[:_SHOWN_DIGITS]}:{report.digest[:_SHOWN_DIGITS]}"
 
 
 def check_named_report(named: str, report: AuditReport) -> None:
-    """Make sure that a person named the report that waits.
+    """Check that the named report is the waiting one.
 
     Raises:
-        InvalidPipeline: it is another one, or this names no report.
+        InvalidPipeline: the name is that of another report, or of none.
     """
     match = _NAMED.fullmatch(named.strip().lower())
     if match is None:

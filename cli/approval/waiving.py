@@ -1,4 +1,4 @@
-"""The waivers that a person states on the command line."""
+"""Waivers that a person states on the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from sluice.errors import InvalidPipeline
 
 @dataclass(frozen=True)
 class WaiverRequest:
-    """What a person waives: names of checks, and until when."""
+    """A request to waive checks until a date."""
 
     names: Sequence[str] = ()
     until: str = ""
 
     def check(self, reason: str) -> None:
-        """Make sure that it says what a waiver needs: this needs no server.
+        """Check that the request says what a waiver needs, as far as that is possible without a server.
 
         Raises:
-            InvalidPipeline: it does not.
+            InvalidPipeline: the reason or the date is missing or wrong, or a date is given without a check.
         """
         if not self.names:
             if self.until:
@@ -43,10 +43,10 @@ NO_WAIVER = WaiverRequest()
 
 
 def make_waivers(request: WaiverRequest, to_waive: Sequence[WaivableCheck], reason: str) -> list[Waiver]:
-    """Return the waivers of a request, of checks that wait for one.
+    """Return the waivers of a request for checks that wait for one.
 
     Raises:
-        InvalidPipeline: a name is that of none of these checks, or of several.
+        InvalidPipeline: a name matches none of these checks, or several.
     """
     return [
         Waiver(

@@ -24,7 +24,7 @@ _SHOWN_FILES = 50
 
 @dataclass(frozen=True)
 class ArrivalAction:
-    """The action that a person requests; at most one of the first five."""
+    """The action that a person requests: at most one of the first five fields is set."""
 
     retry: str | None = None
     set_aside: str | None = None
@@ -35,7 +35,7 @@ class ArrivalAction:
 
     @property
     def is_none(self) -> bool:
-        """Return True if no action is requested."""
+        """True if no action is requested."""
         return not any(self._requested)
 
     @property
@@ -46,7 +46,7 @@ class ArrivalAction:
         """Check that at most one action is requested.
 
         Raises:
-            InvalidPipeline: there are several.
+            InvalidPipeline: several are requested.
         """
         if sum(map(bool, self._requested)) > 1:
             raise InvalidPipeline("--retry, --set-aside, --split, --load and --look: give one at a time")
@@ -55,7 +55,7 @@ class ArrivalAction:
 async def run_action(
     context: CommandContext, settings: Settings, pipeline: str, action: ArrivalAction, *, yes: bool
 ) -> int:
-    """Perform an action on the landing zone of a pipeline, after a question; return the exit code."""
+    """Perform an action on the landing zone of a pipeline, after confirmation. Return the exit code."""
     over_younger = action.over_younger
     if over_younger and (action.retry or action.split or action.load):
         context.console.print(OLDER_ROWS_WIN, highlight=False)
@@ -77,9 +77,9 @@ async def run_action(
 async def _confirm(
     context: CommandContext, settings: Settings, pipeline: str, batch: str, question: str, *, yes: bool
 ) -> None:
-    """Show a batch with its files, and ask; the landing zone refuses a batch that it does not hold.
+    """Show a batch with its files, and ask for confirmation.
 
-    A batch's id names its files: a batch of other files has another id.
+    The landing zone itself refuses an unknown batch. A batch id identifies its files: other files have another id.
     """
     zone = await read_zone(context.client, settings, pipeline)
     for held in zone.batches:

@@ -1,4 +1,4 @@
-"""The command for landing zones: which files arrived, what became of each, and what can be done about batches."""
+"""The command `arrivals`: list landing zones and their files, and act on batches."""
 
 import sys
 from typing import Annotated, cast, get_args

@@ -1,4 +1,4 @@
-"""Load named files through the landing zone of a pipeline, or files of one that is not deployed."""
+"""Load named files through a deployed landing zone, or the files of a zone that is not deployed."""
 
 import sys
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from sluice.sizes import format_count, format_size
 async def load_named(
     context: CommandContext, settings: Settings, pipeline: str, files: Sequence[str], *, yes: bool, over_younger: bool
 ) -> int:
-    """Show what becomes of named files of a landing zone, ask, and have the zone load those that can be loaded."""
+    """Show which of the named files a landing zone can load, ask, and let the zone load these."""
     zone = await read_zone(context.client, settings, pipeline)
     query = PlanLoadInput(
         pipeline=zone.pipeline,
@@ -52,10 +52,10 @@ async def load_named(
 
 
 def _refuse_older(plan: LoadPlan) -> None:
-    """Make sure that no file is loaded whose rows may be older than those that main has.
+    """Refuse to load a file whose rows may be older than those of main.
 
     Raises:
-        InvalidPipeline: a file was rolled back, and later ones may have been loaded since.
+        InvalidPipeline: a file was rolled back, and later files may have been loaded since.
     """
     if older := next((file.path for file in plan.files if file.was_rolled_back), None):
         raise InvalidPipeline(
@@ -65,13 +65,14 @@ def _refuse_older(plan: LoadPlan) -> None:
 
 
 async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, yes: bool) -> Pipeline:
-    """Make sure that a start by hand loads nothing past a landing zone; return the pipeline that is started.
+    """Check that a manual start does not bypass a landing zone. Return the pipeline to start.
 
-    Where the pipeline has an arrival that is not deployed, its files are shown and asked about, and the pipeline that
-    is returned loads exactly these.
+    If the pipeline has an arrival that is not deployed, its files are shown and confirmed. The returned pipeline loads
+    exactly these files.
 
     Raises:
-        InvalidPipeline: its landing zone is deployed, nobody confirms, or a zone of another pipeline has its files.
+        InvalidPipeline: its landing zone is deployed, there is no file to load, or nobody confirms. A source with files
+            of another pipeline's zone needs a confirmation, too.
     """
     settings = context.settings
     if pipeline.arrival is None:
@@ -97,7 +98,7 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
 
 
 def confirm(question: str, *, yes: bool, as_json: bool) -> None:
-    """Make sure that a person wants what was shown.
+    """Ask a person to confirm what was shown.
 
     Raises:
         InvalidPipeline: nobody can be asked, or the answer is no.
@@ -114,7 +115,7 @@ def named_files(first: str | None, more: Sequence[str]) -> list[str]:
     """Return the files of `--load`.
 
     Raises:
-        InvalidPipeline: files are named without it, or too many.
+        InvalidPipeline: files are named without `--load`, or too many are named.
     """
     if first is None:
         if more:

@@ -1,4 +1,4 @@
-"""Cancelling a backfill: it is shown, and asked about."""
+"""Cancel a backfill, after showing it and asking for confirmation."""
 
 from rich.text import Text
 
@@ -17,7 +17,11 @@ from sluice.errors import SluiceError
 
 
 async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: bool) -> int:
-    """Show the backfill of a pipeline, ask, and end it, or what an ended one left; return the exit code."""
+    """Cancel the backfill of a pipeline, or discard the remains of an ended one. Show it and ask first.
+
+    Returns:
+        The exit code.
+    """
     fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
     running = await find_running_backfill(context.client, context.settings, pipeline)
     await _print_taken(context, pipeline)
@@ -33,7 +37,7 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
 
 
 async def _print_taken(context: CommandContext, pipeline: str) -> None:
-    """Print what a cancel ends; what is not known is no reason not to cancel."""
+    """Print what a cancel ends. An unknown state does not prevent the cancel."""
     try:
         now = await read_backfill(context.client, context.settings, pipeline)
     except SluiceError as error:

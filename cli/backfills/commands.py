@@ -1,4 +1,4 @@
-"""The commands of backfills: one run of a pipeline for each of many partitions, a few at a time."""
+"""The commands of `backfill`: run a pipeline once for each of many partitions, a few at a time."""
 
 import getpass
 import json
@@ -40,10 +40,10 @@ _DEFAULT = "start"
 
 
 class StartByDefault(TyperGroup):
-    """A group whose first word may be the argument of `start`."""
+    """A command group that takes an unknown first word as the argument of `start`."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # as in lazy_commands.py
-        """Insert `start` where the first word is no command."""
+        """Insert `start` if the first word is not a command."""
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
             args.insert(0, _DEFAULT)
         return super().parse_args(ctx, args)
@@ -143,7 +143,7 @@ def watch(pipeline: Named, as_json: AsJson = False) -> None:
 
 @app.command()
 def status(pipeline: Named, as_json: AsJson = False) -> None:
-    """Show how the latest backfill of a pipeline stands. The exit code says only whether that could be read."""
+    """Show the state of a pipeline's latest backfill. The exit code says only whether it could be read."""
 
     async def command(context: CommandContext, _: None) -> int:
         now = await read_backfill(context.client, context.settings, pipeline)
@@ -181,7 +181,7 @@ def window(
     size: Annotated[int, typer.Argument(help="How many partitions run at a time.", min=1, max=MAX_WINDOW)],
     as_json: AsJson = False,
 ) -> None:
-    """Change how many partitions run at a time; none that runs is ended."""
+    """Change how many partitions run at a time. Running partitions go on."""
     _change(pipeline, CampaignChange(action="window", by=getpass.getuser(), window=size), as_json)
 
 
@@ -194,7 +194,7 @@ def approve(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve the runs that wait for it: they are shown and asked about once, each by its audited hash."""
+    """Approve the runs that wait for approval: shows them, asks once, and decides about each by its audited hash."""
     request = DecisionRequest(approve=True, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
     _decide(pipeline, request, as_json=as_json)
 
@@ -208,14 +208,14 @@ def reject(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reject the runs that wait for an approval: they are shown and asked about once, each by its audited hash."""
+    """Reject the runs that wait for approval: shows them, asks once, and decides about each by its audited hash."""
     request = DecisionRequest(approve=False, by=by, reason=reason, named=named or (), is_dry_run=dry_run)
     _decide(pipeline, request, as_json=as_json)
 
 
 @app.command()
 def cancel(pipeline: Named, yes: Yes = False, as_json: AsJson = False) -> None:
-    """End a backfill: nothing more is started, its runs are cancelled, and what was collected is deleted."""
+    """Cancel a backfill: start nothing more, cancel its runs, and delete what was collected."""
     run_command(lambda context, _: cancel_backfill_of(context, pipeline, yes=yes), as_json, no_preparation)
 
 
@@ -244,7 +244,7 @@ async def _print_status(context: CommandContext, now: CampaignStatus) -> None:
 
 
 async def _follow(context: CommandContext, pipeline: str) -> int:
-    """Follow a backfill, report how it ended or why it is paused, and return the exit code."""
+    """Follow a backfill, report its end or why it is paused, and return the exit code."""
     now, workflow = await follow_backfill(context, pipeline)
     code = backfill_exit_code(now, workflow)
     waiting = count_states(now.campaign)["waiting"]

@@ -25,26 +25,26 @@ from sluice.sizes import format_count
 from workflows.write_audit_publish import WriteAuditPublish
 
 _AT_ONCE = 8
-"""How many runs are asked at the same time."""
+"""Maximum number of runs queried at the same time."""
 _COLUMNS = ("partition", "run", "tables", "rows", "checks", "report")
 
 
 @dataclass(frozen=True)
 class DecisionRequest:
-    """What a person decides about the runs of a backfill that wait."""
+    """A person's decision about the waiting runs of a backfill."""
 
     approve: bool
     by: str | None = None
     reason: str = ""
     named: Sequence[str] = ()
-    """The reports that the person saw, as `--hash` names them; empty to be shown all and asked."""
+    """Names of the reports that the person saw, as in `--hash`. If empty, all are shown and confirmed."""
     is_dry_run: bool = False
-    """Whether to show what waits, and decide nothing."""
+    """True if the waiting runs are only shown, and nothing is decided."""
 
 
 @dataclass(frozen=True)
 class WaitingRun:
-    """A run of a backfill that waits for an approval, as it is shown."""
+    """A run of a backfill that waits for an approval."""
 
     partition: str
     handle: Handle
@@ -52,34 +52,34 @@ class WaitingRun:
 
     @property
     def to_waive(self) -> str:
-        """The failed checks that have to be waived, which is decided run by run; empty where there are none."""
+        """Failed checks that need a waiver, as text; empty if there are none. Each run is waived by itself."""
         approval = self.status.result.approval
         return describe_checks(approval.to_waive) if approval and approval.to_waive else ""
 
     def row(self) -> tuple[str, ...]:
-        """Return what a person is shown of it."""
+        """Return the row of the run in the table that a person sees."""
         result = self.status.result
         tables, checks = ", ".join(result.tables), count_verdicts(result.checks)
         return self.partition, self.handle.id, tables, describe_summary(result), checks, self.report
 
     @property
     def report(self) -> str:
-        """The name of the report that waits."""
+        """Name of the report that waits for the decision."""
         return report_name(shown_report(self.status.result))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run did with the decision that was sent to it."""
+    """The answer of a run to the decision sent to it."""
 
     waiting: WaitingRun
     decision: Decision
     refused: str = ""
-    """Why it does not count; empty where it does."""
+    """Reason for which the decision does not count; empty if it counts."""
 
 
 def check_reason(request: DecisionRequest) -> None:
-    """Make sure that a decision nobody is asked about has a reason.
+    """Check that a decision made without a question has a reason.
 
     Raises:
         InvalidPipeline: it has none.
@@ -89,15 +89,15 @@ def check_reason(request: DecisionRequest) -> None:
 
 
 async def decide_backfill(context: CommandContext, pipeline: str, request: DecisionRequest) -> int:
-    """Show what of a backfill waits for approval, ask once, and send a decision to each run that was shown.
+    """Show the waiting runs of a backfill, ask once, and send a decision to each of them.
 
-    Reports that are named are decided without a question: a person saw them before.
+    Named reports are decided without a question, since the person saw them before.
 
     Returns:
-        The exit code: 2 where a run refused its decision, because it changed meanwhile.
+        The exit code: 2 if a run refused its decision, for example because it changed meanwhile.
 
     Raises:
-        InvalidPipeline: no run waits with a report of that name.
+        InvalidPipeline: no run waits with a report of the given name.
     """
     present = await find_waiting_runs(context, pipeline)
     aside = [each for each in present if request.approve and each.to_waive]
@@ -121,7 +121,7 @@ def _named(waiting: Sequence[WaitingRun], name: str) -> WaitingRun:
     """Return the run whose report has this name.
 
     Raises:
-        InvalidPipeline: none has, or this names no report.
+        InvalidPipeline: no report has this name, or it is not the name of a report.
     """
     problems = []
     for each in waiting:
@@ -150,7 +150,7 @@ async def find_waiting_runs(context: CommandContext, pipeline: str) -> list[Wait
 
 
 async def _find_waiting(context: CommandContext, partition: str, child: str) -> WaitingRun | None:
-    """Return the run that a partition's workflow has started, if it waits for an approval."""
+    """Return the run that a partition's workflow started, if that run waits for an approval."""
     try:
         described = await context.client.get_workflow_handle(child).describe()
     except RPCError as error:
@@ -176,7 +176,7 @@ def _show(context: CommandContext, aside: list[WaitingRun], waiting: list[Waitin
 
 
 def _decision(context: CommandContext, waiting: WaitingRun, request: DecisionRequest) -> Decision:
-    """Return a decision about the report that is shown, signed where the person has a key."""
+    """Return a decision about the shown report, signed if the person has a key."""
     run_id = waiting.handle.run_id or ""
     return make_decision(
         run_id,
@@ -201,9 +201,9 @@ def _ask(question: str) -> None:
 
 
 async def _send(waiting: WaitingRun, decision: Decision) -> Answer:
-    """Send a decision to its run, which refuses one about another hash or report than waits there.
+    """Send a decision to its run. The run refuses it if another hash or report waits there.
 
-    Whatever goes wrong with one run, the decisions about the others are sent and reported.
+    A failure of one run does not stop the decisions for the others.
     """
     sending = waiting.handle.execute_update(WriteAuditPublish.decide, decision)
     try:

@@ -1,4 +1,4 @@
-"""Following a backfill: a grid of its partitions on a terminal, elsewhere a line for each that has ended."""
+"""Follow a backfill: a grid of its partitions on a terminal; elsewhere one line for each ended partition."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 _POLL = 1.0
 _ANSWER = 2.0
-"""Seconds in which a run has to tell its stage."""
+"""Time that a run has to report its stage, in seconds."""
 _MAX_STAGES = 8
-"""So many partitions that run are shown with their stage."""
+"""Maximum number of running partitions shown with their stage."""
 _MAX_ROWS = 20
 _ROW = 50
-"""So many partitions are in a row, where their names are no months or days."""
+"""Maximum number of partitions in one row of the grid."""
 _MARKS: dict[PartitionState, tuple[str, str]] = {
     "waiting": ("·", "dim"), "running": (">", "yellow"), "published": ("#", "green"), "skipped": ("=", "green"),
     "kept out": ("!", "red"), "failed": ("x", "red"), "cancelled": ("-", "magenta"),
@@ -38,15 +38,15 @@ _ENDED = ("published", "skipped", "kept out", "failed", "cancelled")
 
 
 async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[CampaignStatus, str]:
-    """Show a backfill until it has ended, or is paused and nothing of it runs; return how it stands then.
+    """Show a backfill until it has ended, or is paused and none of its runs is under way.
 
     Returns:
-        Its status, and the state of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
+        Its last status, and the state of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
     """
     shown = ShownPartitions(context.console)
     with Live(console=context.console, auto_refresh=False, transient=True) as live:
         while True:
-            state = await _workflow_state(context, pipeline)  # asked first: the status after it is the last one
+            state = await _workflow_state(context, pipeline)  # read first: the status after it is the last one
             try:
                 status = await read_backfill(context.client, context.settings, pipeline)
             except ServiceUnavailable as error:
@@ -68,7 +68,7 @@ async def _workflow_state(context: CommandContext, pipeline: str) -> str:
 
 
 class ShownPartitions:
-    """Which ends of partitions are on the console: each is printed once."""
+    """The ended partitions that are on the console: each end is printed once."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -103,7 +103,7 @@ def describe_campaign(status: CampaignStatus, stages: dict[str, str], width: int
 
 
 def totals(status: CampaignStatus) -> Text:
-    """Return how many partitions are in each state, with the mark of each in the grid."""
+    """Return the number of partitions in each state, with the state's mark in the grid."""
     text = Text(f"{status.name}: {format_count(len(status.campaign.partitions), 'partition')}", style="bold")
     counts = count_states(status.campaign)
     for state, (mark, style) in _MARKS.items():
@@ -113,13 +113,13 @@ def totals(status: CampaignStatus) -> Text:
 
 
 def shown_state(status: CampaignStatus, state: PartitionState) -> str:
-    """Return what a state of a partition is called: before a joint publish, main has nothing of what is collected."""
+    """Return the label of a partition's state: "collected" until a joint publish, since main has nothing of it yet."""
     is_on_main = status.together is None or (status.together.ended is not None and status.together.ended.is_done)
     return "collected" if state == "published" and not is_on_main else state
 
 
 def describe_joint_publish(joint: JointPublish) -> str:
-    """Return how the merge of all partitions stands, in one sentence."""
+    """Return the state of the merge of all partitions, in one sentence."""
     if joint.ended is None:
         return f"main has nothing of it yet: its partitions are on the branch {joint.branch}" if joint.branch else ""
     if joint.ended.is_done:
@@ -129,7 +129,7 @@ def describe_joint_publish(joint: JointPublish) -> str:
 
 
 def grid_rows(campaign: CampaignState, width: int) -> Iterator[Text]:
-    """Yield the rows of the grid, one mark for each partition; of many rows, those from the first that is not done."""
+    """Yield the rows of the grid, one mark for each partition; of a long grid, start at the first unfinished row."""
     states = partition_states(campaign)
     rows = list(_rows(campaign.partitions, max(1, min(_ROW, width - 14))))
     done = [all(states[name] in ("published", "skipped") for name in names) for _, names in rows]
@@ -146,7 +146,7 @@ def grid_rows(campaign: CampaignState, width: int) -> Iterator[Text]:
 
 
 def _rows(partitions: Sequence[str], width: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield rows of partitions with a label: a year or a month for dates, or else the first partition of each row."""
+    """Yield rows of partitions with a label: a year or a month for dates, otherwise the first partition of the row."""
     for label, group in groupby(partitions, key=lambda name: name.rpartition("-")[0] if name[:4].isdigit() else ""):
         names = list(group)
         for start in range(0, len(names), width):
@@ -155,7 +155,7 @@ def _rows(partitions: Sequence[str], width: int) -> Iterator[tuple[str, list[str
 
 
 async def read_stages(client: Client, status: CampaignStatus) -> dict[str, str]:
-    """Return what the first partitions that run are doing: waiting for an approval, too."""
+    """Return the stages of the first running partitions, including a wait for approval."""
     first = list(status.children.items())[:_MAX_STAGES]
     stages = await asyncio.gather(*(_stage(client, child) for _, child in first))
     return {name: stage for (name, _), stage in zip(first, stages, strict=True)}
@@ -169,7 +169,7 @@ async def _stage(client: Client, child: str) -> str:
 
 
 async def _ask_stage(client: Client, child: str) -> str:
-    """Return the stage of the run that a child has started."""
+    """Return the stage of the run that a partition's workflow started."""
     description = await client.get_workflow_handle(child).describe()
     runs = [pending.workflow_id for pending in description.raw_description.pending_children]
     if not runs:

@@ -1,4 +1,4 @@
-"""What `list --backfills` prints."""
+"""The output of `list --backfills`."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a person asks for with `backfill FILE`: which partitions, how many at a time, and what each would load."""
+"""The request of `backfill FILE`: its partitions, how many run at a time, and the plan of what each would load."""
 
 import json
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from sluice.presentation.guessed_types import describe_preview
 from sluice.sizes import format_count, format_size
 
 _AT_ONCE = 4
-"""How many partitions run at a time where their order does not matter, and nobody says how many."""
+"""Default number of partitions that run at a time, where their order does not matter."""
 _ONE_BRANCH = (
     "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
     "each partition is published by itself"
@@ -41,35 +41,35 @@ _ONE_BRANCH = (
 
 @dataclass(frozen=True)
 class StartBackfill:
-    """A backfill that is asked for."""
+    """A requested backfill."""
 
     file: Path
     partitions: str
     only: Literal["failed", "missing"] | None
     concurrency: int | None
-    """How many partitions run at a time; None for as many as may."""
+    """Number of partitions that run at a time; None for the default."""
     stop_after: int
     publish: Literal["each", "together"]
     again: bool
     over_younger: bool = False
-    """Whether partitions may be loaded that are older than what main holds."""
+    """True if partitions may be loaded that are older than the rows of main."""
 
     @cached_property
     def _stated(self) -> PipelineText:
         return read_backfill_pipeline(self.file, Path.cwd())
 
     def prepare(self) -> BackfillInput:
-        """Validate what is asked for; without --partitions, `select` names them.
+        """Validate the request. Without --partitions, `select` names the partitions later.
 
         Raises:
-            InvalidPipeline: it is not valid.
+            InvalidPipeline: the request is not valid.
         """
         if self.again and self.only:
             raise InvalidPipeline("--again publishes what was published before, and --only leaves it out: give one")
         if not self.partitions and self.only != "failed":
             raise InvalidPipeline("give the partitions, as in --partitions 2018-01..2020-12")
         partitions = parse_partitions(self.partitions) if self.partitions else []
-        # Without partitions any one renders the name, which has no placeholder.
+        # Without partitions, any date serves to render the pipeline's name: it has no placeholder.
         pipeline = check_partitions(self._stated, partitions or ["2000-01-01"])
         if self.only == "missing" and pipeline.write.traits.may_repeat:
             raise InvalidPipeline(f"main does not remember what `mode: {pipeline.write.mode}` wrote: leave out --only")
@@ -98,10 +98,10 @@ class StartBackfill:
         )
 
     def _check_order(self, pipeline: Pipeline, partitions: Sequence[str], *, keeps_order: bool) -> None:
-        """Make sure that no partition overtakes one whose rows it would have to leave alone.
+        """Check that no partition overtakes one whose rows it must not replace.
 
         Raises:
-            InvalidPipeline: several would run at a time, or an older one after a younger one.
+            InvalidPipeline: several partitions would run at a time, or an older one after a younger one.
         """
         if keeps_order and (self.concurrency or 1) > 1:
             raise InvalidPipeline(f"--concurrency {self.concurrency}: {window_problem(pipeline.write)}. Leave it out")
@@ -110,10 +110,11 @@ class StartBackfill:
             raise InvalidPipeline(partition_after_later(pipeline.write, older, f"{younger}, which is named before it"))
 
     async def select(self, context: CommandContext, given: BackfillInput) -> BackfillInput:
-        """Return what is to be started: with `--only failed`, what the last backfill did not bring to main.
+        """Return the backfill to start. With `--only failed`: the partitions that the last one did not publish.
 
         Raises:
-            InvalidPipeline: there was none, or the pipeline is not valid for a partition of it.
+            InvalidPipeline: there was no backfill, the pipeline is not valid for one of its partitions, or the catalog
+                cannot publish partitions together.
         """
         if given.together and context.settings.catalogue == "iceberg":
             raise InvalidPipeline(_ONE_BRANCH)
@@ -130,7 +131,7 @@ class StartBackfill:
         return given.model_copy(update={"campaign": campaign})
 
     def print_plan(self, given: BackfillInput, as_json: bool) -> int:
-        """Print what each partition would load now; return the exit code: wrong use where one would fail."""
+        """Print what each partition would load now. Return the exit code of wrong use if a partition would fail."""
         partitions, at_once = given.campaign.partitions, given.campaign.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
@@ -153,7 +154,7 @@ def _code(planned: Sequence[PlannedPartition]) -> int:
 
 
 def _total(planned: Sequence[PlannedPartition]) -> str:
-    """Return how many files are loaded for how many partitions: several may load the same."""
+    """Return the totals of partitions, files and bytes; a file that several partitions load counts once."""
     with_files = [each for each in planned if each.files]
     sources = {tuple(each.paths): each for each in with_files}
     files, size = sum(each.files or 0 for each in sources.values()), sum(each.bytes for each in sources.values())

@@ -1,4 +1,4 @@
-"""The command that decrypts for the Temporal Web UI and for Temporal's command line."""
+"""The command `codec-server`: decrypt for the Temporal Web UI and for Temporal's command line."""
 
 import hmac
 import secrets
@@ -46,10 +46,10 @@ def codec_server(
 
 
 def codec_app(codec: AesCodec, ui: str, token: str) -> web.Application:
-    """Return the server: /encode and /decode, for who has the token, and for pages of the Web UI alone.
+    """Return the server of /encode and /decode, for requests with the token and for pages of the Web UI only.
 
-    The token is a bearer token, as `temporal --codec-auth` and a Web UI with sign-in send one, or the first part of the
-    path, for a Web UI without.
+    The token is a bearer token, as `temporal --codec-auth` and a Web UI with sign-in send it. A Web UI without sign-in
+    has it as the first part of the path.
     Source: Temporal's documentation of remote codec servers.
     """
     allowed = {
@@ -88,13 +88,13 @@ def codec_app(codec: AesCodec, ui: str, token: str) -> web.Application:
 
 
 def _origin_error(request: web.Request, ui: str) -> str:
-    """Return why a request of a page is refused, or "": programs send no origin."""
+    """Return the reason to refuse a request from a web page, or "". Programs send no origin, and are accepted."""
     origin = request.headers.get("Origin")
     return "" if origin in (None, ui) else f"pages of {origin} may not ask: TEMPORAL_UI is {ui}"
 
 
 def _has_token(request: web.Request, token: str) -> bool:
-    """Return whether a request brings the token; the comparison takes the same time whatever it brings."""
+    """Return True if a request has the token. The comparison takes the same time for every value."""
     header = request.headers.get("Authorization", "")
     given = header.removeprefix(_BEARER) if header.startswith(_BEARER) else request.match_info.get("token", "")
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode())

@@ -1,4 +1,4 @@
-"""The command that looks at an installation, and says what is missing and how to get it."""
+"""The command `doctor`: check an installation, and report what is missing and how to get it."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from sluice.settings import read_environment
 
 _COLOURS: dict[FindingState, str] = {"ok": "green", "off": "dim", "warning": "yellow", "failed": "red"}
 _SERVICES = ("Temporal", "worker")
-"""What else cannot be looked at without."""
+"""Parts without which the rest cannot be checked."""
 
 app = typer.Typer(add_completion=False)
 
@@ -27,7 +27,7 @@ app = typer.Typer(add_completion=False)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look at the whole installation, and say what is missing and how to get it."""
+    """Check the whole installation, and report what is missing and how to get it."""
     console = make_console(to_stderr=as_json)
     try:
         findings = asyncio.run(examine(read_environment()))

@@ -1,4 +1,4 @@
-"""The commands that make keys: one that signs decisions, one that encrypts what Temporal stores."""
+"""The commands that make keys: one key signs decisions, the other encrypts the data that Temporal stores."""
 
 import getpass
 import sys
@@ -24,7 +24,7 @@ def approver_key(
 def write_secret(file: Path, text: str) -> None:
     """Write a secret into a new file that only its owner can read.
 
-    Exits with 2 if the file exists, or its folder does not.
+    Exits with code 2 if the file exists, or its folder does not.
     """
     try:
         file.touch(mode=0o600, exist_ok=False)
@@ -36,7 +36,7 @@ def write_secret(file: Path, text: str) -> None:
 
 
 def refuse(why: str) -> NoReturn:
-    """Exit with the code of wrong use, after one message."""
+    """Print one message, and exit with the code of wrong use."""
     print(f"sluice: {why}", file=sys.stderr)
     raise typer.Exit(2)
 

@@ -1,4 +1,4 @@
-"""The command that lists files in runs: which were loaded, when, by which run, into which table."""
+"""The command `files`: list the files that runs loaded, with time, run and table."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.times import format_time
 
 _UNFOLDED = 100_000
-"""The width where output is no terminal: a path stays in one line, so that other programs can search for it."""
+"""Width of output without a terminal, in characters: paths stay in one line, so that programs can search them."""
 _ID_DIGITS = 12
 
 app = typer.Typer(add_completion=False)

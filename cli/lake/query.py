@@ -1,4 +1,4 @@
-"""The command that queries tables of main or of a branch."""
+"""The command `query`: query tables of main or of a branch."""
 
 import csv
 import json
@@ -54,7 +54,7 @@ def query(
 
 
 async def _run_id(context: CommandContext, ref: str) -> str:
-    """Return the run id of the run that a person names, or what they named, if that is no run that Temporal knows."""
+    """Return the run id of a named run, or the name itself if Temporal does not know such a run."""
     if "/" in ref or ref in ("", context.settings.sluice_main):
         return ref
     try:
@@ -65,10 +65,10 @@ async def _run_id(context: CommandContext, ref: str) -> str:
 
 
 def _refuse_equal_names(columns: Sequence[str]) -> None:
-    """Make sure that an object can hold every column.
+    """Check that one object can contain every column.
 
     Raises:
-        InvalidPipeline: two have one name.
+        InvalidPipeline: two columns have the same name.
     """
     repeated = sorted({name for name in columns if list(columns).count(name) > 1})
     if repeated:

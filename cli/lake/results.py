@@ -1,4 +1,4 @@
-"""The command that queries the results of all runs that ended."""
+"""The command `results`: query the results of all ended runs."""
 
 import json
 from typing import Annotated
@@ -17,7 +17,7 @@ _LATEST = (
 )
 _WIDTH = 160
 _TIMES = ("ended_at", "waived_until")
-"""The columns of times. What else looks like one is a value of a check, and is printed as it is."""
+"""Columns of times. Other values that look like a time are values of checks, and are printed as they are."""
 
 app = typer.Typer(add_completion=False)
 
@@ -47,7 +47,7 @@ def results(
 
 
 def _cell(column: str, value: object) -> str:
-    """Return a value as a person reads it: the end of a run to the minute, a list without its brackets."""
+    """Return a value in readable form: the end of a run to the minute, a list without its brackets."""
     if value is None:
         return ""
     if isinstance(value, list):

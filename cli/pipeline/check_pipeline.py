@@ -1,4 +1,4 @@
-"""The commands that check a pipeline file and its input, and run nothing."""
+"""The commands `check` and `plan`: check a pipeline file and its input without a run."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ from sluice.settings import read_environment, read_settings
 from sluice.sizes import format_count, format_size
 
 _SHOWN = 20
-"""So many columns are named."""
+"""Maximum number of columns that are named."""
 
 PipelineFile = Annotated[
     Path | None,

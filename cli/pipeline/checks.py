@@ -1,4 +1,4 @@
-"""The command `checks`: list every check, its parameters, and how it can be answered."""
+"""The command `checks`: list every check, its parameters, and what answers it."""
 
 import json
 from typing import Annotated

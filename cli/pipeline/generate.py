@@ -31,7 +31,7 @@ from sluice.sizes import format_count
 
 app = typer.Typer(add_completion=False)
 _SHOWN = 5
-"""So many rows are shown."""
+"""Maximum number of rows shown."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The command `import`: turn the tests of dbt, SodaCL or Great Expectations into checks, and list what is left."""
+"""The command `import`: turn tests of dbt, SodaCL or Great Expectations into checks, and report the rest."""
 
 import io
 import sys
@@ -25,7 +25,7 @@ _WIDTH = 160
 
 
 class Scope(str, Enum):
-    """Which rows imported checks are about."""
+    """Scope of imported checks: the whole table, or the rows that a run adds."""
 
     table = "table"
     added = "added"
@@ -59,7 +59,7 @@ def import_file(
 
 
 def _import(path: Path, options: ImportOptions) -> tuple[str, str]:
-    """Return the checks of files as YAML, and the report of what was carried over."""
+    """Return the checks of files as YAML, and the report of what was carried over and what was not."""
     imported = import_files(read_files(path), options, lenient=path.is_dir())
     left = [each for each in imported.left if not each.inactive]
     tests = format_count(imported.carried_over + len(left), "test")
@@ -103,7 +103,7 @@ def _import_options(
 
 
 def checks_as_yaml(checks: dict[str, list[dict[str, Any]]]) -> str:
-    """Return checks as they stand in a pipeline file; a query is on lines of its own."""
+    """Return checks as YAML for a pipeline file, each query as a block of its own lines."""
     listed = {name: {"checks": [_as_written(each) for each in of_table]} for name, of_table in checks.items()}
     yaml = YAML()
     yaml.default_flow_style = None

@@ -1,4 +1,4 @@
-"""Reading the files of an import: one file with the dbt project around it, or a whole folder."""
+"""Read the files of an import: one file with the dbt project around it, or a whole folder."""
 
 import os
 import stat
@@ -13,20 +13,20 @@ from sluice.errors import InvalidPipeline
 
 _SUFFIXES = (".yml", ".yaml", ".json", ".sql")
 _FILLED = frozenset({"target", "dbt_packages", "dbt_modules", "logs", "venv"})
-"""Folders that tools fill themselves, in the folder of a project or in that which is imported."""
+"""Folders that tools fill, skipped in the imported folder and in the folder of a project."""
 _INSTALLED = frozenset({"node_modules", "site-packages", "__pycache__"})
-"""Folders that tools fill themselves, wherever they are."""
+"""Folders that tools fill, skipped everywhere."""
 _OF_SQL = frozenset({"macros", "tests", "generic"})
-"""Folders whose files of SQL are read; elsewhere these are models."""
+"""Folders whose SQL files an import uses; SQL files elsewhere are models."""
 _MAX_BYTES = 5 * 2**20
-"""A larger file is data, and no list of tests."""
+"""Maximum size of a file, in bytes. A larger file is data, not a list of tests."""
 
 
 def read_files(path: Path) -> Files:
-    """Return the files of an import by what they are: a file's macros and variables are those of its dbt project.
+    """Return the files of an import by kind. A dbt file comes with the macros and variables of its project.
 
     Raises:
-        InvalidPipeline: it cannot be read, or there is nothing to import.
+        InvalidPipeline: the file or folder cannot be read, or has nothing to import.
     """
     if path.is_dir():
         files = _files_in(path)
@@ -55,14 +55,14 @@ def read_files(path: Path) -> Files:
 
 
 def _project_of(path: Path) -> Path | None:
-    """Return the folder of the dbt project that a file is part of."""
+    """Return the folder of the dbt project that contains a file, or None."""
     return next(
         (each for each in path.resolve().parents if any((each / name).is_file() for name in PROJECT_FILES)), None
     )
 
 
 def _files_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> Files:
-    """Return the files of a folder by what they are, with those that cannot be read."""
+    """Return the files of a folder by kind, and those that cannot be read."""
     texts: list[SourceText] = []
     unread: list[tuple[str, str]] = []
     for path in _paths(folder, unread):
@@ -77,7 +77,7 @@ def _files_in(folder: Path, suffixes: tuple[str, ...] = _SUFFIXES) -> Files:
 
 
 def _paths(folder: Path, unread: list[tuple[str, str]]) -> Iterator[Path]:
-    """Yield the files of a folder, but for those that tools put there; note the folders that cannot be read."""
+    """Yield the files of a folder, except in folders that tools fill. Note the folders that cannot be read."""
 
     def note(error: OSError) -> None:
         unread.append((str(error.filename), _problem(error)))
@@ -93,13 +93,16 @@ def _paths(folder: Path, unread: list[tuple[str, str]]) -> Iterator[Path]:
 
 
 def _text(path: Path, folder: Path | None) -> str:
-    """Return the text of a file, which lies in a folder.
+    """Return the text of a file.
+
+    Args:
+        folder: the folder that must contain the file, after links are resolved; None for any.
 
     Raises:
-        OSError, ValueError: it cannot be read, or is no file of text in the folder.
+        OSError, ValueError: the file cannot be read, is not a text file, or is outside of the folder.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is no regular file")  # to open a pipe would wait for who writes to it
+        raise ValueError("it is no regular file")  # opening a pipe would wait for its writer
     if folder is not None and not path.resolve().is_relative_to(folder):
         raise ValueError("it is a link out of the folder")
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Do work in a process of its own with limits of memory and time: files of others may hold programs without end."""
+"""Run work in a separate process with limits of memory and time: macros in files of others may never end."""
 
 import os
 import resource
@@ -19,10 +19,10 @@ Result = TypeVar("Result")
 
 
 def run_limited(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Return the result of work that was done in a forked process.
+    """Run work in a forked process, and return its result.
 
     Raises:
-        InvalidPipeline: the work raised it, or needed more memory or time than the limits.
+        InvalidPipeline: the work raised it, or exceeded the limit of memory or time.
     """
     receiver, sender = get_context("fork").Pipe(duplex=False)
     process = get_context("fork").Process(target=_work, args=(sender, MAX_MEMORY, work, arguments), daemon=True)
@@ -45,7 +45,7 @@ def run_limited(work: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def _work(sender: Connection, max_memory: int, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
     if _MEMORY_OF_PROCESS.exists():
         used = int(_MEMORY_OF_PROCESS.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + max_memory, used + max_memory))

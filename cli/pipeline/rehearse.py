@@ -85,7 +85,7 @@ async def _request(context: CommandContext, pipeline: Pipeline, options: Options
 async def _run_all(
     context: CommandContext, runs: RehearsalRuns, plan: RehearsalPlan, pipeline: Pipeline
 ) -> tuple[Results, list[RunResult]]:
-    """Run the good rows, then each batch of faults; return what each check did, and how the runs ended."""
+    """Run the good rows, then each batch of faults. Return the result of each check, and the ended runs."""
     checks, results = checks_of(pipeline), not_planted(plan)
     if not plan.batches:
         return results, []
@@ -104,7 +104,7 @@ async def _run_all(
 
 
 def _all_failed(plan: RehearsalPlan, result: RunResult) -> Results:
-    """Return all checks as not rehearsed: the run of the good rows ended before they gave verdicts."""
+    """Return all checks as not rehearsed, since the run of the good rows ended before it gave verdicts."""
     why = f"the run of good rows ended {result.outcome}: {result.reason}"
     return {
         fault.index: RehearsedCheck(check=plan.labels[fault.index], result="not rehearsed", why=why)

@@ -1,4 +1,4 @@
-"""Options that several commands have: the values of placeholders, and whether older rows win."""
+"""Options shared by several commands: values of placeholders, and the permission for older rows to win."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ ScheduledFor = Annotated[
 ]
 Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="What {{ partition }} stands for.")]
 OLDER_ROWS_WIN = f"Rows that this loads take the place of younger ones ({OVER_YOUNGER})."
-"""Said before such a start."""
+"""The message printed before a start with this permission."""
 OverYounger = Annotated[
     bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than what main holds: the older rows win.")
 ]

@@ -1,4 +1,4 @@
-"""The command that rolls a published run back."""
+"""The command `rollback`: roll a published run back."""
 
 from pathlib import Path
 from typing import Annotated
@@ -90,6 +90,6 @@ def rollback(
 
 
 async def _read_pipeline(client: Client, plan: PlanRollbackResult) -> Pipeline | None:
-    """Return the pipeline of the run as Temporal has it, if it still has it."""
+    """Return the pipeline of the run from Temporal, or None if Temporal no longer has it."""
     request = await read_request(client, plan.workflow_id, plan.restore.runs[-1]) if plan.workflow_id else None
     return request.pipeline if request else None

@@ -1,4 +1,4 @@
-"""The commands about quarantined branches."""
+"""The commands of `quarantine`, about quarantined branches."""
 
 import getpass
 import json
@@ -115,7 +115,7 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
         try:
             described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
         except InvalidPipeline:
-            with suppress(SluiceError):  # the name of a branch that does not exist may be no value of a query
+            with suppress(SluiceError):  # a branch that does not exist may have a name that no query can contain
                 if await show_rows(context, run, rows):
                     return 0
             raise
@@ -130,7 +130,7 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
 
 
 def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
-    """Print the verdicts and the changes of a quarantined branch, and at the end what a person may want to copy."""
+    """Print the verdicts and changes of a quarantined branch, then the values that a person may want to copy."""
     summary = described.summary
     heading = Text.assemble((summary.cause or "quarantined", "bold red"), "  ")
     print_line(context.console, heading, summary.reason)
@@ -150,7 +150,7 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
 
 
 def _shown(name: str, value: object) -> str:
-    """Return a part of a description as a person reads it."""
+    """Return a detail of a description in readable form."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return format_time(str(value)) if name in ("created", "expires") else str(value)
@@ -169,7 +169,7 @@ def _print_table(context: CommandContext, name: str, table: QuarantinedTable) ->
 
 
 def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:
-    """Print what a command is about to publish, delete or keep."""
+    """Print the quarantine that a command is about to publish, delete or keep."""
     created, until = format_time(taken.created), format_time(taken.expires)
     tables = [
         f"{name}: {'rows not known' if rows is None else f'{rows:+,} rows'}" for name, rows in taken.tables.items()
@@ -182,7 +182,7 @@ def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:
 
 @app.command()
 def discard(run: Quarantined, by: By = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete a quarantined branch for good: it is shown and asked about first."""
+    """Delete a quarantined branch for good. The command shows the branch and asks first."""
     _manage(run, "discard", by, as_json, yes=yes)
 
 
@@ -194,7 +194,7 @@ def keep(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a quarantined branch longer, or less long: it is shown and asked about first."""
+    """Keep a quarantined branch longer, or less long. The command shows the branch and asks first."""
     try:
         until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
     except ValueError as error:

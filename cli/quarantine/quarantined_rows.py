@@ -1,4 +1,4 @@
-"""The rows of quarantine tables, as `quarantine list` and `quarantine show` print them."""
+"""Output of `quarantine list` and `quarantine show` about rows of quarantine tables."""
 
 import json
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from sluice.times import format_time
 
 
 def print_listed_rows(context: CommandContext, listed: Sequence[QuarantinedRows]) -> None:
-    """Print the rows of quarantine tables by table and run."""
+    """Print the number of rows in quarantine tables, by table and run."""
     columns = ("table", "run", "quarantined", Column("bad rows", "right"))
     rows = [(each.table, each.run_id, format_time(each.at), f"{each.rows:,}") for each in listed]
     print_rows(context.console, columns, rows, title="bad rows in quarantine tables")
 
 
 async def show_rows(context: CommandContext, named: str, limit: int) -> bool:
-    """Show the rows of a run, or of a table, in quarantine tables. Return whether there are any."""
+    """Show the rows of a run, or of a table, in quarantine tables. Return False if there are none."""
     run_id = named
     if "." not in named:
         with suppress(InvalidPipeline):
@@ -44,7 +44,7 @@ async def show_rows(context: CommandContext, named: str, limit: int) -> bool:
 
 
 def _print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
-    """Print how many rows break which check, some of the rows, and how to move them back."""
+    """Print the number of rows that break each check, some of the rows, and the command that requeues them."""
     counted = format_count(shown.rows, "bad row")
     of_run = f" of run {shown.run_id}" if shown.run_id else ""
     print_line(

@@ -1,4 +1,4 @@
-"""The command that requeues quarantined rows: it runs them through their pipeline again, repaired."""
+"""The command `requeue`: run quarantined rows through their pipeline again, repaired."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -35,7 +35,7 @@ from sluice.sizes import format_count
 app = typer.Typer(add_completion=False)
 
 _SHOWN = 10
-"""How many runs are shown one by one, the newest first."""
+"""Maximum number of runs shown one by one, newest first."""
 
 
 @app.command()
@@ -59,7 +59,8 @@ def requeue(
         return load_pipeline(pipeline, read_environment(), Path.cwd())
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
-        await query_lake(context.client, context.settings, _query(loaded, selection), RequeuePlan)  # refuses early
+        # Refuse a wrong selection early, before rows are counted.
+        await query_lake(context.client, context.settings, _query(loaded, selection), RequeuePlan)
         counts = await _count_rows(context, requeued_table(loaded, table), run)
         _print_taken(context, requeued_table(loaded, table), counts, selection)
         await _print_preview(context, requeued_table(loaded, table), selection)
@@ -77,10 +78,10 @@ def _query(pipeline: Pipeline, selection: RequeueSelection) -> PlanRequeueInput:
 
 
 async def _count_rows(context: CommandContext, table: str, run: str | None) -> dict[str, int]:
-    """Return how many quarantined rows of a table main holds, by the run that quarantined them, the newest first.
+    """Return the number of quarantined rows of a table on main, by the run that quarantined them, newest first.
 
     Raises:
-        InvalidPipeline: there are none, or they are of too many runs.
+        InvalidPipeline: there are no rows, or they are of too many runs.
     """
     where = f" WHERE {RUN} = {duckdb_text(run)}" if run else ""
     source = duckdb_table(quarantine_table(table))
@@ -97,7 +98,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
 
 
 async def _print_preview(context: CommandContext, table: str, selection: RequeueSelection) -> None:
-    """Print the first rows with their new values, where DuckDB knows the SQL of the repair."""
+    """Print the first rows with their new values, if DuckDB understands the SQL of the repair."""
     try:
         preview = await preview_requeue(context.client, context.settings, table, selection)
     except (SluiceError, ValueError):  # the requeue goes on without its preview
@@ -109,7 +110,7 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
 
 
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
-    """Print which quarantined rows a requeue moves."""
+    """Print the quarantined rows that a requeue moves."""
     total, runs = format_count(sum(counts.values()), "row"), format_count(len(counts), "run")
     where = f", those for which {selection.where}" if selection.where else ""
     print_detail(context.console, "from", f"{quarantine_table(table)}: {total} of {runs}{where}")

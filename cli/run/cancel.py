@@ -1,4 +1,4 @@
-"""The command that cancels a run: it shows the run, and asks."""
+"""The command `cancel`: cancel a run, after showing it and asking for confirmation."""
 
 from typing import Annotated
 
@@ -45,7 +45,7 @@ def cancel(
 
 
 async def _print_run(context: CommandContext, lookup: RunLookup) -> None:
-    """Print what a cancel ends."""
+    """Print the run that a cancel ends."""
     status = await query_status(lookup.handle)
     details = {"run": f"{lookup.handle.id} ({lookup.handle.run_id})"}
     details["started"] = format_time(lookup.description.start_time)

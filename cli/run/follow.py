@@ -1,4 +1,4 @@
-"""Starting a run and following it, for the commands that do."""
+"""Start a run and follow it, for the commands that start runs."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -35,11 +35,11 @@ async def start_and_follow(
 ) -> int:
     """Start a run; unless `detach`, follow it to its end and report it. Return the exit code.
 
-    Nothing is started where the catalog cannot publish the tables of the run as its pipeline asks for.
+    Nothing starts if the catalog cannot publish the tables of the run as its pipeline requires.
 
     Args:
-        tables: what the run may change; None means the tables of the pipeline and their quarantine tables.
-        fields: what else `--json` prints of a run that is not followed.
+        tables: the tables that the run may change; None means the tables of the pipeline and their quarantine tables.
+        fields: additional fields that `--json` prints for a run that is not followed.
     """
     order = ANY_ORDER if options.resume or not options.publish else options.order
     options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
@@ -62,9 +62,9 @@ async def start_and_follow(
 async def _ask_guarantee(
     context: CommandContext, pipeline: Pipeline, tables: Collection[str] | None, order: LoadOrder
 ) -> str:
-    """Return what the publish of the tables guarantees, and print it for several tables.
+    """Return the guarantee of the publish, and print it if several tables are published.
 
-    Without a worker to ask, the run asks when it begins.
+    If no worker answers, the run itself determines the guarantee when it begins.
     """
     try:
         guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
@@ -72,7 +72,7 @@ async def _ask_guarantee(
         print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""
     changed = with_quarantine_tables(pipeline.tables) if tables is None else tables
-    if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a first line on it tells nothing
+    if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a line about that says nothing
         context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
     return guarantee
 
@@ -85,10 +85,10 @@ async def follow_and_report(context: CommandContext, run: RunLookup, released: s
 
 
 def with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:
-    """Return a pipeline with what this start says of its merge commit.
+    """Return a pipeline with the message and metadata that this start gives to its merge commit.
 
     Raises:
-        InvalidPipeline: it is not valid, or there will be no merge.
+        InvalidPipeline: they are not valid, or there will be no merge.
     """
     if message is None and not metadata:
         return loaded

@@ -1,4 +1,4 @@
-"""The command that lists runs."""
+"""The command `list`: list runs, schedules or backfills."""
 
 import asyncio
 import json
@@ -26,13 +26,13 @@ from sluice.times import format_time, parse_time
 from workflows.search_attributes import SUMMARY_MEMO
 
 _ANSWER_WITHIN = 2.0
-"""Seconds in which a worker has to tell the stage of a run; else the list says `running`."""
+"""Time that a worker has to report the stage of a run, in seconds; after that the list says `running`."""
 _ENCRYPTED = (BadEnvironment, ValueError)
-"""What the codec raises where there is no key, or another one: a list is shown without what that hides."""
+"""Errors of the codec without a key, or with another one. The list is then shown without the encrypted parts."""
 _MINUTE, _HOUR = 60, 3600
 _STATES = (RUNNING, *OUTCOMES)
 _AT_ONCE = 8
-"""How many runs are asked for their stage at the same time."""
+"""Maximum number of runs whose stage is queried at the same time."""
 
 app = typer.Typer(add_completion=False)
 
@@ -94,7 +94,7 @@ def list_command(
 async def _add_quarantines(
     context: CommandContext, runs: Sequence[WorkflowExecution], fields: Sequence[dict[str, Any]]
 ) -> None:
-    """Add to each quarantined run whether its rows are still kept, and which run published them."""
+    """Add to each quarantined run whether its quarantine is kept, and the run that published it."""
     quarantined = [each for each in fields if each["outcome"] == "quarantined"]
     ids = {each["run_id"] for each in quarantined}
     known = await find_quarantines(context.client, context.settings, [run for run in runs if run.run_id in ids])
@@ -111,12 +111,12 @@ def _state(run: dict[str, Any]) -> str:
 
 
 def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
-    """Return the fields of a line for the runs of one backfill."""
+    """Return the fields of the line that sums up the runs of one backfill."""
     states = Counter(_outcome(run) for run in line.runs)
     oldest = line.runs[-1]
     is_running = line.is_running or any(run.close_time is None for run in line.runs)
     ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
-    name = f"backfill {line.backfill}"  # an earlier one has no other: `backfill status` shows the latest
+    name = f"backfill {line.backfill}"  # an earlier backfill has no other name: `backfill status` shows the latest
     return {
         "workflow_id": name,
         "run_id": name,
@@ -139,7 +139,7 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
     listed: set[str] = set()
     rows = []
     for run in runs:
-        # `RUN` means the latest run of a workflow id; an earlier one is known by its run id alone.
+        # `RUN` means the latest run of a workflow id; only its run id names an earlier one.
         earlier = same_input[run["workflow_id"]] > 1 and run["workflow_id"] in listed
         listed.add(run["workflow_id"])
         name = run["run_id"] if earlier else run["workflow_id"]
@@ -166,10 +166,10 @@ async def _run_fields(client: Client, execution: WorkflowExecution, room: asynci
 
 
 def _parse_since(text: str) -> datetime:
-    """Return the time that a text means: a duration before now, or a time in UTC where it states no offset.
+    """Parse a start time: a duration before now, or a time, which is in UTC unless it states an offset.
 
     Raises:
-        InvalidPipeline: it is neither.
+        InvalidPipeline: the text is neither.
     """
     with suppress(ValueError):
         return datetime.now(timezone.utc) - timedelta(seconds=seconds(text))
@@ -191,15 +191,15 @@ def _format_elapsed(elapsed: timedelta) -> str:
 
 
 async def _summary(execution: WorkflowExecution) -> str:
-    """Return what a run does, in one line; empty where it is encrypted by a key that is not here."""
+    """Return a summary of a run, in one line; empty if it is encrypted with an unknown key."""
     try:
         return str((await execution.memo()).get(SUMMARY_MEMO, ""))
-    except Exception:  # each codec has errors of its own, and a list is shown without what it hides
+    except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
         return ""
 
 
 async def _stage(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> str:
-    """Return the stage of a run that has not ended; empty where no worker tells it in time."""
+    """Return the stage of a running run; empty if the run has ended, or no worker answers in time."""
     if execution.status != WorkflowExecutionStatus.RUNNING:
         return ""
     async with room:

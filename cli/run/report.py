@@ -1,4 +1,4 @@
-"""What a person reads about runs: the report of one, its status, and the list of many."""
+"""Print the report of a run, and its status."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
 
 _WITH_FILES = 100
-"""From this width on, the report shows files too: what was added, and what was read."""
+"""Minimum width, in characters, of a report that also shows the files added and read."""
 _OUTCOME_COLOURS = {
     "published": "green",
     "checked": "green",
@@ -52,10 +52,10 @@ _OUTCOME_COLOURS = {
 def print_report(
     result: RunResult, link: str, console: Console, *, with_verdicts: bool = True, released: str = ""
 ) -> None:
-    """Print how a run ended: outcome and reason, tables, checks with samples of bad rows, details, what to do next.
+    """Print the result of a run: outcome, reason, tables, checks with bad rows, details, and what to do next.
 
     Args:
-        with_verdicts: whether each verdict is printed; where the run was followed, they were.
+        with_verdicts: True to print each verdict; False for a run that was followed, whose verdicts are printed.
         released: the run whose quarantine this one releases or repairs; empty if it does neither.
     """
     outcome = result.outcome or "under way"
@@ -102,7 +102,7 @@ def print_report(
 
 
 def print_detail(console: Console, name: str, value: str) -> None:
-    """Print one detail by its name, in one line: addresses and names of branches are copied from it."""
+    """Print a named detail in one line, so that a person can copy addresses and names of branches."""
     console.print(Text.assemble((f"{name:>12}", "dim"), "  ", visible(value)), highlight=False, soft_wrap=True)
 
 
@@ -138,7 +138,7 @@ def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> N
 
 
 def print_bad_rows(console: Console, check: CheckResult, limit: int | None = None) -> None:
-    """Print the bad rows that a verdict has, at most so many; nothing if it has none."""
+    """Print the bad rows of a verdict, at most `limit`; nothing if it has none."""
     sample = check.sample[:limit]
     if not sample:
         return
@@ -148,13 +148,13 @@ def print_bad_rows(console: Console, check: CheckResult, limit: int | None = Non
 
 
 def _conflicts(result: RunResult) -> str:
-    """Return how often main moved during the run, and what the run did about it."""
+    """Return the number of times that main moved during the run, by the reaction of the run."""
     counts = Counter((each.resolved, f" ({each.why})" if each.why else "") for each in result.conflicts)
     return ", ".join(f"{count} {resolved}{why}" for (resolved, why), count in counts.items())
 
 
 def _durations(timings: dict[str, float]) -> str:
-    """Return how long the run took, and each of its stages."""
+    """Return the duration of the run, and of each of its stages."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in timings.items() if stage != "total")
     if "total" not in timings:
         return stages

@@ -1,4 +1,4 @@
-"""Verdicts in a terminal: as a table where each has one line, else those that need a person first."""
+"""Print verdicts: as a table if each fits in one line, otherwise as a list in which failures come first."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ WAIVED_STYLE = "bold magenta"
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
 _INDENT = " " * 10
 _LISTED_PASSES = 20
-"""So many checks that pass are listed where they take a line each; of more, the number is printed."""
+"""Maximum number of passed checks printed one per line. More are summarised as a count."""
 
 
 def print_checks(console: Console, result: RunResult, *, with_files: bool) -> None:
@@ -43,7 +43,7 @@ def print_checks(console: Console, result: RunResult, *, with_files: bool) -> No
 
 
 def print_verdicts(console: Console, checks: Sequence[CheckResult], waived: Sequence[WaivedCheck] = ()) -> None:
-    """Print verdicts: those that block whole, then warnings, then those that pass in one line each, or their number."""
+    """Print verdicts: failures and errors in full, then warnings, then passed checks, one per line or as a count."""
     for check in (*_of(checks, "error"), *_of(checks, "fail"), *_of(checks, "warn")):
         print_verdict(console, check, waived)
     passes = _of(checks, "pass")
@@ -60,7 +60,7 @@ def print_verdict(console: Console, check: CheckResult, waived: Sequence[WaivedC
 
 
 def describe_verdict(check: CheckResult) -> str:
-    """Return what was checked, what was observed and what was expected."""
+    """Return the check with its observed and expected values."""
     evidence = check.message or f"observed {describe_observed(check)}, expected {check.expected}"
     return f"{check.table} {check.title}: {evidence}"
 
@@ -91,6 +91,6 @@ def _of(checks: Sequence[CheckResult], verdict: str) -> list[CheckResult]:
 
 
 def _answered(check: CheckResult) -> str:
-    """Return what answered a check, and how much was read for it."""
+    """Return the engine that answered a check, and the number of files and bytes that it read."""
     read = f", {check.files} file{'s' * (check.files != 1)}, {format_size(check.bytes)}" if check.files else ""
     return f"{check.answered_by or 'not answered'}{read}"

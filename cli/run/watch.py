@@ -1,4 +1,4 @@
-"""Following a run live: its stages, the progress of Spark, and the verdicts as they are known."""
+"""Follow a run live: print its stages, the progress of Spark, and the verdicts as they become known."""
 
 import asyncio
 import contextlib
@@ -25,21 +25,21 @@ from workflows.activity_calls import ON_SPARK
 
 _POLL = 0.5
 _NO_WORKER = 5.0
-"""Seconds without an answer after which the missing worker is mentioned."""
+"""Time without an answer after which the missing worker is mentioned, in seconds."""
 _NO_ANSWER = "no worker answers: `make up` or `python worker.py` starts one"
 _AUDIT_STAGES = ("auditing", "scanning")
-"""The stages in which verdicts become known."""
+"""Stages in which verdicts become known."""
 _SPINNER = 2
-"""The columns of the spinner before its text."""
+"""Width of the spinner before its text, in characters."""
 
 
 @dataclass(frozen=True)
 class FollowedRun:
-    """A run that was shown until it ended."""
+    """A run that was followed until it ended."""
 
     result: RunResult
     verdicts_shown: bool
-    """Whether each of its verdicts was printed."""
+    """True if each of its verdicts was printed."""
 
 
 async def watch_run(client: Client, handle: Handle, console: Console) -> FollowedRun:
@@ -67,7 +67,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
 
 
 async def _wait_until_closed(handle: Handle) -> None:
-    """Return as soon as the run ends, with any outcome, so that following it does not wait for the next poll."""
+    """Return when the run ends, with any outcome, so that a follower need not wait for the next poll."""
     with contextlib.suppress(WorkflowFailureError, RPCError):
         await handle.result(follow_runs=False)
 
@@ -85,12 +85,12 @@ async def _update_line(
     elapsed = time.time() - description.start_time.timestamp()
     progress = (await read_progress(description)) or (describe_state(status) if status else "starting")
     note = f"{_NO_ANSWER}; last: " if no_worker else ""
-    text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # one line: what is printed above it moves up with it
+    text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # a wrapped line would disturb the lines above it
     line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if no_worker else ""))
 
 
 async def read_progress(description: WorkflowExecutionDescription) -> str:
-    """Return the progress of a run's Spark job from its last heartbeat, or "" if none runs or waits."""
+    """Return the progress of a run's Spark job from its last heartbeat, or "" if no job runs or waits."""
     for activity in description.raw_description.pending_activities:
         if (
             activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
@@ -108,7 +108,7 @@ async def read_progress(description: WorkflowExecutionDescription) -> str:
 
 
 class ShownStatus:
-    """What of a run is on the console: each stage, verdict and hint is printed once, in order."""
+    """The stages, verdicts and hints of a run that are on the console: each is printed once, in order."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -119,7 +119,7 @@ class ShownStatus:
         self._hinted = self._no_worker = False
 
     def update(self, status: RunStatus) -> None:
-        """Print what is new: the verdicts after the audit that gave them, and before the stages that follow it."""
+        """Print the news: verdicts after the audit that gave them, and before the stages that follow it."""
         events = [event for event in status.events if (event.stage, event.at) not in self._events]
         audits = [index for index, event in enumerate(events, 1) if event.stage in _AUDIT_STAGES]
         waits = [index for index, event in enumerate(events, 1) if event.stage == "waiting for approval"]
@@ -138,7 +138,7 @@ class ShownStatus:
             self._print_note(f"{program()} reject {run} --reason ...")
 
     def print_absence(self, no_worker: bool) -> None:
-        """Print that no worker answers, and that one does again."""
+        """Print a note when no worker answers, and another when one answers again."""
         if no_worker != self._no_worker:
             self._no_worker = no_worker
             self._print_note(
@@ -146,7 +146,7 @@ class ShownStatus:
             )
 
     def has_shown(self, checks: list[CheckResult]) -> bool:
-        """Return whether each of these verdicts was printed."""
+        """Return True if each of these verdicts was printed."""
         return all(_verdict(check) in self._verdicts for check in checks)
 
     def _print_events(self, events: list[StageEvent]) -> None:
@@ -167,7 +167,7 @@ class ShownStatus:
                 self._print_note(f"{WAIVED} {line}")
 
     def _print_decisions(self, status: RunStatus) -> None:
-        """Print each decision that counts, and how many are missing. A new attempt begins with none."""
+        """Print each new decision, and the number that is missing. A new attempt begins without decisions."""
         decisions = status.result.approval.decisions if status.result.approval else []
         for number, decision in enumerate(decisions[self._decisions :], self._decisions + 1):
             wait = f" ({describe_wait(_when_decided(status, number))})" if decision.approve else ""
@@ -183,7 +183,7 @@ def _verdict(check: CheckResult) -> str:
 
 
 def _when_decided(status: RunStatus, decisions: int) -> RunStatus:
-    """Return a status with the first decisions alone."""
+    """Return the status as it was after the first `decisions` decisions."""
     record = status.result.approval
     if record is None:
         return status

@@ -1,4 +1,4 @@
-"""The command that applies the schedules of a folder of pipeline files."""
+"""The command `deploy`: apply the schedules and landing zones of a folder of pipeline files."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def deploy_command(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Apply the schedules and landing zones that the pipeline files of a folder state: shows a plan first."""
+    """Apply the schedules and landing zones that the pipeline files of a folder state. Shows a plan first."""
 
     async def command(context: CommandContext, files: list[PipelineFile]) -> int:
         settings = with_known_installation(context.settings)
@@ -73,7 +73,7 @@ def _scheduled(deploy: Deploy) -> int:
 
 
 def _ask(as_json: bool) -> None:
-    """Make sure that a person wants the plan.
+    """Ask a person to confirm the plan.
 
     Raises:
         InvalidPipeline: nobody can be asked, or the answer is no.

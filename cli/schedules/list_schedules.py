@@ -1,4 +1,4 @@
-"""What `list --schedules` prints."""
+"""The output of `list --schedules`."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command that pauses what starts a pipeline without a person."""
+"""The command `pause`: pause the automatic starts of a pipeline."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The command that resumes what starts a pipeline without a person."""
+"""The command `resume`: resume the automatic starts of a pipeline."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
-"""Set-up: install everything that Sluice needs under `.venv` and `.sluice`, independent steps side by side.
+"""Set-up: install everything that Sluice needs under `.venv` and `.sluice`, with independent steps in parallel.
 
-It runs before anything is installed, by the Python of the system, so it imports the standard library alone
-(and modules of this project that do the same).
+It runs with the system's Python before anything is installed, so it imports only the standard library (and modules of
+this project that do the same).
 """

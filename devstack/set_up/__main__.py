@@ -1,4 +1,4 @@
-"""The command behind `make setup`: install what is missing for a purpose.
+"""The command behind `make setup`: install everything that is missing for a purpose.
 
     python3 -m devstack.set_up use        to run pipelines on this machine
     python3 -m devstack.set_up develop    to run every test
@@ -6,7 +6,7 @@
     python3 -m devstack.set_up s3         to read and write S3
     python3 -m devstack.set_up store      to read and write S3 on this machine
 
-It ends with 0 when everything is there, 7 when a step failed or the machine lacks something, 130 when interrupted.
+Exit codes: 0 if everything is installed, 7 if a step failed or the machine lacks something, 130 if interrupted.
 """
 
 import fcntl
@@ -55,7 +55,7 @@ def set_up(root: Path, home: Path, purpose: str) -> int:
 
 
 def home_folder(root: Path) -> Path:
-    """Return the folder for tools and data: SLUICE_HOME of the environment or of `.env`, else `.sluice`."""
+    """Return the folder for tools and data: SLUICE_HOME from the environment or from `.env`, else `.sluice`."""
     named = os.environ.get("SLUICE_HOME")
     if not named and (root / ".env").is_file():
         match = _HOME.search((root / ".env").read_text())
@@ -64,7 +64,7 @@ def home_folder(root: Path) -> Path:
 
 
 def _explain(failed: Progress) -> None:
-    """Print which step failed, the end of its log, and what to do."""
+    """Print the failed step, the end of its log, and advice."""
     end = log_tail(failed.log, 12)
     lines = [
         f"sluice: set-up failed in the step {failed.step.name}: {failed.step.title}; exit code {failed.exit_code}.",
@@ -82,7 +82,7 @@ def _short(path: Path) -> str:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[int]:
-    """Let one set-up at a time work in this home. The steps' processes hold the lock as well, should this one die."""
+    """Let only one set-up at a time work in this home. If this process dies, the steps' processes keep the lock."""
     with file.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What to do when a step of the set-up has failed, by what its log says."""
+"""Advice for a failed step of the set-up, found by patterns in the step's log."""
 
 import re
 
@@ -43,7 +43,7 @@ _ADVICE = (
 
 
 def advise(log: str) -> str:
-    """Return what to do about a failure with this log."""
+    """Return advice for a failure with this log."""
     for pattern, advice in _ADVICE:
         if re.search(pattern, log):
             return advice

@@ -1,4 +1,4 @@
-"""The steps of the set-up, what each one needs, and which of them a purpose needs."""
+"""The steps of the set-up, their dependencies, and the steps that each purpose needs."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ PURPOSES = {
     "s3": "read and write S3",
     "store": "read and write S3 on this machine",
 }
-"""What set-up is for, as the commands of `make` name it."""
+"""Descriptions of the purposes of set-up, by their names in the commands of `make`."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {
     "spark-jars": ("spark", "Iceberg's runtime for Spark, and SQLite's driver (60 MB)"),
@@ -36,7 +36,8 @@ _JARS = {
     "s3-jars": ("s3", "what Spark needs for S3 (70 MB)"),
 }
 _STORED = "--build-option=--compression=stored"
-"""PySpark comes as source, so that its wheel is built here; compressing 480 MB of jars for that takes long."""
+"""Build option that stores files uncompressed. PySpark is built from source, and compressing its 480 MB of jars takes
+long."""
 
 
 class Plan:
@@ -52,7 +53,7 @@ class Plan:
         """Return the steps that are not done yet.
 
         Raises:
-            BadEnvironment: there is no suitable Java, which is better known before 700 MB are fetched.
+            BadEnvironment: there is no suitable Java. This is checked before 700 MB are downloaded.
         """
         missing = steps_to_run(self.steps(), _GOALS[self._purpose])
         if any(step.name in {*_JARS, "archive"} for step in missing):
@@ -87,10 +88,10 @@ class Plan:
         )
 
     def _packages(self) -> Step:
-        """Return the step that fills `.venv`; packages for users, or these and the tools for development.
+        """Return the step that fills `.venv` with the packages for users, or with these and the development tools.
 
-        A `.venv` that holds all of the first gets the second on top. Any other one is cleared before: a folder that
-        was half filled when something broke is never continued, and uv has what it fetched in its cache.
+        A complete `.venv` for users gets the development tools added. Any other `.venv` is cleared first, so that a
+        partly filled folder is never continued. uv keeps its downloads in its cache.
         """
         users, developers = (fingerprint(self._lock(name), self._version) for name in ("local", "dev"))
         develop = self._purpose in _DEVELOPMENT
@@ -112,7 +113,7 @@ class Plan:
 
     def _create_venv(self) -> tuple[tuple[str, ...], ...]:
         create = (str(self._uv), "venv", "--quiet", "--clear", "--python", sys.executable, str(self._venv))
-        # Clearing a link's target would take away somebody else's environment.
+        # Clearing the target of a link would delete somebody else's environment.
         return (("rm", str(self._venv)), create) if self._venv.is_symlink() else (create,)
 
     def _install(self, *target: str, lock: str) -> tuple[str, ...]:
@@ -167,7 +168,7 @@ class Plan:
         inputs = (self._home / "jars" / "spark" / "installed", self._venv / "installed")
 
         def made_from() -> str:
-            """Return marks of the jars and of Java, and whether the archive is there and was not discarded since."""
+            """Return a fingerprint of the jars, of Java, and of the presence of an archive that was not discarded."""
             java = os.environ.get("JAVA_HOME") or os.path.realpath(shutil.which("java") or "")
             times = (str(each.stat().st_mtime_ns) for each in inputs if each.exists())
             return fingerprint(*times, java, str(any(folder.glob("*.size"))))

@@ -1,4 +1,4 @@
-"""Registry settings: what pip is configured with, as variables that uv understands."""
+"""Convert pip's registry settings to environment variables for uv."""
 
 import subprocess
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _NAMES = {
 
 
 def uv_settings(python: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Ask pip for its registry settings; return uv's variables, but for those that are set already.
+    """Read pip's registry settings; return uv's variables, except those that are already set.
 
-    People behind a mirror have configured pip, in a file or by variables that uv does not read.
+    People behind a mirror have configured pip, in a file or with variables that uv does not read.
     """
     command = [str(python), "-m", "pip", "config", "list", "--disable-pip-version-check"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -23,7 +23,7 @@ def uv_settings(python: Path, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_pip_settings(listed: str) -> dict[str, str]:
-    """Return uv's variables for the output of `pip config list`; an install's settings go before the global ones."""
+    """Return uv's variables for the output of `pip config list`. Settings of `install` override global settings."""
     settings: dict[str, str] = {}
     for prefix in ("global.", "install.", ":env:."):
         for line in listed.splitlines():

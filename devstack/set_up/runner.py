@@ -1,4 +1,4 @@
-"""Running the steps of the set-up: as many at once as can be, and none after one that failed."""
+"""Run the steps of the set-up: as many as possible at once, and none after a step has failed."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from devstack.set_up.step import Step, log_tail
 
 _POLL = 0.1
 _GRACE = 5.0
-"""Seconds in which a stopped step may end by itself before it is killed."""
+"""Time, in seconds, for a stopped step to end by itself before it is killed."""
 _INTERRUPTED = -1
 _PROMPT = "$ "
 
@@ -32,7 +32,7 @@ class State(Enum):
 
 @dataclass
 class Progress:
-    """How far a step is."""
+    """The progress of a step."""
 
     step: Step
     log: Path
@@ -44,13 +44,13 @@ class Progress:
     process: subprocess.Popen[bytes] | None = None
 
     def seconds(self, now: float) -> float:
-        """Return how long the step has run."""
+        """Return the run time of the step in seconds."""
         if self.state is State.WAITING:
             return 0.0
         return (self.ended or now) - self.started
 
     def detail(self) -> str:
-        """Return what the step does right now: how much it fetched, and the last line of its log."""
+        """Return the size of the step's download, and the last line of its log."""
         size = self.step.size(self.process.pid) if self.process else None
         fetched = f"{size / 1e6:,.0f} MB" if size else ""
         last = "".join(log_tail(self.log, 1)).strip()
@@ -59,17 +59,17 @@ class Progress:
 
 
 class View(Protocol):
-    """What shows the progress."""
+    """A display of the progress."""
 
     def show(self, progress: list[Progress], now: float) -> None:
-        """Show how far all steps are. It is called several times a second."""
+        """Show the progress of all steps. The runner calls this several times a second."""
 
     def close(self, progress: list[Progress], now: float) -> None:
-        """Show the last state."""
+        """Show the final state."""
 
 
 class Runner:
-    """Runs steps side by side, each with a log file of its own."""
+    """A runner of steps in parallel, each with a log file of its own."""
 
     def __init__(
         self, steps: Iterable[Step], logs: Path, view: View, *, keep_open: int | None = None, poll: float = _POLL
@@ -77,17 +77,17 @@ class Runner:
         """Prepare to run.
 
         Args:
-            steps: what to run; a step that is needed and not in here is done.
+            steps: the steps to run. A needed step that is missing here counts as done.
             logs: the folder of the log files.
-            view: what shows the progress.
-            keep_open: a file descriptor for the steps' processes, by which a lock outlives this process.
-            poll: seconds between two looks at the processes.
+            view: the display of the progress.
+            keep_open: a file descriptor that the steps' processes inherit, so that its lock outlives this process.
+            poll: time between two checks of the processes, in seconds.
         """
         self._view, self._keep_open, self._poll = view, keep_open, poll
         self.progress = [Progress(step, logs / f"setup-{step.name}.log") for step in steps]
 
     def run(self) -> Progress | None:
-        """Run all steps; return the first that failed, or None. Whatever ends this, no process is left behind."""
+        """Run all steps; return the first failed step, or None. No process is left behind, even after an error."""
         _make_folders(self.progress)
         try:
             while True:
@@ -128,7 +128,7 @@ class Runner:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # so that Ctrl-C reaches this process alone, which then ends the step
+                    start_new_session=True,  # so that Ctrl-C reaches only this process, which then ends the step
                     pass_fds=() if self._keep_open is None else (self._keep_open,),
                 )
             except OSError as error:
@@ -171,7 +171,7 @@ class Runner:
             assert each.process
             with suppress(subprocess.TimeoutExpired):
                 each.process.wait(max(0.0, deadline - time.monotonic()))
-            _signal(each, signal.SIGKILL)  # what is left of the group, too
+            _signal(each, signal.SIGKILL)  # also ends other processes of the group
             each.process.wait()
             _end(each, State.STOPPED, _INTERRUPTED)
 

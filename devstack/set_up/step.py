@@ -1,4 +1,4 @@
-"""A step of the set-up: what it runs, which steps it needs, and how to see whether it is done."""
+"""A step of the set-up: its commands, the steps that it needs, and the stamp that shows that it is done."""
 
 import hashlib
 import os
@@ -12,15 +12,15 @@ _DOTS = re.compile(r"\.{4,}")
 
 @dataclass(frozen=True)
 class Stamp:
-    """A file that is written when a step has succeeded. It holds the fingerprint of what the step was made from."""
+    """A file that is written when a step has succeeded. It contains the fingerprint of the step's inputs."""
 
     file: Path
     made_from: Callable[[], str]
     accepted: tuple[str, ...] = ()
-    """Fingerprints of larger inputs, which include these and are accepted too."""
+    """Fingerprints of larger inputs that include the step's inputs, and are therefore accepted too."""
 
     def is_valid(self) -> bool:
-        """Return whether the step succeeded with exactly these inputs."""
+        """Return True if the step succeeded with these inputs, or with accepted larger ones."""
         try:
             written = self.file.read_text()
         except OSError:
@@ -28,7 +28,7 @@ class Stamp:
         return written in self.accepted or written == self.made_from()
 
     def write(self) -> None:
-        """Write the stamp in one piece."""
+        """Write the stamp atomically."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         new = self.file.with_name(f"{self.file.name}.new")
         new.write_text(self.made_from())
@@ -37,7 +37,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: commands that run one after the other once the steps that it needs are done."""
+    """A step of the set-up: commands that run one after the other when the needed steps are done."""
 
     name: str
     title: str
@@ -46,14 +46,14 @@ class Step:
     needs: tuple[str, ...] = ()
     output: Path | None = None
     environment: Callable[[], Mapping[str, str]] = dict
-    """Variables for the commands; asked for when the steps before this one are done."""
+    """A function that returns variables for the commands. It is called when the needed steps are done."""
     unnecessary: Callable[[], bool] = lambda: False
-    """Whether the step has nothing to do here."""
+    """A function that returns True if the step has nothing to do on this machine."""
     size: Callable[[int], int | None] = lambda _: None
-    """How many bytes the step's process has fetched and written so far, where that can be seen."""
+    """A function that returns the bytes that the step's process has written so far, or None if unknown."""
 
     def is_done(self) -> bool:
-        """Return whether the step succeeded before and what it made is still there."""
+        """Return True if the step is unnecessary, or has succeeded and its output still exists."""
         made = self.stamp.is_valid() and (self.output is None or self.output.exists())
         return made or self.unnecessary()
 
@@ -67,7 +67,7 @@ def fingerprint(*parts: Path | str) -> str:
 
 
 def steps_to_run(steps: Iterable[Step], goals: Iterable[str]) -> list[Step]:
-    """Return the steps that are missing for these goals, in an order in which none comes before one that it needs."""
+    """Return the steps that are missing for these goals, each after the steps that it needs."""
     by_name = {step.name: step for step in steps}
     missing: dict[str, Step] = {}
 
@@ -85,20 +85,20 @@ def steps_to_run(steps: Iterable[Step], goals: Iterable[str]) -> list[Step]:
 
 
 def bytes_in(*folders: Path) -> int:
-    """Return the size of all files under these folders."""
+    """Return the total size in bytes of all files under these folders."""
     total = 0
     for folder in folders:
         for root, _, names in os.walk(folder):
             for name in names:
                 try:
                     total += (Path(root) / name).lstat().st_size
-                except OSError:  # moved or removed meanwhile
+                except OSError:  # moved or removed in the meantime
                     continue
     return total
 
 
 def bytes_written_by(process: int) -> int | None:
-    """Return how many bytes a process has written; None where the system does not say (it is Linux that does)."""
+    """Return the number of bytes that a process has written, or None on other systems than Linux."""
     try:
         counters = Path(f"/proc/{process}/io").read_text()
     except OSError:
@@ -107,7 +107,7 @@ def bytes_written_by(process: int) -> int | None:
 
 
 def log_tail(log: Path, lines: int) -> list[str]:
-    """Return the last lines of a log that say something, without a downloader's rows of dots."""
+    """Return the last lines of a log, without empty lines and without a downloader's rows of dots."""
     try:
         with log.open("rb") as file:
             file.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""Showing the progress of the set-up: a live view on a terminal, plain lines elsewhere."""
+"""Show the progress of the set-up: a live view on a terminal, plain lines elsewhere."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ _MARKS = {State.WAITING: "·", State.DONE: "✓", State.FAILED: "✗", State.STO
 _COLORS = {State.DONE: "32", State.FAILED: "31", State.RUNNING: "36", State.STOPPED: "33", State.WAITING: "2"}
 _REDRAW = 0.2
 _QUIET = 15.0
-"""Seconds after which a plain view says again that a step still runs."""
+"""Time, in seconds, after which a plain view repeats that a step is running."""
 
 
 class PlainView:
-    """A line when a step starts, when it ends, and every quarter of a minute in between."""
+    """A view that prints a line when a step starts, when it ends, and by default every 15 seconds in between."""
 
     def __init__(self, out: TextIO, *, quiet: float = _QUIET) -> None:
         self._out, self._quiet = out, quiet
@@ -24,7 +24,7 @@ class PlainView:
         self._last: dict[str, float] = {}
 
     def show(self, progress: list[Progress], now: float) -> None:
-        """Print what is new."""
+        """Print new states, and repeat the steps that are running for long."""
         for each in progress:
             name, state = each.step.name, each.state
             if self._shown.get(name, State.WAITING) is not state:
@@ -38,7 +38,7 @@ class PlainView:
                 self._print(f"{name}: {each.seconds(now):.0f} s{f', {detail}' if detail else ''}", now, name)
 
     def close(self, progress: list[Progress], now: float) -> None:
-        """Print how the steps ended."""
+        """Print the final states of the steps."""
         self.show(progress, now)
 
     def _print(self, line: str, now: float, name: str) -> None:
@@ -47,7 +47,7 @@ class PlainView:
 
 
 class TerminalView:
-    """One line for each step, drawn again in the same lines of the terminal."""
+    """A view with one line for each step, redrawn in place on the terminal."""
 
     def __init__(self, out: TextIO, *, redraw: float = _REDRAW) -> None:
         self._out, self._redraw = out, redraw
@@ -55,12 +55,12 @@ class TerminalView:
         self._color = "NO_COLOR" not in os.environ
 
     def show(self, progress: list[Progress], now: float) -> None:
-        """Draw the lines again, a few times a second."""
+        """Redraw the lines, at most a few times a second."""
         if now - self._drawn >= self._redraw:
             self._draw(progress, now)
 
     def close(self, progress: list[Progress], now: float) -> None:
-        """Draw the last state, and leave it."""
+        """Draw the final state, which stays on the terminal."""
         self._draw(progress, now)
 
     def _draw(self, progress: list[Progress], now: float) -> None:
@@ -89,7 +89,7 @@ class TerminalView:
 
 
 def choose_view(out: TextIO, environment: Callable[[str], str | None] = os.environ.get) -> View:
-    """Return the live view where there is a terminal that can draw it."""
+    """Return the live view if the output is a terminal that can draw it, else the plain view."""
     if out.isatty() and environment("TERM") not in {None, "", "dumb"}:
         return TerminalView(out)
     return PlainView(out)

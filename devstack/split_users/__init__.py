@@ -1,5 +1,5 @@
-"""Run the control worker and the Spark worker as two users of the system, which keeps jobs from the credentials.
+"""Run the control worker and the Spark worker as two system users, so that jobs cannot read the credentials.
 
-- `__main__.py`: the command. `set_up.py`: what it does. `worker_settings.py`: which setting goes to which worker.
-- `system.py`: users, groups, owners and modes. `probe.py`: what each user can read and change, asked as that user.
+- `__main__.py`: the command. `set_up.py`: its implementation. `worker_settings.py`: the settings of each worker.
+- `system.py`: users, groups, owners and modes. `probe.py`: checks, run as each user, of what it can read and change.
 """

@@ -2,9 +2,10 @@
 
     sudo .venv/bin/python -m devstack.split_users
 
-It creates the users, a folder with settings for each, and the folder of the lake that both write to, checks that one
-cannot reach what is the other's, and prints how the workers are started. Run it again after the settings changed: it
-replaces the two `.env` files and leaves the rest as it is. It ends with 0, or with 2 and what to change.
+It creates the users, a folder with settings for each, and the lake's folder, to which both write. It checks that
+neither user can reach the other's files, and prints the commands that start the workers. Run it again after a change of
+the settings: it replaces the two `.env` files, and leaves the rest as it is. Exit codes: 0, or 2 with a message that
+says what to change.
 """
 
 import json
@@ -50,9 +51,9 @@ def main(
 
 
 def _read_settings(env: Path) -> dict[str, str]:
-    """Return the settings of a file, and the running local stack's where it has none.
+    """Return the settings of a file, completed with those of the running local stack.
 
-    The environment of the shell is not read: it is that of an administrator.
+    The environment of the shell is not read, since the shell is an administrator's.
     """
     given = {name: value for name, value in dotenv_values(env).items() if value} if env.exists() else {}
     stack = Path(given.get(HOME, DEFAULT_HOME)) / STACK_FILE

@@ -1,4 +1,7 @@
-"""Print what a user can read or change and should not, and the reverse: a program that runs as that user."""
+"""Print the files that a user can wrongly read or change, or cannot read but needs.
+
+The program runs as that user.
+"""
 
 import json
 import os
@@ -10,13 +13,13 @@ from pathlib import Path
 
 
 def problems(readable: list[str], secret: list[str], fixed: list[str], but: list[str]) -> Iterator[str]:
-    """Yield what is wrong for this user.
+    """Yield the problems for this user.
 
     Args:
-        readable: what it must be able to read.
-        secret: what it must not be able to read.
-        fixed: what it must not be able to change, nor anything below; of Python's packages this is asked, too.
-        but: folders that are left out of it.
+        readable: files that the user must be able to read.
+        secret: files that the user must not be able to read.
+        fixed: paths that the user must not be able to change, with everything below. Python's packages are added.
+        but: folders that are exempt from the check of `fixed`.
     """
     for name in ("pyspark", "temporalio"):
         if not find_spec(name):

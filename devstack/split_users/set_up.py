@@ -40,19 +40,19 @@ _PARTS_OF_LAKE = {
     "sluice": ("control", 0o2750),
     "sluice-scans": ("spark", 0o2750),
 }
-"""Folders of the lake where one worker alone writes: reports, input manifests, audit results, answers of scans."""
+"""Role and mode of the lake's folders with one writer: reports, input manifests, audit results, answers of scans."""
 _UMASKS = {"control": "0027", "spark": "0007"}
-"""Both read what the other writes in the lake; the control worker also writes into the folders of tables."""
+"""Umask of each worker. Each reads the other's files in the lake; the control worker also writes to tables' folders."""
 _ENVIRONMENT = "spark.environment"
-"""Root's file of what the Spark worker gets by its environment."""
+"""Name of root's file with the environment of the Spark worker."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _HADOOP_UMASK = "spark.hadoop.fs.permissions.umask-mode 007\n"
-"""Hadoop sets the modes of what Spark writes by this, whatever the umask of the process is."""
+"""Spark property from which Hadoop sets the modes of Spark's files, whatever the umask of the process is."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command was asked for."""
+    """The arguments of the command."""
 
     control: str
     spark: str
@@ -60,15 +60,15 @@ class Request:
     folder: Path
     env: Path
     given: Mapping[str, str]
-    """The settings of the installation: those of `env`, and of the running local stack."""
+    """The settings of the installation, from `env` and from the running local stack."""
     python: Path
 
 
 def set_up(asked: Request, tell: Callable[[str], None]) -> dict[str, str]:
-    """Create what is missing, check it, and return the commands that start the two workers.
+    """Create missing users, folders and settings, check them, and return the commands that start the two workers.
 
     Raises:
-        StackError: it cannot be done, or would not keep the two users apart.
+        StackError: the set-up fails, or would not keep the two users apart.
         BadEnvironment: the settings are wrong.
     """
     settings = read_settings({**asked.given})
@@ -109,7 +109,7 @@ def set_up(asked: Request, tell: Callable[[str], None]) -> dict[str, str]:
 
 
 def _check_owner(folder: Path) -> None:
-    """Make sure that root alone can change the folder, or make it."""
+    """Check that only root can change or create the folder."""
     if not folder.parent.is_dir():
         raise StackError(f"{folder.parent} is not there: make it, or name another --folder")
     for each in (folder, folder.parent):
@@ -122,7 +122,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _lake(asked: Request, settings: Settings) -> str:
-    """Return the lake of the settings, or a new one in the folder if they name none and have none."""
+    """Return the lake of the settings, else the existing lake of the home, else a new one in the folder."""
     local = settings.sluice_home.absolute() / "lake"
     so_far = local if local.is_dir() and any(local.iterdir()) else asked.folder / "lake"
     lake = settings.warehouse.removeprefix("file://") or str(so_far)
@@ -130,9 +130,9 @@ def _lake(asked: Request, settings: Settings) -> str:
 
 
 def _share_lake(lake: Path, accounts: Mapping[str, Account], group: str) -> None:
-    """Make the lake's folder, where both write, and in it those where one writes.
+    """Create the lake's folder, to which both users write, and the folders in it to which one user writes.
 
-    In a folder with the sticky bit a user cannot rename or delete what is another's.
+    In a folder with the sticky bit, a user cannot rename or delete another user's files.
     """
     control, gid = accounts["control"], grp.getgrnam(group).gr_gid
     if lake.exists() and lake.stat().st_uid != control.uid:
@@ -174,9 +174,9 @@ def _fill_folder(
     variables: Mapping[str, str],
     tokens: Mapping[str, str],
 ) -> None:
-    """Make a worker's folder: its files are root's, and it reads them; it writes in the folders below.
+    """Create a worker's folder. The worker reads root's files in it, and writes to the folders below.
 
-    The links to the tools are root's, too: the sticky bit keeps jobs from replacing the jars of the next job.
+    Root also owns the links to the tools, so that the sticky bit keeps jobs from replacing the jars of the next job.
     """
     ensure_folder(folder, 0, account.gid, 0o750)
     ensure_folder(folder / "tmp", account.uid, account.gid, 0o700)
@@ -197,10 +197,10 @@ def _fill_folder(
 
 
 def _check_access(asked: Request, accounts: Mapping[str, Account], settings: Settings, lake: str, java: Path) -> None:
-    """Make sure, as each user, that it can read what it needs and reaches nothing of the other's.
+    """Check, as each user, that the user can read what it needs and cannot reach the other user's files.
 
     Raises:
-        StackError: what is wrong, all of it.
+        StackError: a check failed. The message lists all problems.
     """
     named = {
         role: [value for name, value in given_to(role, asked.given).items() if name.endswith(("_FILE", "_PATH"))]
@@ -229,11 +229,11 @@ def _check_access(asked: Request, accounts: Mapping[str, Account], settings: Set
 
 
 def _command(asked: Request, role: str, java: Path) -> str:
-    """Return the command that starts a worker as its user, with nothing of the environment of who starts it."""
+    """Return the command that starts a worker as its user, without the environment of the shell that starts it."""
     folder, name = asked.folder / role, getattr(asked, role)
     variables = {"HOME": folder / "sluice", "USER": name, "LOGNAME": name, "PATH": _PATH, "LANG": "C.UTF-8"}
     variables |= {"TMPDIR": folder / "tmp", "JAVA_HOME": java}
-    # Root's shell reads the file, and the worker gets its lines as environment:
+    # Root's shell reads the file, whose lines become environment variables of the worker.
     filled = ["sh", "-c", f'set -a; . {shlex.quote(str(asked.folder / _ENVIRONMENT))}; exec "$@"', "sh"]
     words = [
         *("env", "-i", *(f"{variable}={value}" for variable, value in variables.items())),

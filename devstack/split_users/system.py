@@ -1,4 +1,4 @@
-"""Create users and groups of the system, and folders and files with their owners and modes."""
+"""Create system users and groups, and folders and files with given owners and modes."""
 
 import grp
 import os
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
 
 @dataclass(frozen=True)
 class Account:
-    """A user of the system; `gid` is its own group."""
+    """A system user; `gid` is the user's own group."""
 
     name: str
     uid: int
@@ -24,10 +24,10 @@ class Account:
 
 
 def check_names(control: str, spark: str, group: str) -> None:
-    """Make sure that names are valid and differ, and that an existing group is of these users alone.
+    """Check that the names are valid and different, and that only these users are in an existing group.
 
     Raises:
-        StackError: they are not.
+        StackError: a name is invalid or used twice, or the group has other members, or none.
     """
     for name in (control, spark, group):
         if not _NAME.fullmatch(name) or name == "root":
@@ -47,10 +47,10 @@ def check_names(control: str, spark: str, group: str) -> None:
 
 
 def check_user(name: str, home: Path) -> bool:
-    """Return whether a user is there already.
+    """Return True if a user exists.
 
     Raises:
-        StackError: it is somebody else's, since its home is another.
+        StackError: the existing user is root, or has another home, and so belongs to somebody else.
     """
     for user in pwd.getpwall():
         if user.pw_name == name:
@@ -61,7 +61,7 @@ def check_user(name: str, home: Path) -> bool:
 
 
 def ensure_user(name: str, home: Path, group: str) -> tuple[Account, bool]:
-    """Create a user without a login, with a group of its own, in a group; return it, and whether it is new."""
+    """Create a user without a login in its own group and in `group`; return the account, and True if it is new."""
     is_new = not check_user(name, home)
     if is_new:
         account = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"]
@@ -73,7 +73,7 @@ def ensure_user(name: str, home: Path, group: str) -> tuple[Account, bool]:
 
 
 def ensure_group(name: str) -> bool:
-    """Create a group; return whether it is new."""
+    """Create a group if it is missing; return True if it is new."""
     is_new = name not in {group.gr_name for group in grp.getgrall()}
     if is_new:
         _system("groupadd", "--system", name)
@@ -81,14 +81,14 @@ def ensure_group(name: str) -> bool:
 
 
 def ensure_folder(path: Path, uid: int, gid: int, mode: int) -> Path:
-    """Create a folder, or mend one, so that it has this owner, group and mode.
+    """Create a folder, or change an existing one, so that it has this owner, group and mode.
 
     Raises:
-        StackError: it cannot be made, or there is something else of that name.
+        StackError: the folder cannot be created, or something else has its name.
     """
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        # A link is not followed: in a folder that jobs write to, one could lead anywhere.
+        # Links are not followed, since a link in a folder to which jobs write could lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise StackError(f"{path} cannot be made ({error.strerror}): a folder is needed there") from error
@@ -101,7 +101,7 @@ def ensure_folder(path: Path, uid: int, gid: int, mode: int) -> Path:
 
 
 def write_file(file: Path, text: str, gid: int, mode: int) -> None:
-    """Write a file of root's, whole or not at all, in a folder that only root can change."""
+    """Write a file of root atomically, in a folder that only root can change."""
     new = file.with_name(f".{file.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
@@ -112,7 +112,7 @@ def write_file(file: Path, text: str, gid: int, mode: int) -> None:
 
 
 def run_as(account: Account, group: str, *command: str) -> str:
-    """Run a command as a user in a group; return what it printed, or the last line of its error."""
+    """Run a command as a user in a group; return its output, or the last line of its error."""
     who: dict[str, Any] = {"user": account.uid, "group": account.gid, "extra_groups": [grp.getgrnam(group).gr_gid]}
     try:
         done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False, **who)

@@ -1,4 +1,4 @@
-"""Which settings each worker gets. The Spark worker's are listed: a new setting does not reach it by itself."""
+"""The settings of each worker. Those of the Spark worker are listed, so that it gets no new setting by default."""
 
 import shlex
 from collections.abc import Mapping
@@ -26,23 +26,23 @@ _WRITTEN = frozenset(
         *("NESSIE_WRITER_TOKEN_FILE", "NESSIE_PUBLISHER_TOKEN_FILE", "SLUICE_CODEC_KEY_FILE"),
     }
 )
-"""The command writes these itself: roles, folders, and files that it copies."""
+"""Settings that the command writes itself: roles, folders, and files that it copies."""
 _OF_NO_WORKER = frozenset({"SLUICE_APPROVAL_KEY_FILE", "SLUICE_CODEC_TOKEN_FILE", "TEMPORAL_CLI_PATH"})
-"""Settings of a person's command line, and of the local stack."""
+"""Settings for a person's command line, and for the local stack, which no worker gets."""
 _BY_CONTENT = ("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CLIENT_KEY_PATH")
 
 
 def given_to(role: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return which of an installation's settings a worker reads from its file."""
+    """Return the installation's settings that a worker reads from its file."""
     kept = _SPARK & given.keys() if role == "spark" else given.keys() - _WRITTEN - _OF_NO_WORKER
     return {name: given[name] for name in sorted(kept)}
 
 
 def temporal_credentials(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of Temporal that the Spark worker gets by its environment, which its jobs cannot read.
+    """Return Temporal's variables for the environment of the Spark worker, which its jobs cannot read.
 
     Raises:
-        StackError: they name a file that it, and so its jobs, would have to read.
+        StackError: a variable names a file that the worker, and so its jobs, would have to read.
     """
     names = {name for name in given if name.startswith("TEMPORAL_")} - _SPARK - _OF_NO_WORKER
     if "TEMPORAL_CONFIG_FILE" in names:
@@ -60,7 +60,7 @@ def env_file(role: str, variables: Mapping[str, str]) -> str:
     """Return the text of a worker's `.env`.
 
     Raises:
-        StackError: a value cannot be written, since it would be read as the name of another variable.
+        StackError: a value contains `${...}`, which would be replaced by another variable.
     """
     lines = [f"# The {role} worker's settings. `python -m devstack.split_users` wrote them, and replaces them."]
     for name, value in variables.items():
@@ -72,7 +72,7 @@ def env_file(role: str, variables: Mapping[str, str]) -> str:
 
 
 def environment_file(variables: Mapping[str, str]) -> str:
-    """Return the text of the file from which root's shell fills the environment of the Spark worker."""
+    """Return the text of the file from which root's shell sets the environment of the Spark worker."""
     lines = [
         "# Environment of the Spark worker, as lines of the shell. Written once, and not replaced: change it by hand.",
         "# Jobs cannot read it. Add what else the Spark worker needs, as AWS_* for a lake on S3: jobs get those, too.",

@@ -1,1 +1,1 @@
-"""Processes of jobs: the guard that ends them with their worker, their output, and the fork server."""
+"""Processes of jobs: the guard that ends them when their worker ends, their output, and the fork server."""

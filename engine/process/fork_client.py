@@ -1,4 +1,4 @@
-"""The worker's side of the fork server: start it, ask it for jobs, and watch the guards of these jobs."""
+"""The worker's side of the fork server: start the server, request jobs, and watch the guards of these jobs."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _KILLED = 128 + signal.SIGKILL
 
 
 class PipeEnd:
-    """One end of a pipe that this process holds; closing it twice does no harm."""
+    """An end of a pipe that this process keeps open; closing it twice does no harm."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -34,7 +34,7 @@ class PipeEnd:
 
 
 class ForkedGuard:
-    """The guard of a forked job, as far as `asyncio.subprocess.Process` has it too."""
+    """The guard of a forked job, with a part of the interface of `asyncio.subprocess.Process`."""
 
     def __init__(
         self, pid: int, worker_pipe: PipeEnd, output: asyncio.StreamReader, exit_code: asyncio.StreamReader
@@ -44,7 +44,7 @@ class ForkedGuard:
         self._ending = asyncio.create_task(self._read_exit_code(exit_code))
 
     async def wait(self) -> int:
-        """Wait until the guard has ended; return the job's exit code."""
+        """Wait until the guard reports the job's exit code or has ended; return the code."""
         return await asyncio.shield(self._ending)
 
     def kill(self) -> None:
@@ -61,7 +61,7 @@ class ForkedGuard:
 
 
 class ForkServer:
-    """Starts jobs by forking a process (`fork_server.py`), which it starts when it is not running."""
+    """The worker's handle to the fork server (`fork_server.py`), which starts when needed and forks for each job."""
 
     def __init__(self, modules: list[str], log: Path) -> None:
         self._modules, self._log = modules, log
@@ -69,7 +69,7 @@ class ForkServer:
         self._starting = asyncio.Lock()
 
     async def ensure_running(self, environment: Mapping[str, str]) -> "_ServerProcess":
-        """Start the process if it is not running, and return it; its jobs have its environment."""
+        """Start the process if it is not running, and return it. Its jobs inherit its environment."""
         async with self._starting:
             if self._running and self._running.process.returncode is None:
                 return self._running
@@ -97,7 +97,7 @@ class ForkServer:
         """
         for _ in range(2):
             running = await self.ensure_running(environment)
-            with tempfile.TemporaryFile("w+", dir=self._log.parent) as file:  # it has no name: it holds a token
+            with tempfile.TemporaryFile("w+", dir=self._log.parent) as file:  # has no name, since it contains a token
                 file.write(specification)
                 file.seek(0)
                 guard = await _fork_job(running, file.fileno())
@@ -107,7 +107,7 @@ class ForkServer:
         raise ServiceUnavailable(f"a process cannot be started: see {self._log}")
 
     async def close(self) -> None:
-        """End the fork server. The jobs that run are ended by their guards, not from here."""
+        """End the fork server. This does not end running jobs: their guards do."""
         running, self._running = self._running, None
         if running:
             await running.end()
@@ -128,7 +128,7 @@ class _ServerProcess:
 
 
 async def _fork_job(running: _ServerProcess, specification: int) -> ForkedGuard | None:
-    """Ask the fork server for a job; return its guard, or None if the server ended instead."""
+    """Request a job from the fork server; return the job's guard, or None if the server ended instead."""
     (pipe_to_read, pipe), (output, output_to_write), (exit_code, exit_to_write) = os.pipe(), os.pipe(), os.pipe()
     worker_pipe, output_reader, exit_reader = PipeEnd(pipe), await _open_reader(output), await _open_reader(exit_code)
     try:

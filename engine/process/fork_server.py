@@ -2,12 +2,12 @@
 
     python fork_server.py SOCKET MODULE...
 
-SOCKET is the file descriptor of a socket that the worker holds. The first module has a `main`, which gets the
-specification of a job as text; the others are imported so that jobs need not import them. The worker sends one byte
-and four open files for each job: the pipe that its guard reads, its output, a pipe for the guard's process id and exit
-code, and the specification. When the socket closes, no more jobs are started; those that run have guards of their own.
+SOCKET is the file descriptor of a socket to the worker. The first module has a `main`, which gets the specification of
+a job as text. The server imports the other modules so that jobs need not import them. For each job, the worker sends
+one byte and four open files: the pipe that the guard reads, the output, a pipe for the guard's process id and the exit
+code, and the specification. When the socket closes, the server starts no more jobs; the guards watch the running jobs.
 
-A client that is forked starts a second or two sooner than one that imports everything itself (ADR 17).
+A forked client starts a second or two sooner than one that imports everything itself (ADR 17).
 """
 
 import atexit
@@ -18,13 +18,13 @@ _exit_code = 1
 
 
 def _exit_at_once() -> None:
-    """End the process with its exit code, without shutting Python down: gRPC's threads can hang in that."""
+    """End the process with its exit code, without Python's shutdown, in which gRPC's threads can hang."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(_exit_code)
 
 
-atexit.register(_exit_at_once)  # before any import registers a function: what is registered first is called last
+atexit.register(_exit_at_once)  # before any import registers a function: Python calls the first registered one last
 
 # ruff: noqa: E402
 import gc
@@ -42,12 +42,12 @@ _FILES = 4
 
 
 def main(control: socket.socket, modules: list[str]) -> None:
-    """Fork a guard and a job for each request; only in the process of a job does this return."""
+    """Fork a guard and a job for each request; in the process of a job, run the job and return."""
     runner, *_ = [importlib.import_module(name) for name in modules]
     set_process_name("sluice-forks")
     hide_process()  # its environment may have the credentials of an object store
-    gc.freeze()  # objects of this process live as long as it does: no job needs to look through them
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards are not waited for: each reports its exit code to the worker
+    gc.freeze()  # objects of this process live as long as it does: the collectors of jobs need not examine them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for guards: each reports its exit code to the worker
     specification = _serve(control)
     if specification is not None:
         with specification:
@@ -56,7 +56,7 @@ def main(control: socket.socket, modules: list[str]) -> None:
 
 
 def _serve(control: socket.socket) -> TextIO | None:
-    """Return the specification of a job in the process that runs it, and None when the worker has ended."""
+    """Return the specification of a job in the process that runs the job, or None when the worker has ended."""
     while True:
         _, files, _, _ = socket.recv_fds(control, 1, _FILES)
         if len(files) < _FILES:
@@ -69,7 +69,7 @@ def _serve(control: socket.socket) -> TextIO | None:
 
 
 def _fork_job(worker_pipe: int, output: int, exit_pipe: int, specification: int) -> TextIO:
-    """Become the guard of a job, and fork the job; return in the job alone."""
+    """Become the guard of a job, and fork the job. Return only in the process of the job."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, file in enumerate((worker_pipe, output, output)):
@@ -96,15 +96,15 @@ def _reset_process_state() -> None:
     os.dup2(empty, 0)
     os.close(empty)
     set_process_name("sluice-job")
-    hide_process()  # its memory holds the id of its session, which is all that another job needs to use that session
+    hide_process()  # its memory contains its session's id, with which any other job could use the session
     if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()  # else every job would draw the same numbers; Python's own generator is seeded by os.fork
+        numpy.random.seed()  # else every job would draw the same numbers; os.fork seeds Python's own generator
 
 
 if __name__ == "__main__":
     try:
         main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
         _exit_code = 0
-    except SystemExit as error:  # as Python does: None is success, a number is the exit code, a text is a failure
+    except SystemExit as error:  # as in Python: None means success, a number is the exit code, a text means failure
         _exit_code = error.code if isinstance(error.code, int) else int(error.code is not None)
         raise

@@ -2,11 +2,11 @@
 
     python guard.py COMMAND...
 
-It runs the command in a session of its own and watches its standard input, a pipe that the worker holds open. The
-pipe closes when the worker closes it, or dies by any means, `kill -9` included. The guard then ends every process of
-the session; Spark's Python workers have process groups of their own, so the group would not be enough. On Linux the
+The guard runs the command in a session of its own and watches its standard input, a pipe that the worker keeps open.
+The pipe closes when the worker closes it, or dies by any means, `kill -9` included. The guard then ends every process
+of the session. The process group is not enough: Spark's Python workers have process groups of their own. On Linux the
 kernel kills the command when the guard is killed. The guard exits with the command's code after the last process of
-the session has ended: a job that was reported as ended does not write any more.
+the session has ended, so a job that was reported as ended no longer writes.
 """
 
 import ctypes
@@ -21,10 +21,10 @@ from collections.abc import Callable
 import psutil
 
 _GRACE_PERIOD = 2.0
-"""Seconds between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL, in seconds."""
 _POLL_INTERVAL = 0.2
 _WORKER_PIPE = 0
-"""Standard input: the pipe that the worker holds open."""
+"""File descriptor of standard input: the pipe that the worker keeps open."""
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME = 1, 4, 15
 
 
@@ -36,9 +36,9 @@ def main(command: list[str]) -> int:
 
 
 def supervise_child(child: int) -> int:
-    """Wait for a child of this session's leader, or end it when the worker dies; return its code, as a shell has it.
+    """Wait for a child process, or end it when the worker dies; return its exit code in the form of a shell.
 
-    No process of the session but this one is left afterwards.
+    This process leads the session. Afterwards it is the only process left in the session.
     """
     pidfds, session = open_pidfd(child), os.getsid(0)
     while not (status := os.waitpid(child, os.WNOHANG))[0]:
@@ -53,29 +53,29 @@ def supervise_child(child: int) -> int:
 
 
 def die_with_parent(guard: int) -> None:
-    """Ask Linux to kill this process when its guard is killed; on other systems the worker ends it."""
+    """Make Linux kill this process when its guard is killed. On other systems the worker ends this process."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != guard:  # it was killed before this call
+    if os.getppid() != guard:  # the guard was killed before this call
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def set_process_name(name: str) -> None:
-    """Give this process a name for `ps` and `top`, on systems that have such names."""
+    """Name this process for `ps` and `top`, on Linux."""
     _prctl(_PR_SET_NAME, name.encode())
 
 
 def hide_process() -> None:
-    """Keep other processes of the same user from reading the memory and the environment of this one, on Linux."""
+    """Prevent other processes of the same user from reading this process's memory and environment, on Linux."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def end_session(session: int, signal_number: int, timeout: float) -> None:
-    """Signal every other process of a session and wait, at most `timeout` seconds, until all have ended."""
+    """Signal every other process of a session; wait, at most `timeout` seconds, until all have ended."""
     end_processes(lambda: _other_members(session), signal_number, timeout)
 
 
 def end_processes(find: Callable[[], set[int]], signal_number: int, timeout: float) -> None:
-    """Signal each of the processes that a function finds; wait, at most `timeout` seconds, until it finds none."""
+    """Signal each process that `find` returns; wait, at most `timeout` seconds, until it returns none."""
     deadline = time.monotonic() + timeout
     signalled: set[int] = set()
     while (processes := find()) and time.monotonic() < deadline:
@@ -100,7 +100,7 @@ def _other_members(session: int) -> set[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists and has not ended: a zombie has."""
+    """Return True if a process exists and has not ended. A zombie has ended."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -108,9 +108,9 @@ def is_running(pid: int) -> bool:
 
 
 def open_pidfd(pid: int) -> list[int]:
-    """Return a file descriptor that becomes readable when a process ends; none where the system has no pidfds.
+    """Return a file descriptor that becomes readable when a process ends, or an empty list without pidfds.
 
-    Linux has them from 5.3 on.
+    Linux has pidfds from version 5.3 on.
     """
     try:
         return [os.pidfd_open(pid)]
@@ -119,7 +119,7 @@ def open_pidfd(pid: int) -> list[int]:
 
 
 def _worker_closed_pipe(pidfds: list[int]) -> bool:
-    """Wait for a moment until the worker closes its pipe or the command ends; return whether the pipe is closed."""
+    """Wait briefly until the worker closes its pipe or the command ends; return True if the pipe is closed."""
     readable, _, _ = select.select([_WORKER_PIPE, *pidfds], [], [], _POLL_INTERVAL)
     return _WORKER_PIPE in readable and not os.read(_WORKER_PIPE, 1)
 

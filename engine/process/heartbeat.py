@@ -1,4 +1,4 @@
-"""Heartbeats of a job: its progress, sent to Temporal every second while something is waited for."""
+"""Send a job's progress to Temporal as heartbeats, every second while the worker waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,29 +9,29 @@ from sluice.contracts.progress import Progress
 Heartbeat = Callable[[Progress], None]
 T = TypeVar("T")
 HEARTBEAT_INTERVAL = 1.0
-"""In seconds."""
+"""Time between heartbeats, in seconds."""
 
 
 def no_heartbeat(_: Progress) -> None:
-    """Send nothing: for work that belongs to no activity."""
+    """Send nothing, for work outside of activities."""
 
 
 async def wait_with_heartbeat(task: "asyncio.Future[Any]", heartbeat: Heartbeat, doing: str) -> None:
-    """Wait until a task is done, and send heartbeats meanwhile. Its result or error is the caller's to read."""
+    """Send heartbeats until a task is done. The caller reads the task's result or error."""
     while not task.done():
         heartbeat(Progress(doing=doing))
         await asyncio.wait([task], timeout=HEARTBEAT_INTERVAL)
 
 
 async def wait_despite_cancellation(task: "asyncio.Future[Any]") -> None:
-    """Wait until a task is done, however often the wait is cancelled. Its result or error is dropped."""
+    """Wait until a task is done, even if the wait is cancelled repeatedly; drop the task's result or error."""
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             continue
     if not task.cancelled():
-        task.exception()  # read, or asyncio would log that nobody did
+        task.exception()  # asyncio logs an error that nobody reads
 
 
 async def run_in_thread(function: Callable[[], T], heartbeat: Heartbeat, doing: str) -> T:

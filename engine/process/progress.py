@@ -8,16 +8,16 @@ from sluice.redaction import line_redactor
 
 _PROGRESS_BAR = re.compile(r"\[Stage (\d+):[=> ]*\((\d+) \+ (\d+)\) / (\d+)\]")
 _DRIVER_STATE = re.compile(r"Application (?:report|status) for (\S+) \((?:state|phase): (\w+)\)")
-"""What spark-submit prints of a driver in cluster mode, on YARN and on Kubernetes."""
+"""The line with the state of a driver that spark-submit prints in cluster mode, on YARN and on Kubernetes."""
 _STACK_FRAME = re.compile(r"\s*(at [\w.$/<>@-]+\(|\.\.\. \d+ more)")
 _TAIL_LINES = 60
 _LINE_LIMIT = 4000
 _JOB_PREFIX = "sluice: "
-"""The prefix of the lines by which a built-in job reports its progress (`spark_jobs/job.py`)."""
+"""Prefix of the lines that report the progress of a built-in job (`spark_jobs/job.py`)."""
 
 
 class OutputReader:
-    """Splits the output of a job into lines and progress, piece by piece as the output arrives."""
+    """A reader that splits the output of a job into lines and progress, piece by piece as the output arrives."""
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -26,13 +26,13 @@ class OutputReader:
         self._redact = line_redactor()
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Read a piece of output; return the lines that it completed, without progress bars."""
+        """Read a piece of output; return the lines that are complete now, without progress bars."""
         pieces = re.split(r"[\r\n]", self._incomplete_line + chunk.decode("utf-8", errors="replace"))
         self._incomplete_line = pieces.pop()[-_LINE_LIMIT:]
         return [line for piece in pieces if (line := self._read_line(piece)) is not None]
 
     def close(self) -> list[str]:
-        """Return the last line, if it had no end."""
+        """Return the last line, if it had no line end."""
         return self.feed(b"\n")
 
     def _read_line(self, text: str) -> str | None:

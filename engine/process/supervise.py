@@ -1,7 +1,7 @@
 """Run one job under a guard process: log its output, send its progress as heartbeats, end all its processes.
 
-The guard (`guard.py`) reads a pipe that this process holds open. When this process dies or closes it, the guard ends
-every process of the job: no Spark outlives its worker and writes on.
+The guard (`guard.py`) reads a pipe that this process keeps open. When this process dies or closes the pipe, the guard
+ends every process of the job, so no Spark process outlives its worker and continues to write.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from engine.process.progress import OutputReader
 _GUARD = Path(__file__).with_name("guard.py")
 _SIGKILL = 9
 _END_TIMEOUT = 5.0
-"""How long, in seconds, killed processes may take to end, and the rest of their output to arrive."""
+"""Maximum time, in seconds, for killed processes to end, and for the rest of their output to arrive."""
 
 
 class LivenessPipe(Protocol):
     """The worker's end of the pipe that a guard reads."""
 
     def close(self) -> None:
-        """Close it: the guard then ends its job."""
+        """Close the pipe, which makes the guard end its job."""
 
 
 class Guard(Protocol):
-    """The process between the worker and a job, as far as `asyncio.subprocess.Process` has it too."""
+    """The process between the worker and a job, with a part of the interface of `asyncio.subprocess.Process`."""
 
     @property
     def pid(self) -> int: ...
@@ -46,7 +46,7 @@ class Guard(Protocol):
 
 
 class SupervisedProcess:
-    """A job that runs under a guard, and ends when this process does."""
+    """A job that runs under a guard, and ends when this process ends."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -55,7 +55,7 @@ class SupervisedProcess:
     async def start(
         cls, command: list[str], environment: Mapping[str, str], working_directory: Path | None = None
     ) -> "SupervisedProcess":
-        """Start a command under a guard; its working directory is by default the worker's own."""
+        """Start a command under a guard, by default in the worker's own working directory."""
         guard = await asyncio.create_subprocess_exec(
             *(sys.executable, str(_GUARD), *command),
             stdin=asyncio.subprocess.PIPE,
@@ -69,18 +69,18 @@ class SupervisedProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the guard, and so the job, has not ended."""
+        """True while the guard, and therefore the job, is running."""
         return self._guard.returncode is None
 
     async def watch(self, log: Path, heartbeat: Heartbeat) -> JobResult:
         """Wait until the job ends, copy its output into a log, and send its progress every second.
 
-        Cancelled, it ends every process of the job before it lets the cancellation through.
+        A cancellation first ends every process of the job, and is then raised.
         """
         assert self._guard.stdout
         reader = OutputReader()
         copying = asyncio.create_task(_copy(self._guard.stdout, reader, log))
-        ending = asyncio.create_task(self._guard.wait())  # a killed guard may leave processes that hold its output open
+        ending = asyncio.create_task(self._guard.wait())  # processes of a killed guard may keep its output open
         try:
             while not (copying.done() or ending.done()):
                 heartbeat(reader.progress)
@@ -97,7 +97,7 @@ class SupervisedProcess:
         await asyncio.shield(self._end_processes(asyncio.create_task(_drain(self._guard.stdout))))
 
     async def _end_processes(self, reading: "asyncio.Task[None]") -> None:
-        """Wait for the guard, which ends all processes of its session; end them from here if it could not."""
+        """Wait for the guard to end all processes of its session; end those that it could not end."""
         assert self._guard.stdin
         self._guard.stdin.close()
         try:
@@ -116,7 +116,7 @@ async def run_supervised(
     heartbeat: Heartbeat,
     working_directory: Path | None = None,
 ) -> JobResult:
-    """Run a command under a guard to its end, its log and its scratch space in `folder`."""
+    """Run a command under a guard to its end, with its log and its scratch space in `folder`."""
     try:
         job = await SupervisedProcess.start(command, environment, working_directory)
         return await job.watch(folder / "spark.log", heartbeat)
@@ -125,7 +125,7 @@ async def run_supervised(
 
 
 async def _copy(stream: asyncio.StreamReader, reader: OutputReader, log: Path) -> None:
-    """Copy output into a log, in threads: to search a flood of output for secrets takes its time."""
+    """Copy output into a log. Threads do this, since a search for secrets in much output takes time."""
     with open_private(log) as file:
         while chunk := await stream.read(65536):
             await asyncio.to_thread(_copy_lines, reader.feed, chunk, file)

@@ -1,1 +1,1 @@
-"""SQL of people, each query in a process of its own with limits of memory and time."""
+"""Run SQL queries that people wrote, each in a process of its own with limits of memory and time."""

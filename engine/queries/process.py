@@ -1,6 +1,6 @@
-"""The process of one query: forked by the fork server, it runs the SQL of a person within its limits, and ends.
+"""The process of one query, which the fork server forks: it runs a person's SQL within limits, and ends.
 
-SQL that a person wrote is parsed here too: very deep SQL can end the process that parses it.
+It also parses SQL that a person wrote, since deeply nested SQL can crash the process that parses it.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from sluice.errors import InvalidInput
 
 ANSWER = "answer.json"
 _MAX_SPILL = "16GB"
-"""How much of a query may spill to disk."""
+"""Maximum size of the data that a query may spill to disk."""
 _MEMORY_ERRORS = (duckdb.OutOfMemoryException, pa.ArrowMemoryError)
 _WANT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
-"""Parts of messages for want of memory: of C++, DuckDB, Arrow and of the system, for memory and for threads."""
+"""Parts of the messages of C++, DuckDB, Arrow and the system when they cannot get memory or start threads."""
 
 
 def main(text: str) -> None:
@@ -37,7 +37,7 @@ def main(text: str) -> None:
 
 
 def _answer(query: QuerySpecification) -> QueryAnswer:
-    """Return the answer, or why there is none."""
+    """Return the answer, or the reason why there is none."""
     try:
         if query.kind == "parse":
             return QueryAnswer(tables=tables_in(query.sql))

@@ -1,4 +1,4 @@
-"""The worker's side of queries: start a process for each, wait for its answer, and end it in time.
+"""The worker's side of queries: start a process for each query, wait for its answer, and end it in time.
 
 A query that uses too much memory ends its own process, and never the worker (ADR 49).
 """
@@ -32,34 +32,34 @@ from sluice.sizes import format_size
 
 _log = logging.getLogger("sluice.engine")
 SECONDS = 45
-"""How long a query may take: less than its activity has."""
+"""Maximum duration of a query, in seconds. Less than the time-out of its activity."""
 _PARSE_SECONDS = 10
-"""How long its SQL may take to be parsed."""
+"""Maximum time to parse the SQL of a query, in seconds."""
 _MODULE = "engine.queries.process"
 _ROOT = Path(__file__).resolve().parents[2]
 _AT_ONCE = 4
-"""How many queries a worker runs at a time: so many times the memory of one are its most."""
+"""Maximum number of queries that a worker runs at a time. It multiplies the memory limit of one query."""
 _QUEUE_TIMEOUT = 10.0
-"""How many seconds a query waits for a slot."""
+"""Maximum time that a query waits for a slot, in seconds."""
 _THREADS = 4
 _PREFIX = "query-"
 _STALE = 3600.0
-"""Age in seconds at which the folder of a query is removed that a killed worker left."""
+"""Age, in seconds, from which a query's folder counts as left by a killed worker and is removed."""
 _SIGNAL_BASE = 128
 
 
 class QueryRunner:
-    """Runs queries of people, each in a process forked from one that has its imports."""
+    """A runner of queries that people wrote. It forks a process for each query from one that has the imports."""
 
     def __init__(self, memory: str, scratch: Path, io: Mapping[str, str] | None = None, seconds: int = SECONDS) -> None:
         """Prepare; nothing is started before the first query.
 
         Args:
-            memory: how much memory DuckDB may use for a query before it spills, as `2GB`. Its process may have half as
-                much again.
-            scratch: the folder for what does not fit into memory.
-            io: the properties by which Iceberg reads files in a store.
-            seconds: how long a query may take.
+            memory: the memory that DuckDB may use for a query before it spills to disk, as `2GB`. The process of the
+                query may use one and a half times as much.
+            scratch: the folder for data that does not fit into memory.
+            io: Iceberg's properties for reading files in a store.
+            seconds: maximum duration of a query, in seconds.
         """
         self._memory, self._scratch, self._io, self._seconds = memory, scratch, dict(io or {}), seconds
         self._limit = int(TypeAdapter(ByteSize).validate_python(memory)) * 3 // 2
@@ -71,7 +71,7 @@ class QueryRunner:
         """Return the full names of the tables that a query reads.
 
         Raises:
-            InvalidInput: it is not one query, or its parsing exceeds a limit.
+            InvalidInput: the SQL is not exactly one query, or its parsing exceeds a limit.
         """
         async with self._folder() as folder:
             return (await self._run(folder, min(_PARSE_SECONDS, self._seconds), kind="parse", sql=sql)).tables
@@ -91,7 +91,7 @@ class QueryRunner:
             return answer.rows
 
     async def close(self) -> None:
-        """End the process that is forked; a query that runs is ended by its guard."""
+        """End the fork server. A running query has a guard, which ends it."""
         await self._forks.close()
 
     @asynccontextmanager
@@ -138,7 +138,7 @@ class QueryRunner:
         if ended.code <= _SIGNAL_BASE and not answer:
             _log.error("the process of a query ended with code %s: %s", ended.code, "\n".join(ended.tail))
             raise SluiceError("the process of the query failed: see the worker's log")
-        nested = "" if answer else ", or is nested too deeply"  # the process was ended before it could say which
+        nested = "" if answer else ", or is nested too deeply"  # the process ended before it could report the cause
         raise InvalidInput(
             f"the query used more than {format_size(self._limit)} of memory{nested}, and was ended: {NARROW}. "
             "SLUICE_SCAN_MEMORY on the worker sets the limit"
@@ -150,7 +150,7 @@ def _took_too_long(seconds: int) -> InvalidInput:
 
 
 def _environment(*, with_s3: bool) -> dict[str, str]:
-    """Return the environment of the processes: that of a job, and little address space for each thread."""
+    """Return the environment of query processes: that of a job, with little address space for each thread."""
     return {
         **job_environment(os.environ, with_s3=with_s3),
         **{"PYTHONPATH": str(_ROOT), "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"},
@@ -158,7 +158,7 @@ def _environment(*, with_s3: bool) -> dict[str, str]:
 
 
 def _make_folder(scratch: Path) -> Path:
-    """Return a new folder, after removing those of queries whose worker was killed."""
+    """Return a new folder, after removing the folders of queries whose worker was killed."""
     for left in private_folder(scratch).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:
@@ -167,7 +167,7 @@ def _make_folder(scratch: Path) -> Path:
 
 
 def _write_rows(folder: Path, rows: Mapping[str, pa.Table]) -> dict[str, str]:
-    """Write tables into Arrow files that the process of the query maps into its memory; return their paths."""
+    """Write tables to Arrow files, which the process of the query maps into its memory; return their paths."""
     written = {}
     for number, (name, table) in enumerate(rows.items()):
         path = folder / f"rows-{number}.arrow"
@@ -178,7 +178,7 @@ def _write_rows(folder: Path, rows: Mapping[str, pa.Table]) -> dict[str, str]:
 
 
 def _read_answer(file: Path) -> QueryAnswer | None:
-    """Return the answer that a process wrote, or None if it ended before it had."""
+    """Return the answer that a process wrote, or None if it ended without a complete answer."""
     with suppress(OSError, ValidationError):
         if file.stat().st_size <= 2 * MAX_RESULT_BYTES:
             return QueryAnswer.model_validate_json(file.read_bytes())

@@ -1,4 +1,4 @@
-"""What the worker gives to the process of a query, and what it gets back."""
+"""The messages between the worker and the process of a query: specification and answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -14,30 +14,30 @@ class QuerySpecification(Model):
     """One query: its SQL, the tables that it reads, and its limits."""
 
     kind: Literal["parse", "read"]
-    """Parse it and return the names of its tables, or read its rows."""
+    """`parse` returns the names of the tables in the SQL, `read` returns the rows of the query."""
     sql: str
     folder: str
-    """The folder of this query alone, where its answer is written."""
+    """The query's own folder, to which the process writes the answer."""
     memory: str
-    """How much memory DuckDB may use before it spills to disk, as `2GB`."""
+    """Memory that DuckDB may use before it spills to disk, as `2GB`."""
     memory_limit: int
-    """How many bytes of memory the process may reserve, beside those that it has when it starts."""
+    """Maximum memory, in bytes, that the process may reserve in addition to that which it has when it starts."""
     seconds: int
-    """How long the process may run."""
+    """Maximum run time of the process, in seconds."""
     threads: int
     io: Mapping[str, str] = Field(default_factory=dict, repr=False)
-    """The properties by which Iceberg reads files in a store."""
+    """Iceberg's properties for reading files in a store."""
     files: Sequence[ParquetView] = ()
     """Tables of data files, each under its name with its namespace."""
     rows: Mapping[str, str] = Field(default_factory=dict)
-    """Tables in an Arrow file each: its path by the table's name, which may have no namespace."""
+    """Tables in Arrow files: the path of the file by the table's name. The name may have no namespace."""
 
 
 class QueryAnswer(Model):
-    """What the process of a query writes before it ends: one of these."""
+    """The answer that the process of a query writes before it ends, in one of these fields."""
 
     tables: list[str] = Field(default_factory=list)
     rows: QueryRows | None = None
     refused: str = ""
-    """Why the SQL is not run, or fails."""
+    """Reason why the SQL was refused or failed."""
     out_of_memory: bool = False

@@ -1,4 +1,4 @@
-"""SQL of a person, as the process of a query parses and runs it."""
+"""Parse and run SQL that a person wrote, in the process of a query."""
 
 import json
 import re
@@ -16,12 +16,12 @@ NARROW = "ask for less, by fewer columns, a condition or LIMIT"
 NESTED = "the query is nested too deeply: write it in fewer levels"
 _BATCH = 1000
 _LARGER_IN_MEMORY = 20
-"""How much larger rows may be in memory than as JSON: a wide column of short values."""
+"""Maximum ratio of rows' size in memory to their size as JSON: that of a wide column of short values."""
 _SHOW_TABLES = re.compile(r"\s*SHOW\s+(?:ALL\s+)?TABLES\s*;?\s*", re.I)
 
 
 def asks_for_tables(sql: str) -> bool:
-    """Return whether SQL asks which tables there are: this is answered by the catalog."""
+    """Return True if SQL requests the list of tables, which the catalog answers."""
     return _SHOW_TABLES.fullmatch(sql) is not None
 
 
@@ -29,7 +29,7 @@ def tables_in(sql: str) -> list[str]:
     """Return the full names of the tables that a query reads, without those that it defines itself.
 
     Raises:
-        InvalidInput: it is not one query, or names a table in a way that DuckDB takes for something else.
+        InvalidInput: the SQL is not exactly one query, or a table has no namespace, or one with unquoted dots.
     """
     try:
         named = tables_of_duckdb(sql)
@@ -47,11 +47,11 @@ def tables_in(sql: str) -> list[str]:
 
 
 def read_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
-    """Return the rows of a query; what it may read is decided before.
+    """Return the rows of a query. The caller has restricted what the query may read.
 
     Raises:
-        InvalidInput: it is no query, or its result is too large.
-        duckdb.Error, pyarrow.ArrowException, OSError: it fails. Arrow raises what fails after the first rows.
+        InvalidInput: the SQL is not a query, or its result is too large.
+        duckdb.Error, pyarrow.ArrowException, OSError: the query fails. Arrow raises errors after the first rows.
     """
     relation = connection.sql(sql)
     if relation is None:

@@ -1,1 +1,1 @@
-"""The engines that run Spark jobs, and what they share: Java, jars, configuration, class-data archive."""
+"""The engines that run Spark jobs, and their common parts: Java, jars, configuration, class-data archive."""

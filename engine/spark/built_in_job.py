@@ -1,4 +1,4 @@
-"""Run a built-in Spark job: hand it its spec as a file, and read the answer that it leaves in another."""
+"""Run a built-in Spark job, which reads its spec from one file and writes its answer to another."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from sluice.sealed_answer import open_answer
 
 
 class JobCatalog(Protocol):
-    """What a job needs from the catalog; `lakehouse.catalog.BranchCatalog` has more."""
+    """The part of `lakehouse.catalog.BranchCatalog` that a job needs."""
 
     @property
     def main(self) -> str:
@@ -29,17 +29,17 @@ class JobCatalog(Protocol):
         """Return the Spark configuration of a catalog that is bound to a branch, or pinned to a hash of it."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
+        """Return why the catalog was unavailable during a job, or None if the job's output does not say that it was."""
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return what the server refused a job, if lines of the job's output tell so, or None."""
+        """Return what the server refused a job, or None if the job's output does not mention a refusal."""
 
 
 def read_answer(file: Path, key: str) -> JobAnswer | None:
-    """Return the answer that a job left in a file, sealed with its key, or None if it left none.
+    """Return the answer that a job wrote to a file and sealed with its key, or None if there is no file.
 
     Raises:
-        JobFailed: that job did not write it.
+        JobFailed: another program wrote the file.
     """
     return open_answer(file.read_text(encoding="utf-8", errors="replace"), key) if file.exists() else None
 
@@ -47,7 +47,7 @@ def read_answer(file: Path, key: str) -> JobAnswer | None:
 async def run_built_in_job(
     spark: Spark, catalog: JobCatalog, job: SparkJob, spec: ScanSpec | QuarantineRowsSpec, heartbeat: Heartbeat
 ) -> tuple[JobResult, JobAnswer]:
-    """Run a job with a spec, and return how it ended and what it answered, which may be an error.
+    """Run a job with a spec; return its result, and its answer, which may be an error.
 
     Raises:
         SluiceError: the job ended without an answer.
@@ -65,9 +65,9 @@ async def run_built_in_job(
 
 
 def describe_absence(catalog: JobCatalog, answer: JobAnswer | None, result: JobResult) -> str | None:
-    """Return why a job that failed did so for want of the catalog or the object store, or None.
+    """Return why the catalog or the object store was unavailable for a failed job, or None if neither was the cause.
 
-    An answer that blames the input is believed: what a file holds may read like any error.
+    An answer that blames the input is always believed, since the content of a file may look like any error.
     """
     if answer and answer.error and answer.error_kind not in ("", "JobFailed"):
         return None
@@ -76,6 +76,6 @@ def describe_absence(catalog: JobCatalog, answer: JobAnswer | None, result: JobR
 
 
 def _write_spec(job: SparkJob, spec: ScanSpec | QuarantineRowsSpec) -> SparkJob:
-    Path(spec.answer).unlink(missing_ok=True)  # an earlier attempt's
+    Path(spec.answer).unlink(missing_ok=True)  # the answer of an earlier attempt
     spec_file = write_private(job.folder / "spec.json", spec.model_dump_json())
     return replace(job, args=[str(spec_file)])

@@ -1,7 +1,7 @@
-"""The class-data archive: the classes that a Spark job loads, kept in a file so that later jobs start faster.
+"""The class-data archive: a file with the classes that a Spark job loads, so that later jobs start faster.
 
-It halves a cold start (docs/performance.md, ADR 16). Set-up makes it for exactly one Java and one class path;
-a Spark that has others starts without it. Source: JEP 350, dynamic class-data archives.
+It halves the time of a cold start (docs/performance.md, ADR 16). Set-up creates it for exactly one Java and one class
+path. Spark with another Java or class path starts without it. Source: JEP 350, dynamic class-data archives.
 """
 
 import hashlib
@@ -20,15 +20,15 @@ from sluice.settings import Settings
 _FOLDER = "cds"
 _WARM_UP_TIMEOUT = 600
 _QUIET = "-Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
-"""If the archive does not fit after all, the JVM starts without it and prints nothing."""
+"""JVM options for an archive that does not fit after all: the JVM starts without it, and prints nothing."""
 _CRASHED = (134, 135, 139)
-"""Exit codes of a JVM that was ended by SIGABRT, SIGBUS or SIGSEGV, for example because its archive is damaged."""
+"""Exit codes of a JVM that SIGABRT, SIGBUS or SIGSEGV ended, for example because its archive is damaged."""
 _discarded: set[Path] = set()
-"""Archives that a JVM of this process crashed with, and that cannot be discarded for others."""
+"""Archives that crashed a JVM of this worker, and that this worker may not discard for others."""
 
 
 def find_archive(settings: Settings, java: Path) -> Path | None:
-    """Return the archive for this Java and class path; None if there is none, or its size is wrong."""
+    """Return the archive for this Java and class path, or None if there is none or its size is wrong."""
     archive = _path(settings, java)
     if archive in _discarded:
         return None
@@ -40,13 +40,13 @@ def find_archive(settings: Settings, java: Path) -> Path | None:
 
 
 def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str]) -> Path:
-    """Run the warm-up job and keep the classes that it loads, unless there is an archive; return the archive.
+    """Return the archive. If there is none, create it from the classes that the warm-up job loads.
 
     Args:
-        unreachable: the configuration of a catalog of the kind that jobs use, which no server answers.
+        unreachable: the configuration of a catalog that cannot be reached, of the kind that jobs use.
 
     Raises:
-        BadEnvironment: the warm-up job failed; Spark works without an archive, but starts slower.
+        BadEnvironment: the warm-up job failed. Spark works without an archive, but starts more slowly.
     """
     existing = find_archive(settings, java)
     if existing:
@@ -82,16 +82,16 @@ def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str
 
 
 def archive_option(archive: Path) -> str:
-    """Return the options by which a JVM uses an archive, or starts without it if it does not fit."""
+    """Return the options that make a JVM use an archive, or start without it if it does not fit."""
     return f"-XX:SharedArchiveFile={archive} {_QUIET}"
 
 
 def discard_if_crashed(archive: Path | None, code: int) -> None:
-    """Discard an archive if the JVM that used it crashed: the next attempt starts without it."""
+    """Discard an archive if the JVM that used it crashed, so that the next attempt starts without it."""
     if archive and code in _CRASHED:
         try:
             _size_file(archive).unlink(missing_ok=True)
-        except OSError:  # another user installed it, and this one may only read it
+        except OSError:  # another user installed the archive, and this user may only read it
             _discarded.add(archive)
 
 
@@ -101,7 +101,7 @@ def _path(settings: Settings, java: Path) -> Path:
 
 
 def _key_parts(settings: Settings, java: Path) -> Iterator[str]:
-    """Yield what an archive is valid for: the JVM, and every jar by path, size and time of change."""
+    """Yield the key of an archive: the JVM, and the path, size and modification time of every jar."""
     yield sys.platform
     for path in (java / "lib" / "server" / "libjvm.so", java / "release"):
         yield _file_version(path)

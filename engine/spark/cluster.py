@@ -1,8 +1,8 @@
 """Cluster mode: Spark's driver runs on YARN or Kubernetes, and the worker runs a client that waits for it.
 
-Fencing: a driver on a cluster does not end with its worker. Its submission is therefore named by run, attempt, job and
-try. Before each submission, and after each job that did not end well, the submissions of the run that have not ended
-are listed and ended. The branch of a dead attempt is deleted by then, so that such a driver cannot commit.
+Fencing: a driver on a cluster does not end with its worker. The name of its submission therefore contains run, attempt,
+job and try. Before each submission, and after each failed job, the engine lists and ends the unfinished submissions of
+the run. By then the branch of a dead attempt is deleted, so its driver cannot commit.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 
 _PACKAGES = ("sluice", "spark_jobs")
-"""The packages that drivers of built-in jobs import, beside those that the lock file names."""
+"""The packages that drivers of built-in jobs import, in addition to those in the lock file."""
 _YARN = (
     str(SPARK_HOME / "bin" / "spark-class"),
     *("org.apache.hadoop.yarn.client.cli.ApplicationCLI", "application"),
@@ -37,7 +37,7 @@ log = logging.getLogger("sluice.cluster")
 
 
 class Cluster(Protocol):
-    """A kind of cluster: how submissions are named there, and the commands that list and end those of a run."""
+    """A kind of cluster: its names of submissions, and its commands to list and end the submissions of a run."""
 
     def submission_conf(self, job: SparkJob) -> dict[str, str]:
         """Return the Spark configuration that names the submission of a job."""
@@ -46,14 +46,14 @@ class Cluster(Protocol):
         """Return the command that lists the submissions of a run."""
 
     def kill_commands(self, run_id: str, output: Sequence[str]) -> list[list[str]]:
-        """Return the commands that end those submissions in the output of the list command that still run."""
+        """Return the commands that end the unfinished submissions in the output of the list command."""
 
 
 class Yarn:
-    """YARN, by its own client, which comes with PySpark and reads HADOOP_CONF_DIR."""
+    """YARN, through its own client, which comes with PySpark and reads HADOOP_CONF_DIR."""
 
     def submission_conf(self, job: SparkJob) -> dict[str, str]:
-        """Tag the application with its run, and with its own name."""
+        """Tag the application with the name of its run, and with its own name."""
         return {
             "spark.yarn.tags": f"{_run_name(job.run_id)},{submission_name(job)}",
             "spark.yarn.submit.waitAppCompletion": "true",
@@ -64,20 +64,20 @@ class Yarn:
         return [*_YARN, "-list", "-appTags", _run_name(run_id), "-appStates", _UNFINISHED]
 
     def kill_commands(self, run_id: str, output: Sequence[str]) -> list[list[str]]:
-        """Kill the applications that were listed."""
+        """Kill the listed applications."""
         applications = [match[1] for line in output if (match := re.match(r"\s*(application_\d+_\d+)\s", line))]
         return [[*_YARN, "-kill", *applications]] if applications else []
 
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """Kubernetes, by spark-submit, whose submissions are pods with names."""
+    """Kubernetes, through spark-submit, which submits a job as a named pod."""
 
     master: str
     namespace: str
 
     def submission_conf(self, job: SparkJob) -> dict[str, str]:
-        """Name the driver's pod; Kubernetes refuses a second one of that name."""
+        """Name the driver's pod. Kubernetes refuses a second pod with the same name."""
         return {
             "spark.kubernetes.driver.pod.name": submission_name(job),
             "spark.kubernetes.submission.waitAppCompletion": "true",
@@ -88,7 +88,7 @@ class Kubernetes:
         return self._submit("--status", f"{_run_name(run_id)}-*")
 
     def kill_commands(self, run_id: str, output: Sequence[str]) -> list[list[str]]:
-        """Delete the pods of a run that wait or run; those that ended keep their logs."""
+        """Delete the pending and running pods of a run. Pods that ended stay, with their logs."""
         fields = [match.groups() for line in output if (match := re.match(r"\s*(pod name|phase): (\S+)", line))]
         pods = [name for (_, name), (_, phase) in pairwise(fields) if phase in ("Pending", "Running")]
         return [self._submit("--kill", pod) for pod in pods if pod.startswith(f"{_run_name(run_id)}-")]
@@ -100,7 +100,10 @@ class Kubernetes:
 
 @dataclass(frozen=True)
 class ClusterEngine:
-    """Runs each job by `spark-submit` in cluster mode; the client that waits for the driver has a guard here."""
+    """The engine that runs each job with `spark-submit` in cluster mode.
+
+    The client that waits for the driver runs under a guard on this machine.
+    """
 
     settings: Settings
     has_jvm = True
@@ -121,17 +124,17 @@ class ClusterEngine:
             succeeded = result.code == 0
             return result
         finally:
-            if not succeeded:  # the driver may run on without the client that waited for it
+            if not succeeded:  # the driver may continue without its client
                 await asyncio.shield(self._try_to_end_driver(cluster, job, variables, heartbeat))
 
     async def warm_up(self) -> None:
-        """Do nothing: no process is kept between jobs."""
+        """Do nothing: the engine keeps no process between jobs."""
 
     async def close(self) -> None:
-        """Do nothing: no process is kept between jobs."""
+        """Do nothing: the engine keeps no process between jobs."""
 
     def _prepare(self, job: SparkJob, cluster: Cluster) -> tuple[dict[str, str], list[str]]:
-        """Pack the code of a job; return its environment and its command."""
+        """Pack the code of a job; return the job's environment and command."""
         variables = {**job.environment, **environment(self.settings, find_java(), built_in=job.built_in)}
         more = {**cluster.submission_conf(job), **(_package_code(job) if job.built_in else {})}
         return variables, command(self.settings, job, more)
@@ -145,7 +148,7 @@ class ClusterEngine:
     async def _end_earlier_submissions(
         self, cluster: Cluster, job: SparkJob, variables: dict[str, str], heartbeat: Heartbeat
     ) -> None:
-        """List what still runs of the job's run, and end it."""
+        """List the submissions of the job's run that have not ended, and end them."""
         listed = await self._run_command(cluster.list_command(job.run_id), job, variables, heartbeat)
         for kill in cluster.kill_commands(job.run_id, listed.tail):
             log.warning("%s: ending what still runs of it on the cluster", job.branch)
@@ -156,7 +159,7 @@ class ClusterEngine:
     ) -> None:
         try:
             await self._end_earlier_submissions(cluster, job, variables, heartbeat)
-        except ServiceUnavailable as error:  # the next submission of the run looks again
+        except ServiceUnavailable as error:  # the next submission of the run tries again
             log.warning("%s: %s", job.branch, error)
 
     async def _run_command(
@@ -170,9 +173,9 @@ class ClusterEngine:
 
 
 def submission_name(job: SparkJob) -> str:
-    """Return the name of a job's submission, which follows from run, attempt, job and try.
+    """Return the name of a job's submission, made of run, attempt, job and try.
 
-    Kubernetes refuses a pod with an underscore in its name.
+    The name contains no underscore, since Kubernetes refuses a pod with an underscore in its name.
     """
     folder_name = job.folder.name.replace("_", "-")
     return f"{_run_name(job.run_id)}-a{job.attempt}-{folder_name}-{job.try_number}"
@@ -183,7 +186,7 @@ def _run_name(run_id: str) -> str:
 
 
 def _package_code(job: SparkJob) -> dict[str, str]:
-    """Pack the modules that a built-in job imports; Spark ships the program itself and the jars."""
+    """Pack the modules that a built-in job imports. Spark itself ships the program and the jars."""
     folder = job.folder / "code"
     shutil.rmtree(folder, ignore_errors=True)
     for name in _PACKAGES:

@@ -1,8 +1,8 @@
-"""The Spark configuration of jobs: what an application starts with, and what binds a session to its branch.
+"""The Spark configuration of jobs: the properties of applications, and those that bind a session to its branch.
 
-Fencing: a pipeline cannot change what binds a session. Its catalog is on the branch of the attempt, each snapshot
-carries the run and attempt, Iceberg deletes no file (ADR 28), and YARN starts a driver once only. The catalog's own
-configuration comes from the port for catalogs (`lakehouse/catalog.py`), as `SparkJob.catalog`.
+Fencing: a pipeline cannot change the properties that bind a session. The session's catalog is on the branch of the
+attempt, each snapshot carries the run and attempt, Iceberg deletes no file (ADR 28), and YARN starts a driver only
+once. The catalog's own configuration comes from the port for catalogs (`lakehouse/catalog.py`), as `SparkJob.catalog`.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ _STRICT = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.csv.parser.columnPruning.enabled": "false",  # else Spark does not notice malformed rows
-    "spark.sql.codegen.hugeMethodLimit": "8000",  # a larger method is never compiled by the JVM, and runs slowly
-    # The same limits for SQL as `sluice/sql/validation.py` has: no paths as tables, and no variables in a text.
+    "spark.sql.codegen.hugeMethodLimit": "8000",  # the JVM never compiles a larger method, which then runs slowly
+    # The limits that `sluice/sql/validation.py` sets for SQL: no paths as tables, and no variables in a text.
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -33,33 +33,33 @@ _STRICT = {
 }
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXCLUDED_RULES = (
-    # With this rule, Iceberg commits a DELETE of whole files without the properties of the session.
+    # This rule would make Iceberg commit a DELETE of whole files without the properties of the session.
     "org.apache.spark.sql.execution.datasources.v2.OptimizeMetadataOnlyDeleteFromTable",
-    # Without the first rule and with this one, a DELETE whose condition is always true would delete nothing.
+    # If only the first rule were off, this rule would make a DELETE with an always true condition delete nothing.
     "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
 )
 """Rules of Spark's optimizer that are off in the sessions of jobs."""
 UNREACHABLE_CATALOG = "unreachable"
-"""The catalog in the warm-up job that no server answers."""
+"""Name of the catalog in the warm-up job that cannot be reached."""
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _DRIVER_PATH = "spark.driver.extraClassPath"
 _PACKAGES = "spark.jars.packages"
 _LINEAGE_LISTENER = "OpenLineageSparkListener"
 _BULK_DELETES = "iceberg.hadoop.delete-file-parallelism"
-"""How many threads delete files for Iceberg in Hadoop's file systems. With none, no file is deleted: commits only warn
-that earlier metadata files stay, and maintenance fails. What a failed task wrote stays, too, until garbage collection.
-Single files are still deleted, which Iceberg does only with what the same commit made. Source: `HadoopFileIO` and
-`CatalogUtil.deleteFiles` of Iceberg 1.12."""
+"""Number of threads that delete files in bulk for Iceberg in Hadoop's file systems. With 0 threads, no bulk deletion
+works: commits warn that earlier metadata files stay, maintenance fails, and the files of a failed task stay until
+garbage collection. Iceberg still deletes single files, but only files that the same commit made. Source: `HadoopFileIO`
+and `CatalogUtil.deleteFiles` of Iceberg 1.12."""
 
 
 def application(
     settings: Settings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
 ) -> dict[str, str]:
-    """Return the configuration that a Spark application starts with, the same for all branches.
+    """Return the configuration with which a Spark application starts, the same for all branches.
 
     Args:
         conf: configuration of the pipeline.
-        drivers: how many such applications the worker may run at once.
+        drivers: maximum number of such applications that the worker runs at once.
     """
     from_pipeline = conf or {}
     installed = class_path(settings)
@@ -75,11 +75,11 @@ def application(
         "spark.sql.defaultCatalog": settings.sluice_catalog,
         **_properties_file(settings.spark_properties_file),
         **from_pipeline,
-        # A pipeline cannot set what follows: a safe publish depends on it.
+        # A pipeline cannot set the following, since a safe publication depends on it.
         "spark.submit.deployMode": settings.spark_deploy_mode,
         "spark.local.dir": "" if in_cluster else str(folder / "scratch"),
         "spark.sql.warehouse.dir": "scratch" if in_cluster else str(folder / "scratch"),
-        # On the class path of the driver from its start, so that the class-data archive has their classes.
+        # The driver has these jars from its start, so that the class-data archive contains their classes.
         _DRIVER_PATH: ":".join([*([] if in_cluster else installed), *filter(None, [from_pipeline.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
         _PACKAGES: ",".join([*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]),
@@ -91,7 +91,7 @@ def application(
 
 
 def session(settings: Settings, job: SparkJob) -> dict[str, str]:
-    """Return the configuration of a session that a pipeline cannot change: its branch, run, attempt and semantics."""
+    """Return the configuration that a pipeline cannot change: a session's branch, run, attempt and semantics."""
     prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
     configuration = {
         _EXCLUDED: ",".join([*_EXCLUDED_RULES, *_split(job.conf.get(_EXCLUDED))]),
@@ -114,7 +114,7 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
 
 
 def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
-    """Return the whole configuration of a job that is an application of its own."""
+    """Return the complete configuration of a job that runs as an application of its own."""
     shared = application(settings, job.folder, job.conf, settings.slots)
     return {
         **_lineage_parent(settings, job, shared),
@@ -126,9 +126,10 @@ def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
 
 
 def _lineage_parent(settings: Settings, job: SparkJob, configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration by which OpenLineage's Spark listener names the run as the parent of its own events.
+    """Return the configuration that makes OpenLineage's Spark listener name the run as the parent of its events.
 
-    Empty without that listener: the names are its alone. What the configuration sets by itself stays.
+    Empty without this listener, since nothing else reads these properties. Properties that the given configuration sets
+    are kept.
     """
     if not job.pipeline or _LINEAGE_LISTENER not in configuration.get("spark.extraListeners", ""):
         return {}
@@ -142,12 +143,12 @@ def _lineage_parent(settings: Settings, job: SparkJob, configuration: Mapping[st
 
 
 def write_properties(file: Path, properties: Mapping[str, str]) -> Path:
-    """Write properties into a file that its owner alone can read, and return it."""
+    """Write properties to a file that only its owner can read, and return the file."""
     return write_private(file, "".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
 
 
 def hadoop_s3(settings: Settings) -> dict[str, str]:
-    """Return the configuration by which Spark reads S3, if the jars for S3 were installed (`make s3`)."""
+    """Return the configuration with which Spark reads S3; empty unless the jars for S3 are installed (`make s3`)."""
     if not has_s3(settings):
         return {}
     configuration = {
@@ -163,10 +164,10 @@ def hadoop_s3(settings: Settings) -> dict[str, str]:
 
 
 def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, str]:
-    """Return the catalogs of the warm-up job: one that keeps tables in a folder, and one that cannot be reached.
+    """Return the catalogs of the warm-up job: one with tables in a folder, and one that cannot be reached.
 
     Args:
-        unreachable: the configuration of the second, of the kind that jobs use, by the name `UNREACHABLE_CATALOG`.
+        unreachable: the configuration of the second catalog, of the kind that jobs use, named `UNREACHABLE_CATALOG`.
     """
     local, remote = "spark.sql.catalog.warm_up", f"spark.sql.catalog.{UNREACHABLE_CATALOG}"
     return {
@@ -180,12 +181,12 @@ def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, 
 
 
 def _iceberg_s3(settings: Settings, prefix: str) -> dict[str, str]:
-    """Return the configuration by which Iceberg reads and writes S3, if the jars for S3 were installed."""
+    """Return the configuration with which Iceberg reads and writes S3; empty unless the jars for S3 are installed."""
     if not has_s3(settings):
         return {}
     configuration = {f"{prefix}.client.region": settings.aws_region, f"{prefix}.s3.delete-enabled": "false"}
     if settings.lake.startswith("s3"):
-        # Not S3's own: metadata that only one job sees is in local files.
+        # Not the FileIO of S3, since metadata that only one job sees is in local files.
         configuration[f"{prefix}.io-impl"] = "org.apache.iceberg.io.ResolvingFileIO"
     if settings.aws_endpoint_url_s3:
         configuration |= {

@@ -1,9 +1,9 @@
 """The engine for Spark Connect: each job is a session on a server, with a client process under a guard.
 
-Fencing: each try of a job has a session of its own, whose id follows from run, attempt and try by a key that no job
-knows, because the id of a session is all that it takes to use it. The client interrupts
-and releases its session when it ends, the worker does so when the client was killed, and the next attempt before it
-begins: no server runs the plan of a dead client.
+Fencing: each try of a job has a session of its own. Anyone who has the id of a session can use the session, so the id
+is derived from run, attempt and try with a key that no job has. The client interrupts and releases its session when it
+ends. If the client was killed, the worker does so, and so does the next attempt before it begins. So no server runs the
+plan of a dead client.
 """
 
 import asyncio
@@ -34,39 +34,42 @@ from sluice.settings import Settings
 
 _log = logging.getLogger("sluice.engine")
 _CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
-"""The module that runs a job, and those of the built-in jobs."""
+"""The module that runs a job, and the modules of the built-in jobs."""
 _KEY_BYTES = 16
 _STOPPED = (
     *("Cannot call methods on a stopped SparkContext", "SparkContext was shut down"),
     *("SparkContext has been shutdown", "SparkContext has been shut down"),
 )
-"""What jobs are answered by a server that is ending: Java ends Spark first, and the process a moment later."""
+"""Error texts that jobs get from a server that is ending: Java ends Spark first, and the process a moment later."""
 _STOP_TIMEOUT, _POLL_INTERVAL = 30, 0.2
 _RELEASE_TIMEOUT = 20
-"""How long, in seconds, the worker tries to release a session whose client was killed."""
+"""Maximum time, in seconds, that the worker tries to release a session whose client was killed."""
 
 
 def session_id(job: SparkJob, attempt: int, try_number: int, namespace: uuid.UUID) -> str:
-    """Return the id of the session of one try of a job: who knows the namespace can tell it from run and attempt."""
+    """Return the session id of one try of a job, derived from run, attempt, job, try and the namespace.
+
+    The namespace is the key: without it, the id cannot be derived.
+    """
     digest = uuid.uuid5(namespace, f"{job.run_id}/{attempt}/{job.folder.name}/{try_number}")
     return str(uuid.UUID(bytes=digest.bytes, version=4))  # the server accepts version 4 only
 
 
 def read_session_key(file: Path) -> bytes:
-    """Return the key of session ids on a server that outlives this worker; make it if there is none."""
+    """Return the key of session ids on a server that outlives this worker; create the key if there is none."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as new:
         new.write(secrets.token_bytes(_KEY_BYTES))
         new.flush()
         try:
-            os.link(new.name, file)  # whole, or not at all: several workers may start at once
+            os.link(new.name, file)  # creates the file with its content at once: several workers may start together
         finally:
             Path(new.name).unlink()
     return file.read_bytes()
 
 
 async def server_has_ended(server: ConnectServer, url: str, tail: list[str], heartbeat: Heartbeat) -> bool:
-    """Return whether the server of a failed job has ended; one that stopped its Spark is given the time to do so.
+    """Return True if the server of a failed job has ended. Wait for a server that has already stopped its Spark.
 
     Args:
         tail: the last lines of the job's output.
@@ -81,7 +84,7 @@ async def server_has_ended(server: ConnectServer, url: str, tail: list[str], hea
 
 
 class ConnectEngine:
-    """Runs jobs in sessions on a Spark Connect server. Their clients are forked (ADR 17)."""
+    """The engine that runs jobs in sessions on a Spark Connect server, with forked clients (ADR 17)."""
 
     has_jvm = False
 
@@ -89,15 +92,15 @@ class ConnectEngine:
         self._settings, self._unreachable = settings, unreachable
         url = settings.spark_connect_url
         self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
-        # Jobs cannot tell the ids of each other's sessions. A server that outlives its workers has a key in a file,
-        # so that each worker can end the sessions of a dead one.
+        # The key keeps jobs from deriving the ids of each other's sessions. If the server outlives its workers, the key
+        # is in a file, so that each worker can end the sessions of a dead worker.
         keys = settings.sluice_home.absolute() / "session.key"
         self._namespace = uuid.uuid4() if self._server.is_own else uuid.UUID(bytes=read_session_key(keys))
         self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
         self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
-        """Run a job in a session of its own, and release the session whatever happens."""
+        """Run a job in a session of its own, and always release the session."""
         url = await self._server.ensure_running(heartbeat)
         released = job.folder / f"released-{job.try_number}"
         prepare = partial(self._specification, job, url, released)
@@ -114,16 +117,16 @@ class ConnectEngine:
         return result
 
     async def warm_up(self) -> None:
-        """Start the fork server and this worker's own server, and run a job that loads what the first one needs."""
+        """Start the fork server and this worker's own server, and run a job that loads Spark's classes in advance."""
         try:
             await self._clients.ensure_running(await asyncio.to_thread(self._environment))
             if self._server.is_own:
                 await self._run_warm_up_job(await self._server.ensure_running(no_heartbeat))
-        except (OSError, SluiceError) as error:  # the first job that needs it fails with the same error
+        except (OSError, SluiceError) as error:  # the first job that needs the server fails with the same error
             _log.warning("warming up Spark Connect failed: %s", error)
 
     async def close(self) -> None:
-        """End the fork server, and the Spark Connect server if it is this worker's."""
+        """End the fork server, and the Spark Connect server if this worker started it."""
         await self._clients.close()
         await self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -167,7 +170,7 @@ class ConnectEngine:
         )
 
     async def _start_client(self, specification: ConnectJobSpec, heartbeat: Heartbeat) -> SupervisedProcess:
-        """Start a client with its specification, sending heartbeats meanwhile."""
+        """Start a client with a specification, and send heartbeats meanwhile."""
         variables = await run_in_thread(self._environment, heartbeat, "starting the job")
         starting = asyncio.create_task(self._clients.start_job(specification.model_dump_json(), variables))
         try:
@@ -175,7 +178,7 @@ class ConnectEngine:
         except asyncio.CancelledError:
             starting.cancel()
             with suppress(asyncio.CancelledError, SluiceError):
-                await (await starting).end()  # it had started just then
+                await (await starting).end()  # the client had just started
             raise
         return await starting
 
@@ -183,13 +186,13 @@ class ConnectEngine:
         return {**environment(self._settings, find_java()), **self._server.client_variables()}
 
     async def _release_session(self, specification: ConnectJobSpec) -> None:
-        """Release a session whose client could not: it was killed, or the server did not answer it."""
+        """Release a session for a client that was killed, or that got no answer from the server."""
         if not await self._server.is_reachable():
-            return  # a server that has ended holds no session
+            return  # a server that has ended has no sessions
         try:
             release = specification.model_copy(update={"program": "", "earlier_sessions": []})
             client = await self._start_client(release, no_heartbeat)
             log = Path(specification.released_file).with_name("release.log")
             await asyncio.wait_for(client.watch(log, no_heartbeat), _RELEASE_TIMEOUT)
         except asyncio.TimeoutError:
-            return  # a server that does not answer: the next attempt's session ends this one first
+            return  # the server does not answer: the next attempt first ends this session

@@ -1,4 +1,4 @@
-"""The Spark Connect server that jobs use: an external one, or one that this worker starts, watches and ends."""
+"""The Spark Connect server of jobs: an external one, or one that this worker starts, watches and ends."""
 
 import asyncio
 import secrets
@@ -25,7 +25,7 @@ _DEFAULT_PORT = 15002
 _POLL_INTERVAL = 0.1
 _START_TIMEOUT = 180.0
 _EXTERNAL_TIMEOUT = 60.0
-"""How long, in seconds, an external server may be unreachable before an attempt fails."""
+"""Maximum time, in seconds, that an external server may be unreachable before an attempt fails."""
 
 
 class ConnectServer(Protocol):
@@ -33,24 +33,24 @@ class ConnectServer(Protocol):
 
     @property
     def is_own(self) -> bool:
-        """Whether this worker started it, so that it is this worker's to warm up."""
+        """True if this worker started the server, and therefore warms it up."""
 
     @property
     def shared_views(self) -> str:
-        """The database of temporary views that all sessions share, if this worker may empty it."""
+        """Name of the database of temporary views that all sessions share, or empty if this worker may not empty it."""
 
     async def ensure_running(self, heartbeat: Heartbeat) -> str:
         """Return the address of the server once it can be reached.
 
         Raises:
-            ServiceUnavailable: it cannot be reached in time.
+            ServiceUnavailable: the server cannot be reached in time.
         """
 
     async def is_reachable(self) -> bool:
-        """Return whether the server accepts connections."""
+        """Return True if the server accepts connections."""
 
     async def has_ended(self, url: str) -> bool:
-        """Return whether the server that was at an address has ended, or cannot be reached."""
+        """Return True if the server that was at an address has ended, or cannot be reached."""
 
     def client_variables(self) -> dict[str, str]:
         """Return the environment variables that a client needs to authenticate."""
@@ -72,7 +72,7 @@ class ExternalConnectServer:
         """Return the address of the server; wait up to a minute while it cannot be reached.
 
         Raises:
-            ServiceUnavailable: it cannot be reached for a minute.
+            ServiceUnavailable: the server cannot be reached for a minute.
         """
         deadline = time.monotonic() + _EXTERNAL_TIMEOUT
         while not await self.is_reachable():
@@ -84,12 +84,12 @@ class ExternalConnectServer:
         return self._url
 
     async def is_reachable(self) -> bool:
-        """Return whether the server accepts connections."""
+        """Return True if the server accepts connections."""
         parts = urlsplit(self._url)
         return await _accepts_connections(parts.hostname or "", parts.port or _DEFAULT_PORT)
 
     async def has_ended(self, url: str) -> bool:
-        """Return whether the server cannot be reached; one that was started again meanwhile is not noticed."""
+        """Return True if the server cannot be reached. A restart of the server in the meantime goes unnoticed."""
         return not await self.is_reachable()
 
     def client_variables(self) -> dict[str, str]:
@@ -97,11 +97,11 @@ class ExternalConnectServer:
         return {}
 
     async def close(self) -> None:
-        """Do nothing: the server is not this worker's."""
+        """Do nothing: this worker did not start the server."""
 
 
 class LocalConnectServer:
-    """A Spark Connect server that this worker starts on a port of this machine; its clients need its token."""
+    """A Spark Connect server that this worker starts on a port of this machine. Clients need the server's token."""
 
     is_own = True
 
@@ -116,10 +116,10 @@ class LocalConnectServer:
         self._folder = settings.sluice_home.absolute() / "warm"
 
     async def ensure_running(self, heartbeat: Heartbeat) -> str:
-        """Return the address of the server; start it if it has not been started, or has died.
+        """Return the address of the server; start the server if it is not running.
 
         Raises:
-            ServiceUnavailable: it does not start.
+            ServiceUnavailable: the server does not start.
         """
         starting = asyncio.create_task(self._start_if_needed())
         try:
@@ -134,16 +134,16 @@ class LocalConnectServer:
         return f"sc://localhost:{self._port}"
 
     async def is_reachable(self) -> bool:
-        """Return whether the server runs and accepts connections."""
+        """Return True if the server is running and accepts connections."""
         is_running = self._process is not None and self._process.is_running
         return is_running and await _accepts_connections("127.0.0.1", self._port)
 
     async def has_ended(self, url: str) -> bool:
-        """Return whether the server of that port has ended; the next one has another."""
+        """Return True if the server at an address has ended. Each server that this worker starts gets a new port."""
         return url != self._url or self._process is None or not self._process.is_running
 
     def client_variables(self) -> dict[str, str]:
-        """Return the variable that holds the server's token."""
+        """Return the variable that contains the server's token."""
         return {_TOKEN: self._token}
 
     async def close(self) -> None:
@@ -177,7 +177,7 @@ class LocalConnectServer:
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _prepare(self, folder: Path) -> tuple[list[str], dict[str, str]]:
-        """Write the configuration of the server; return its command and its environment."""
+        """Write the configuration of the server; return the server's command and environment."""
         java = find_java()
         archive = find_archive(self._settings, java)
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""The interface of engines, and the engine that runs each job by spark-submit.
+"""The interface of engines, and the engine that runs each job with spark-submit.
 
-Whichever engine runs a job, it is the same program with the same log, progress, cancellation and fencing.
+Every engine runs the same program, with the same log, progress, cancellation and fencing.
 """
 
 from dataclasses import dataclass
@@ -18,30 +18,30 @@ from sluice.settings import Settings
 
 
 class Engine(Protocol):
-    """Runs a job to its end, under supervision. Cancelled, it leaves no process of the job behind."""
+    """An engine that runs jobs to their end, under supervision. A cancellation leaves no process of a job behind."""
 
     @property
     def has_jvm(self) -> bool:
-        """Whether a job can call Java in its own process."""
+        """True if a job can call Java in its own process."""
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
-        """Run a job; send its progress every second.
+        """Run a job, and send its progress every second.
 
         Raises:
-            BadEnvironment: what the engine needs is not installed.
-            ServiceUnavailable: its server does not answer.
+            BadEnvironment: software that the engine needs is not installed.
+            ServiceUnavailable: the engine's server does not answer.
         """
 
     async def warm_up(self) -> None:
-        """Prepare what the first job would have to wait for. A failure is logged; jobs report it."""
+        """Start the processes for which the first job would have to wait. A failure is only logged; jobs report it."""
 
     async def close(self) -> None:
-        """End what the engine keeps between jobs."""
+        """End the processes that the engine keeps between jobs."""
 
 
 @dataclass(frozen=True)
 class SubmitEngine:
-    """Runs each job as an application of its own by `spark-submit`, on any master."""
+    """The engine that runs each job as an application of its own with `spark-submit`, on any master."""
 
     settings: Settings
     has_jvm = True
@@ -55,7 +55,7 @@ class SubmitEngine:
         return result
 
     def _prepare(self, job: SparkJob) -> tuple[Path | None, dict[str, str], list[str]]:
-        """Return the class-data archive, if there is one, the environment and the command."""
+        """Return the class-data archive or None, the environment, and the command."""
         java = find_java()
         archive = find_archive(self.settings, java)
         options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
@@ -63,7 +63,7 @@ class SubmitEngine:
         return archive, variables, command(self.settings, job)
 
     async def warm_up(self) -> None:
-        """Do nothing: no process is kept between jobs."""
+        """Do nothing: the engine keeps no process between jobs."""
 
     async def close(self) -> None:
-        """Do nothing: no process is kept between jobs."""
+        """Do nothing: the engine keeps no process between jobs."""

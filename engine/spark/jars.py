@@ -7,7 +7,7 @@ _JARS = "jars"
 
 
 def class_path(settings: Settings) -> list[str]:
-    """Return the paths of the jars that set-up installed, links resolved: Iceberg with its catalogs, S3's bundle."""
+    """Return the resolved paths of the jars that set-up installed: Iceberg with its catalogs, and the S3 bundle."""
     return [*_installed(settings, "spark"), *_installed(settings, "s3")]
 
 
@@ -17,20 +17,20 @@ def added_jars(settings: Settings) -> list[str]:
 
 
 def added_coordinates(settings: Settings) -> list[str]:
-    """Return the Maven coordinates that settings add: Spark resolves them when a job starts."""
+    """Return the Maven coordinates that settings add. Spark resolves them when a job starts."""
     return [part for part in settings.spark_packages.split(",") if part and not part.endswith(".jar")]
 
 
 def has_s3(settings: Settings) -> bool:
-    """Return whether the jars for S3 were installed (`make s3`)."""
+    """Return True if the jars for S3 are installed (`make s3`)."""
     return bool(_installed(settings, "s3"))
 
 
 def require_s3(settings: Settings, *paths: str) -> None:
-    """Make sure that Spark can read and write paths on S3.
+    """Check that Spark can read and write paths on S3.
 
     Raises:
-        BadEnvironment: a path is on S3, and the jars for S3 were not installed.
+        BadEnvironment: a path is on S3, and the jars for S3 are not installed.
     """
     on_s3 = [path for path in paths if path.startswith(("s3://", "s3a://"))]
     if on_s3 and not has_s3(settings):

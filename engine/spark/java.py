@@ -10,13 +10,14 @@ from pathlib import Path
 from sluice.errors import BadEnvironment
 
 OLDEST, NEWEST = 17, 23
-"""Spark 4.1 needs 17; Java 24 removed the security manager, which Hadoop's client needs."""
+"""Range of suitable Java versions. Spark 4.1 needs 17. Java 24 removed the security manager, which Hadoop's client
+needs."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _USUAL_FOLDERS = ("/usr/lib/jvm/*", "/opt/java/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
 
 
 _versions: dict[Path, int] = {}
-"""The versions that are known: each look-up starts a process, and each Spark job needs one."""
+"""Cache of Java versions by Java home, since each look-up starts a process, and each Spark job needs the version."""
 
 
 def java_version(home: Path) -> int | None:
@@ -35,10 +36,10 @@ def java_version(home: Path) -> int | None:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the home of a Java for Spark: JAVA_HOME if set, else that of the PATH, else of a usual folder.
+    """Return the home of a Java for Spark: JAVA_HOME if set, else the Java on the PATH, else one in a usual folder.
 
     Raises:
-        BadEnvironment: JAVA_HOME is set to an unsuitable Java, or none is suitable.
+        BadEnvironment: JAVA_HOME is set to an unsuitable Java, or no Java is suitable.
     """
     java_home = environment.get("JAVA_HOME")
     if java_home:

@@ -1,4 +1,4 @@
-"""Tell from the last lines of a failed job why it failed, and whether another attempt can succeed."""
+"""Determine from the last lines of a failed job why it failed, and whether another attempt can succeed."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _EXCEPTION = re.compile(r"^[\w.$]*(?:Error|Exception)\b.*: .+")
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\] .+")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _LIBRARY = re.compile(r"^(?:java|javax|org|pyspark|py4j|scala|software)\.[\w.$]*?(?=\w+(?:Error|Exception)\b)")
-"""The packages of an error's class: they say nothing to who wrote the program."""
+"""The package of an error's class, which does not help the author of the program."""
 _YARN_APPLICATION = re.compile(r"Application (?P<id>application_\w+) finished with")
 _FINAL_ERRORS = (
     "AnalysisException",
@@ -30,11 +30,11 @@ _STORE_ABSENT = re.compile(
     r"(?:S3Exception|AmazonS3|s3a).*(?:SlowDown|Slow Down|Service Unavailable|Status Code: 50[03])|"
     r"(?:S3Exception|AmazonS3|s3a).*(?:ExpiredToken|token has expired|TokenRefreshRequired)"
 )
-"""What the S3 clients of Iceberg and Hadoop say of a store that is away, or answers that it cannot serve."""
+"""Errors of Iceberg's and Hadoop's S3 clients for a store that is unreachable, or that answers that it cannot serve."""
 
 
 def store_absence(lines: Iterable[str]) -> str | None:
-    """Return how the object store was away while a job ran, if one of its lines of output tells so."""
+    """Return why the object store was unavailable during a job, or None if the job's output does not say that."""
     absent = next((line.strip() for line in lines if _STORE_ABSENT.search(line)), None)
     if absent is None:
         return None
@@ -52,9 +52,9 @@ def job_failure(
     """Return the error for a job that ended with a code other than 0.
 
     Args:
-        refused: what the catalog refused the job, if its output tells so.
-        program: the user's program, of which the message names the line.
-        show_values: whether the message may quote values of rows.
+        refused: what the catalog refused the job, or None if the job's output does not mention a refusal.
+        program: the user's program; the message names the line that failed.
+        show_values: True if the message may quote values of rows.
     """
     if refused:
         return WriteRefused(f"{refused}: a job may write to the branch of its run alone")
@@ -73,7 +73,7 @@ def job_failure(
 
 
 def _last_error(tail: list[str]) -> tuple[str, bool]:
-    """Return the last error that a job printed, and whether it is a cause that Java names behind another error."""
+    """Return the last error that a job printed, and True if Java printed it as the cause of another error."""
     for line in reversed(tail):
         whole = line.strip()
         stripped = whole.removeprefix(": ").removeprefix("Caused by: ")
@@ -83,7 +83,7 @@ def _last_error(tail: list[str]) -> tuple[str, bool]:
 
 
 def _location(tail: list[str], program: Path | None) -> str:
-    """Return the line of a program that its last traceback names, as ` at prices.py, line 12`; empty if none does."""
+    """Return the line of a program in the last traceback, as ` at prices.py, line 12`, or an empty text."""
     frames = [frame for line in tail if (frame := _FRAME.match(line))]
     own = [frame for frame in frames if program and Path(frame["file"]).name == program.name]
     return f" at {program.name}, line {own[-1]['line']}" if program and own else ""

@@ -1,4 +1,4 @@
-"""The memory of a Spark driver where no setting says how much it gets."""
+"""The default memory of a Spark driver, used if no setting gives one."""
 
 from pathlib import Path
 
@@ -8,14 +8,17 @@ from sluice.settings import Settings
 
 _MIB = 2**20
 _LEAST, _MOST = 1024, 8192
-"""In MiB: Spark and a small job need the first; a heap larger than the second is mostly unused."""
+"""Limits of the heap size, in MiB. Spark and a small job need the first; a heap above the second is mostly unused."""
 _CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def driver_memory(settings: Settings, drivers: int) -> str:
-    """Return the heap size of one of so many drivers that may run at once: together they get half of the memory.
+    """Return the heap size of one driver. The drivers that may run at once share half of the memory.
 
     The other half is for a JVM's memory outside of its heap, for Python, the worker, and cached files.
+
+    Args:
+        drivers: maximum number of drivers that run at once.
     """
     if settings.spark_driver_memory:
         return settings.spark_driver_memory
@@ -24,7 +27,7 @@ def driver_memory(settings: Settings, drivers: int) -> str:
 
 
 def machine_memory() -> int:
-    """Return how many bytes of memory this process may use: the machine's, or less in a container."""
+    """Return the number of bytes of memory that this process may use: the machine's, or less in a container."""
     limits = [psutil.virtual_memory().total]
     for file in _CGROUP:
         try:

@@ -17,16 +17,17 @@ from sluice.settings import Settings
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
 CODE_ROOT = Path(__file__).resolve().parent.parent.parent
 WARM_UP = CODE_ROOT / "spark_jobs" / "warm_up.py"
-"""A job that uses a little of everything, so that the classes that jobs need are loaded."""
+"""The program of a job that uses a little of everything, so that it loads the classes that other jobs need."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 SMALL_INPUT = 64 * 2**20
-"""In bytes: a job that reads less ends before the JVM's second compiler pays for itself (ADR 16)."""
+"""Input size, in bytes, below which a job ends before the JVM's second compiler pays for itself (ADR 16)."""
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
-"""Without the second compiler. An archive that is made this way serves a JVM with both, and costs a third less."""
+"""JVM option that turns the second compiler off. An archive made with it also serves a JVM with both compilers, and
+costs a third less to make."""
 
 
 def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = None) -> list[str]:
-    """Write the job's configuration into its folder, readable by its owner alone, and return the command.
+    """Write the job's configuration to its folder, readable only by its owner, and return the command.
 
     Args:
         more: configuration in addition to that of every job.
@@ -42,9 +43,10 @@ def submit(properties_file: Path, *arguments: str) -> list[str]:
 
 
 def environment(settings: Settings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:
-    """Return the environment of a process of Spark: of the worker's only what `sluice/job_environment.py` lists.
+    """Return the environment of a Spark process.
 
-    In addition: this Python, that Java, and for built-in jobs Sluice's modules on the path.
+    It contains those variables of the worker that `sluice/job_environment.py` lists, this Python, the given Java, and
+    for built-in jobs Sluice's modules on the path.
 
     Args:
         options: options for the JVM of the driver, added to those of the worker's own environment.
@@ -66,5 +68,5 @@ def environment(settings: Settings, java: Path, options: str = "", *, built_in: 
 
 
 def compiler_option(job: SparkJob) -> str:
-    """Return the JVM option that leaves out the second compiler for a job whose input is known to be small."""
+    """Return the JVM option that turns the second compiler off if the job's input is known to be small."""
     return FIRST_COMPILER if job.input_bytes is not None and job.input_bytes < SMALL_INPUT else ""

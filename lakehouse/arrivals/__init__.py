@@ -1,1 +1,1 @@
-"""Landing zones: which files are there, which are known, and the batches that they are loaded in."""
+"""Landing zones: list arrived files, record their status, and group them into batches to load."""

@@ -1,4 +1,4 @@
-"""The store of batches: the files of each, as JSON in the lake, so that only their names go through Temporal."""
+"""Store of batches: the files of each, as JSON in the lake, so that only a batch's name goes through Temporal."""
 
 import hashlib
 import json
@@ -17,14 +17,17 @@ _ID_DIGITS = 12
 
 @dataclass(frozen=True)
 class BatchStore:
-    """Reads and writes batches. Needs the lake's location and the properties by which Iceberg reads it."""
+    """Reader and writer of batches.
+
+    Requires the lake's location, and Iceberg's properties for file access.
+    """
 
     lake: str
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
     def write(self, pipeline: str, files: Sequence[ArrivedFile]) -> BatchRef:
-        """Write a batch under a name that its files decide, so that the same files are the same batch."""
+        """Write a batch under a name derived from its files, so that the same files always make the same batch."""
         content = json.dumps([file.model_dump(mode="json") for file in files]).encode()
         id = _digest(file.identity for file in files)
         location = f"{self.lake.rstrip('/')}/{_FOLDER}/{pipeline}/{id}.json"
@@ -41,8 +44,8 @@ class BatchStore:
         """Read the files of the batch at a location.
 
         Raises:
-            ManifestUnreadable: it is missing, or is not what was written.
-            ServiceUnavailable: the store that it lies in does not answer.
+            ManifestUnreadable: it is missing, or differs from what was written.
+            ServiceUnavailable: its store does not answer.
         """
         try:
             with self._io.new_input(location).open() as file:

@@ -1,4 +1,4 @@
-"""Look at a landing zone: list it, and make batches of the files that are ready and that no run has loaded."""
+"""Collect arrivals: list a landing zone, and make batches of its ready files that no run has loaded."""
 
 import hashlib
 import time
@@ -37,12 +37,12 @@ from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 
 _MOST_WAITING = 20_000
-"""So many files are planned at a time; the others follow at the next look, which is due at once."""
+"""Maximum number of files planned at a time. The others follow in the next listing, which is due at once."""
 _MOST_REPORTED = 20
 _MOST_BATCHES = 50
-"""So many batches one look makes; the others follow at the next one, which is due at once."""
+"""Maximum number of batches per listing. The others follow in the next listing, which is due at once."""
 _LONGEST_LOOK = 120.0
-"""The seconds after a listing in which a look begins batches: what it has made is loaded meanwhile."""
+"""Time limit for beginning batches after a listing, in seconds, so that the finished ones load soon."""
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
 _LONGEST_REASON = 500
@@ -54,7 +54,10 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class ArrivalCollector:
-    """Looks at landing zones. Needs which files main holds, the store of batches, and a folder for its memory."""
+    """Collector of the files of landing zones into batches.
+
+    Requires the loaded files of main, the store of batches, and a folder for the memories of zones.
+    """
 
     loaded_files: LoadedFiles
     batches: BatchStore
@@ -67,7 +70,7 @@ class ArrivalCollector:
         return ZoneMemory(self.memory_path(pipeline))
 
     def memory_path(self, pipeline: str) -> Path:
-        """Return the file of that memory: others have other installations, and other catalogs."""
+        """Return the file of a zone's memory. Each installation and each catalog has its own."""
         key = f"{self.installation}\0{self.loaded_files.key}\0{pipeline}"
         return self.home / _FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.sqlite"
 
@@ -77,7 +80,7 @@ class ArrivalCollector:
         """List the zone of a pipeline; write and return the batches that can be loaded now.
 
         Args:
-            on_progress: called again and again with what is done; what it raises stops the look.
+            on_progress: called repeatedly with the progress. Any error that it raises stops the work.
 
         Raises:
             InvalidInput: the zone cannot be listed.
@@ -88,10 +91,10 @@ class ArrivalCollector:
     def list_arrivals(
         self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
     ) -> ListArrivalsResult:
-        """List the zone of a pipeline, and return what became of its files; no batch is made.
+        """List the zone of a pipeline, and return its files with their status. No batch is made.
 
         Args:
-            on_progress: as `collect` has it.
+            on_progress: as in `collect`.
 
         Raises:
             InvalidInput: the zone cannot be listed.
@@ -100,12 +103,12 @@ class ArrivalCollector:
         return _Look(self, pipeline, input, on_progress).list_files(input)
 
     def plan_load(self, pipeline: Pipeline, input: PlanLoadInput, on_progress: OnProgress = _silent) -> LoadPlan:
-        """List a zone; write a batch of the named files that can be loaded, and say why. Raises as `collect` does."""
+        """List a zone; write a batch of the loadable ones among the named files. Raises the errors of `collect`."""
         return _Look(self, pipeline, input, on_progress).plan_load(input.paths)
 
 
 class _Look:
-    """One look at one zone."""
+    """One listing of one zone, with the work that follows it."""
 
     def __init__(
         self,
@@ -128,7 +131,7 @@ class _Look:
         self._ends_at, self._loaded = 0.0, set[WantedFile]()
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        """Return the batches that can be loaded now, and what else is to be known of the zone."""
+        """Return the batches that can be loaded now, and the state of the zone."""
         now, room = self._collector.clock(), min(input.room, _MOST_BATCHES)
         is_current = input.files is not None and self._memory.is_current(input.received)
         waiting, manifests = self._list(now, input.files if is_current else None)
@@ -152,7 +155,7 @@ class _Look:
         )
 
     def list_files(self, input: ListArrivalsInput) -> ListArrivalsResult:
-        """Mark the settled files that main or a batch has, without making a batch of the others, and return files."""
+        """Return files of the zone. Settled ones that are loaded or in a batch are marked so; no batch is made."""
         now = self._collector.clock()
         waiting, manifests = self._list(now)
         settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
@@ -174,7 +177,7 @@ class _Look:
         return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
     def plan_load(self, paths: Sequence[str]) -> LoadPlan:
-        """Write a batch of those named files that can be loaded; return it, with what becomes of each file."""
+        """Write a batch of the loadable ones among the named files; return it with the outcome of each file."""
         now = self._collector.clock()
         self._list(now)
         judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
@@ -183,10 +186,10 @@ class _Look:
         return LoadPlan(files=files, batch=batch)
 
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
-        """Return the files that wait, and since when the folders of some have their manifest.
+        """Return the waiting files, and the time since when each folder has its manifest.
 
         Args:
-            named: the files that are looked at beside those that wait; None has the whole zone listed.
+            named: files to examine besides the waiting ones; None lists the whole zone.
         """
         if named is None:
             self._memory.record_listing(self._listed(), now)
@@ -207,7 +210,7 @@ class _Look:
         return self._memory.waiting(_MOST_WAITING, with_manifest=True), manifests
 
     def _record_files(self, named: list[str], now: float) -> None:
-        """Look at the files that are named and those that wait; list the whole zone where that is not possible."""
+        """Record the named and the waiting files. If they cannot be examined one by one, list the whole zone."""
         asked = [path for path in {*named, *self._memory.waiting_paths(_MOST_WAITING)} if not self._is_manifest(path)]
         there = find_arriving(self._arrival.from_, asked, follow_links=self._arrival.follow_links)
         if there is None:
@@ -219,7 +222,7 @@ class _Look:
         return path.rsplit("/", 1)[-1] == self._arrival.manifest
 
     def _listed(self) -> Iterator[ArrivingFile]:
-        """Yield the files of the zone, without manifests, and report how many there were."""
+        """Yield the files of the zone, without manifests, and report their number as progress."""
         files = list_arriving(self._arrival.from_, follow_links=self._arrival.follow_links)
         for number, file in enumerate(files, 1):
             if number % _REPORTED_EVERY == 0:
@@ -231,7 +234,7 @@ class _Look:
         return time.monotonic() < self._ends_at
 
     def _make_batches(self, planned: Sequence[Sequence[WaitingFile]]) -> tuple[list[BatchRef], int]:
-        """Make batches as long as the look has time; return them, and how many of the planned ones were judged."""
+        """Make batches while time is left; return them, and the number of planned batches that were judged."""
         made: list[BatchRef] = []
         for number, files in enumerate(planned):
             if number and not self._has_time():
@@ -241,7 +244,7 @@ class _Look:
         return made, len(planned)
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
-        """Write the batch of those files that are not loaded yet. A copy of one waits for the end of its batch, too."""
+        """Write the batch of the files that are not loaded yet. A copy of one waits for the end of that batch too."""
         new = self._sort(files, reports=True)
         if not new:
             return None
@@ -256,10 +259,10 @@ class _Look:
         return batch
 
     def _sort(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
-        """Return the files that are not loaded yet; mark the others as what they are.
+        """Return the files that are not loaded yet; mark the others with their status.
 
         Args:
-            reports: whether the look reports what is kept out; otherwise such files wait for one that does.
+            reports: True to report files that are kept out; otherwise such files wait for a listing that reports them.
         """
         self._listed_files |= {file.path: file for file in files}
         identified, refused = identify_arrived(self._source, files, self._on_progress)

@@ -1,4 +1,4 @@
-"""Ask main which runs loaded the files of a landing zone, and which of them it holds."""
+"""Query main for the loads of a landing zone's files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _AT_ONCE = 400
 
 @dataclass(frozen=True)
 class FileLoads:
-    """The loads into the tables of a pipeline."""
+    """Loads into the tables of a pipeline."""
 
     loaded_files: LoadedFiles
     tables: Sequence[str]
     order_matters: bool = False
-    """Whether rows of a later load take the place of those of an earlier one."""
+    """True if rows of a later load replace those of an earlier one."""
 
     @classmethod
     def of(cls, loaded_files: LoadedFiles, pipeline: Pipeline) -> "FileLoads":
@@ -29,12 +29,12 @@ class FileLoads:
         return cls(loaded_files, list(pipeline.tables), pipeline.write.traits.order_matters)
 
     def held(self, files: Sequence[WantedFile]) -> dict[WantedFile, HeldFile]:
-        """Return which of these files main holds, as a run would be told that loads them."""
+        """Return the given files that main contains, wholly or partly, by the same rule as for a run."""
         held = self.loaded_files.find(self.tables, files, order_matters=self.order_matters)
         return {each.wanted: each for each in held}
 
     def held_whole(self, files: Sequence[WantedFile]) -> set[WantedFile]:
-        """Return which of these files main holds as they are wanted."""
+        """Return the given files that main contains wholly."""
         return {file for file, each in self.held(files).items() if not each.is_partly}
 
     def by_identity(self, identities: Sequence[str]) -> dict[str, FileLoad]:
@@ -48,7 +48,7 @@ class FileLoads:
         return {load.file.path: load for load in sorted(loads, key=lambda load: load.in_effect)}
 
     def known(self, files: Sequence[ArrivedFile], batches: HeldFiles) -> dict[str, KnownFile]:
-        """Return what main and the batches have of each file that arrived, by its path."""
+        """Return the knowledge of main and the batches about each arrived file, by its path."""
         held = self.held([wanted(file) for file in files])
         by_path = self.all("f.path", [file.path for file in files])[::-1]  # the latest is last
         latest = {load.file.path: load for load in by_path}
@@ -69,7 +69,7 @@ class FileLoads:
         return known
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
-        """Return the loads of files with these values of a column, whether they are in effect or not."""
+        """Return the loads of files with these values of a column, in effect or not."""
         loads: list[FileLoad] = []
         for start in range(0, len(values), _AT_ONCE):
             some = values[start : start + _AT_ONCE]
@@ -79,7 +79,7 @@ class FileLoads:
 
 
 def name_run(load: FileLoad) -> str:
-    """Return the run that loaded a file, and whether that was rolled back."""
+    """Return the workflow id of the run that loaded a file, marked if the run was rolled back."""
     return load.file.workflow_id + ("" if load.in_effect else ROLLED_BACK)
 
 

@@ -1,4 +1,4 @@
-"""What a worker remembers of the files of a landing zone that main holds: which were tagged or moved."""
+"""A worker's memory of the loaded files of a landing zone: the files tagged or moved, and those still to do."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from lakehouse.arrivals.zone_database import ZoneDatabase
 
 _TO_FINISH = "identity != '' AND try_at <= :now AND finished != :done AND status IN ('loaded', 'ignored')"
 _MOST_MOVED = 10_000
-"""So many moved files are remembered: `files` has all that were loaded."""
+"""Maximum number of moved files to remember; the command `files` lists all that were loaded."""
 
 
 @dataclass(frozen=True)
 class LoadedFile:
-    """A file that main held when it was last asked, and that is still in the zone."""
+    """A file that was loaded on main at the last check, and is still in the zone."""
 
     path: str
     size: int
@@ -22,22 +22,22 @@ class LoadedFile:
 
 
 class FinishMemory(ZoneDatabase):
-    """The files that main holds, in the memory of one landing zone."""
+    """Part of a landing zone's memory about the files that are loaded on main."""
 
     def count_to_finish(self, done: str, now: float) -> int:
-        """Return how many files are to be looked at now: `done` is what was done with others, `tagged` or `moved`."""
+        """Return the number of files to tag or move now; `done` is the state of finished files, `tagged` or `moved`."""
         with self._open() as database:
             values = {"done": done, "now": now}
             return int(database.execute(f"SELECT count(*) FROM files WHERE {_TO_FINISH}", values).fetchone()[0])
 
     def count_put_off(self) -> int:
-        """Return how many files could not be tagged or moved so far."""
+        """Return the number of files that could not be tagged or moved so far."""
         with self._open() as database:
             counted = database.execute("SELECT count(*) FROM files WHERE identity != '' AND problem != ''")
             return int(counted.fetchone()[0])
 
     def to_finish(self, done: str, now: float, limit: int) -> list[LoadedFile]:
-        """Return files that are to be tagged or moved now, those first that were tried longest ago."""
+        """Return files to tag or move now, beginning with those tried longest ago."""
         with self._open() as database:
             rows = database.execute(
                 f"SELECT path, size, state, identity, arrived_at, detail FROM files WHERE {_TO_FINISH} "
@@ -47,7 +47,7 @@ class FinishMemory(ZoneDatabase):
             return [LoadedFile(*row) for row in rows]
 
     def finish(self, file: LoadedFile, done: str, moved_to: str = "") -> None:
-        """Remember that a file was tagged, or moved to a path."""
+        """Record that a file was tagged, or moved to a path."""
         with self._open() as database:
             if moved_to:
                 database.execute("DELETE FROM files WHERE path = ? AND state = ?", [file.path, file.state])
@@ -65,7 +65,7 @@ class FinishMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def put_off(self, file: LoadedFile, problem: str, try_at: float) -> None:
-        """Remember why a file was not tagged or moved, and when to try again."""
+        """Record why a file was not tagged or moved, and when to try again."""
         with self._open() as database:
             database.execute(
                 "UPDATE files SET problem = ?, try_at = ? WHERE path = ? AND state = ?",

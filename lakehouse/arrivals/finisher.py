@@ -1,4 +1,4 @@
-"""Tag or move the files of a landing zone that main holds, as `arrival.after` states. Each step may be repeated."""
+"""Tag or move the loaded files of a landing zone, as `arrival.after` states. Each step may be repeated."""
 
 import os
 import threading
@@ -21,24 +21,27 @@ from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.model import Pipeline
 
 _AT_ONCE = 500
-"""So many files one call takes; the others follow."""
+"""Maximum number of files per call. The others follow in the next call."""
 _LIMIT = 600.0
-"""Seconds after which a call begins no further file."""
+"""Time after which a call begins no further file, in seconds."""
 _RETRY = 300.0
-"""Seconds until a file is tried again that could not be tagged or moved."""
+"""Wait before a file that could not be tagged or moved is tried again, in seconds."""
 
 
 @dataclass(frozen=True)
 class ArrivalFinisher:
-    """Tags and moves files that main holds. Needs what looks at landing zones."""
+    """Service that tags and moves files loaded on main.
+
+    Requires the collector of landing zones.
+    """
 
     collector: ArrivalCollector
 
     def finish(self, pipeline: Pipeline, input: FinishArrivalsInput, on_progress: OnProgress) -> FinishArrivalsResult:
-        """Tag or move the files that main holds, and that no batch of the zone has.
+        """Tag or move the files that are loaded on main and are in no batch of the zone.
 
         Raises:
-            InvalidPipeline: a file would be moved to where it is listed again.
+            InvalidPipeline: a file would be moved to a path that the zone lists.
             ServiceUnavailable: main does not answer.
         """
         arrival = pipeline.arrival
@@ -64,7 +67,7 @@ class ArrivalFinisher:
     def _reasons_to_wait(
         self, pipeline: Pipeline, due: Sequence[LoadedFile], held_batches: Sequence[BatchRef]
     ) -> dict[str, str]:
-        """Return which paths are to be left alone now, with the reason: main decides."""
+        """Return the paths to leave unchanged for now, each with the reason. Main and the batches decide."""
         if not due:
             return {}
         wanted = {file: WantedFile(file.path, file.identity) for file in due}
@@ -87,7 +90,7 @@ class ArrivalFinisher:
 
 @dataclass
 class _Work:
-    """The work of one call, in threads."""
+    """Work of one call, in threads."""
 
     arrival: Arrival
     memory: FinishMemory
@@ -99,12 +102,12 @@ class _Work:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def finish(self, file: LoadedFile, counter: Counter) -> str:
-        """Tag or move one file; return why that failed, if it did."""
+        """Tag or move one file; return the reason if that failed."""
         if self.is_store_away or time.monotonic() > self.deadline:
             return ""
         try:
             moved_to = self._tag_or_move(file, counter.add)
-        except InputChanged:  # the next look shows what it is now
+        except InputChanged:  # the next listing shows its new state
             self.put_off(file, "it changed since it was listed")
             return ""
         except ServiceUnavailable as error:
@@ -118,13 +121,13 @@ class _Work:
         return ""
 
     def put_off(self, file: LoadedFile, reason: str) -> str:
-        """Remember why a file is left as it is; return that."""
+        """Record why a file is left unchanged; return the reason."""
         problem = f"not {self.arrival.done}: {reason}"[:500]
         self.memory.put_off(file, problem, self.clock() + _RETRY)
         return problem
 
     def _tag_or_move(self, file: LoadedFile, progress: Callable[[], None]) -> str:
-        content = file.identity.split("|", 1)[0]  # the folders that are columns are part of the path
+        content = file.identity.split("|", 1)[0]  # the rest of the identity names folders that become columns
         if self.arrival.after == "tag":
             self._store().tag(file.path, content)
             return ""
@@ -144,20 +147,20 @@ class _Work:
 
 
 def _is_behind_link(path: str, below: str) -> bool:
-    """Return whether a symbolic link leads from the landing zone to the folder of a file.
+    """Return True if a symbolic link leads from the landing zone to the folder of a file.
 
     Args:
-        below: the end of the path that is below the landing zone.
+        below: the end of the path, below the landing zone.
     """
     root = Path(os.path.realpath(path.removesuffix(below)))
     return Path(os.path.realpath(Path(path).parent)) != root / Path(below).parent
 
 
 def _check_target(arrival: Arrival) -> None:
-    """Make sure that no moved file is in the landing zone, also not by a symbolic link.
+    """Verify that files are not moved into the landing zone itself, not even through a symbolic link.
 
     Raises:
-        InvalidPipeline: it would be.
+        InvalidPipeline: they would be.
     """
     if arrival.move_to is None or is_remote(arrival.from_):
         return

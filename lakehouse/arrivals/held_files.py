@@ -1,4 +1,4 @@
-"""The files of the batches that a landing zone holds, by content and by path."""
+"""Files of the batches of a landing zone, by content and by path."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -10,16 +10,16 @@ from sluice.input.held_files import WantedFile
 
 
 def wanted(file: ArrivedFile) -> WantedFile:
-    """Return a file that arrived as one that is to be loaded: whole, and for no scheduled time."""
+    """Return an arrived file as a file to be loaded: whole, and for no scheduled time."""
     return WantedFile(file.path, file.identity)
 
 
 class HeldFiles:
-    """The files of batches that main does not have yet.
+    """Files of the zone's batches that are not loaded on main yet.
 
-    A path is known from the moment its batch is made until the batch is gone. Other content of the path waits that
-    long, so that a file which is overwritten under its run is judged by what the run published. A batch that a person
-    set aside blocks its content, and not its paths.
+    A path is registered from the creation of its batch until the batch is removed. Meanwhile, other content of the path
+    waits, so that a file overwritten during its run is judged by what the run published. A batch that a person set
+    aside blocks its content, but not its paths.
     """
 
     def __init__(self, batches: BatchStore, held: Sequence[BatchRef], states: Mapping[str, BatchState]) -> None:
@@ -32,47 +32,47 @@ class HeldFiles:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the batches."""
+        """Ids of the batches."""
         return [*self._files]
 
     @property
     def kept_out(self) -> list[str]:
-        """The ids of the batches that a person has to decide about."""
+        """Ids of the batches that wait for a person's decision."""
         return self._in_state("kept out")
 
     @property
     def set_aside(self) -> list[str]:
-        """The ids of the batches that a person set aside."""
+        """Ids of the batches that a person set aside."""
         return self._in_state("set aside")
 
     @property
     def files(self) -> list[WantedFile]:
-        """The files that some batch holds."""
+        """Files of all batches."""
         return [wanted(file) for files in self._files.values() for file in files]
 
     def paths_to_load(self, loaded: Collection[WantedFile]) -> list[str]:
-        """Return the paths of the batches that are not set aside, but for those of files that main holds."""
+        """Return the paths of batches that are not set aside, except those of files loaded on main."""
         done = {file.path for files in self._files.values() for file in files if wanted(file) in loaded}
         return [path for path in self._paths if path not in done]
 
     def add(self, id: str, files: Sequence[ArrivedFile]) -> None:
-        """Add a batch that was made just now."""
+        """Add a new batch."""
         self._index(id, files)
 
     def batch_of(self, file: ArrivedFile) -> str:
-        """Return the id of the batch that holds the content of a file; empty if none does."""
+        """Return the id of the batch with the content of a file; empty if there is none."""
         return self._identities.get(file.identity, "")
 
     def batch_with_path(self, file: ArrivedFile) -> str:
-        """Return the id of the batch that holds the path of a file and is not set aside; empty if none does."""
+        """Return the id of the batch, not set aside, with the path of a file; empty if there is none."""
         return self._paths.get(file.path, "")
 
     def loaded(self, loaded: Collection[WantedFile]) -> list[str]:
-        """Return the ids of the batches whose files are all among those that main holds."""
+        """Return the ids of the batches whose files are all loaded on main."""
         return [id for id, files in self._files.items() if all(wanted(file) in loaded for file in files)]
 
     def runs(self, pipeline: str) -> dict[str, str]:
-        """Return the workflow id of the run of each batch, by its id."""
+        """Return the workflow id of each batch's run, by the id of the batch."""
         inputs = {
             id: [InputFile(path="", size=0, identity=file.identity) for file in files]
             for id, files in self._files.items()

@@ -1,4 +1,4 @@
-"""Identify files that arrived by what they hold: those that are as they were listed, and can be loaded."""
+"""Identify arrived files by their content, and separate those that cannot be loaded."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,16 +16,16 @@ _NO_OBJECT = "the store has no object of this key: it was deleted just now, or i
 
 
 class RefusedFile(NamedTuple):
-    """A file that no run can load as it is."""
+    """A file that no run can load in its present state."""
 
     path: str
     reason: str
     is_reported: bool = True
-    """Whether people are told."""
+    """True if people are notified."""
 
 
 def groups_to_read(files: Sequence[WaitingFile]) -> Iterator[list[WaitingFile]]:
-    """Yield files in groups of so many files or bytes as are read at a time."""
+    """Yield files in groups, limited by number and bytes, to be read at a time."""
     group = list[WaitingFile]()
     for file in files:
         if group and (len(group) == _AT_ONCE or sum(each.size for each in group) >= _BYTES_AT_ONCE):
@@ -41,11 +41,11 @@ def identify_arrived(
 ) -> tuple[list[ArrivedFile], list[RefusedFile]]:
     """Identify files; return those that can be loaded, in their order, and those that cannot.
 
-    One that changes or vanishes meanwhile is neither: it waits, and the next look shows what became of it.
+    A file that changes or disappears meanwhile is in neither list: it waits, and the next listing shows its new state.
     """
     try:
         by_path = _find(source, files, on_progress)
-    except (InvalidInput, InvalidPipeline):  # of one of them: each is looked at by itself
+    except (InvalidInput, InvalidPipeline):  # an error of one file: identify each by itself
         by_path = {}
     identified: list[ArrivedFile] = []
     refused: list[RefusedFile] = []
@@ -60,10 +60,10 @@ def identify_arrived(
         except InputChanged:
             continue
         except NoFiles:
-            if is_remote(file.path):  # a listing of a store shows no slash at the end of a key
+            if is_remote(file.path):  # a listing of a store hides a slash at the end of a key
                 refused.append(RefusedFile(file.path, _NO_OBJECT, is_reported=False))
         except (InvalidInput, InvalidPipeline) as error:
-            if is_in_state(file.path, file.state):  # one that is overwritten now may be empty or cut off
+            if is_in_state(file.path, file.state):  # a file that is being overwritten may be empty or cut off
                 refused.append(RefusedFile(file.path, str(error)))
     return identified, refused
 
@@ -72,7 +72,7 @@ def _find(source: Source, files: Sequence[WaitingFile], on_progress: OnProgress)
     """Identify files; return them by path. A link to another one of them is left out.
 
     Raises:
-        InvalidInput: one cannot be loaded, or is not there.
+        InvalidInput: a file cannot be loaded, or does not exist.
     """
     listed = find_files(source_of_files(source, [file.path for file in files]), on_progress)
     return {file.path: ArrivedFile(path=file.path, size=file.size, identity=file.identity) for file in listed}
@@ -82,7 +82,7 @@ def _find_one(source: Source, file: WaitingFile, on_progress: OnProgress) -> Arr
     """Identify one file.
 
     Raises:
-        NoFiles: it is not there, or is a folder now.
+        NoFiles: it does not exist, or is a folder now.
         InvalidInput: it cannot be loaded.
     """
     by_path = _find(source, [file], on_progress)

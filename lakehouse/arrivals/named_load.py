@@ -1,4 +1,4 @@
-"""Plan the load of files of a landing zone that a person names, by the rules of the zone."""
+"""Plan the load of landing zone files named by a person, by the rules of the zone."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ _ROLLED_BACK = ", and was rolled back"
 
 
 class NamedLoad:
-    """Judges named files: a person may load what was rolled back or overwritten, and nothing that is not whole."""
+    """Rules for named files: a person may load rolled-back or overwritten files, but no incomplete ones."""
 
     def __init__(self, source: Source, arrival: Arrival, loads: FileLoads, held: HeldFiles, now: float) -> None:
         self._source, self._arrival, self._loads, self._held, self._now = source, arrival, loads, held, now
@@ -27,10 +27,10 @@ class NamedLoad:
     def plan(
         self, paths: Sequence[str], listed: Mapping[str, RememberedFile], on_progress: OnProgress
     ) -> tuple[list[PlannedFile], list[ArrivedFile]]:
-        """Return what becomes of each path, and the files that can be loaded.
+        """Return the plan for each path, and the files that can be loaded.
 
         Args:
-            listed: the files of the zone by path, as its memory knows them after a listing.
+            listed: the files of the zone by path, from its memory after a listing.
         """
         problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
         known = {path: listed[path] for path, problem in problems.items() if not problem}
@@ -67,7 +67,7 @@ class NamedLoad:
         return f"it settles for {remaining:.0f} s more: ask again then" if remaining > 0 else ""
 
     def _judge(self, files: Sequence[ArrivedFile]) -> tuple[dict[str, str], dict[str, str]]:
-        """Return why files that can be loaded were not, and why others cannot be, by path."""
+        """Return, by path, why loadable files were not loaded yet, and why other files cannot be loaded."""
         by_identity = self._loads.by_identity([file.identity for file in files])
         by_path = self._loads.by_path([file.path for file in files])
         reasons: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""The SQLite file in which a worker remembers a landing zone: a cache, which may be deleted.
+"""SQLite file with a worker's memory of a landing zone. It is a cache and may be deleted.
 
-Which files are loaded is known by main's history, and which are held by the zone's batches. This memory saves the
-reading of files that did not change, and knows since when they have not. Without it, files settle a second time.
+Main's history records the loaded files, and the zone's batches record their own. The memory saves reading unchanged
+files again, and records since when they are unchanged. Without it, files settle a second time.
 """
 
 import sqlite3
@@ -37,17 +37,17 @@ _TABLES = ("files", "listings", "moved", "manifests", "details")
 
 
 class ZoneDatabase:
-    """The memory of one landing zone, in one file."""
+    """Memory of one landing zone, in one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file in a transaction. It is made again if it is of another version, or damaged.
+        """Open the file in a transaction. A damaged file, or one of another version, is created again.
 
         Raises:
-            ServiceUnavailable: a page of it was damaged: a second try begins without it.
+            ServiceUnavailable: a page of it was damaged. A second try begins without the file.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -67,7 +67,7 @@ class ZoneDatabase:
             return _connect(self._path)
 
     def _remove_if_damaged(self, error: sqlite3.DatabaseError) -> bool:
-        """Remove the file if it is no database, or not a whole one; return whether it was."""
+        """Remove the file if it is damaged or not a database; return True if it was removed."""
         if isinstance(error, (sqlite3.OperationalError, sqlite3.IntegrityError)):
             return False
         for ending in ("", "-journal", "-wal", "-shm"):

@@ -1,4 +1,4 @@
-"""The files of a landing zone as its memory keeps them."""
+"""Files of a landing zone as its memory stores them."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from sluice.arrivals.batching import folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
 _NEVER = 1e15
-"""When a file is looked at again that the listing refused: not before its state is another."""
+"""Time of the next try for a file that the listing refused: never, unless its state changes."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +24,28 @@ class RememberedFile:
     changed_at: float
     identity: str
     state: str = ""
-    """What its file system or store told of it."""
+    """State reported by its file system or store."""
 
     def entry(self, detail: str, copy_of: str) -> ArrivalEntry:
-        """Return what people see of it."""
+        """Return the entry of the file for people."""
         fields = {"path": self.path, "size": self.size, "arrived_at": self.arrived_at, "status": self.status}
         return ArrivalEntry.model_validate({**fields, "detail": detail, "copy_of": copy_of, "after": self.after})
 
 
 class MarkedFile(NamedTuple):
-    """What became of a file."""
+    """A file with its new status."""
 
     path: str
     changed_at: float
-    """When it was last listed with another state than before: one that changed since is not marked."""
+    """Time of the first listing with the present state. A file that changed since is not marked."""
     status: FileStatus
     detail: str
     identity: str = ""
-    """What it holds, for a file that is to be tagged or moved once main has that."""
+    """Identity of a file to be tagged or moved once it is loaded on main; else empty."""
 
 
 def row_of(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any]:
-    """Return the fields of a file that was listed now with another state than before."""
+    """Return the fields of a file that is listed now with another state than before."""
     status = "refused" if file.refused else "ignored" if file.ignored else "waiting"
     return {
         **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},

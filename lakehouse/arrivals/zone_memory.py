@@ -1,4 +1,4 @@
-"""Remember the files of a landing zone between two listings: their state, and what became of each."""
+"""Memory of a landing zone between two listings: the state and the status of each file."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from sluice.contracts.arrivals import FileStatus, other_content_in
 from sluice.errors import ServiceUnavailable
 
 _AT_ONCE = 400
-"""So many files one statement names: SQLite before 3.32 takes 999 parameters."""
+"""Maximum number of files in one statement: SQLite before 3.32 allows 999 parameters."""
 _TRY_AGAIN = 600.0
-"""Seconds until a file that was refused is tried again: it may have been a passing error."""
+"""Wait before a refused file is tried again, in seconds: the error may have been temporary."""
 _RECORD = """
 INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing, report, reported, try_at)
 VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing, :report, :reported, :try_at)
@@ -32,10 +32,10 @@ def _id(database: sqlite3.Connection) -> str:
 
 
 def _check_same(database: sqlite3.Connection, id: str) -> None:
-    """Check that a memory has its id: one that was made again counts listings from the beginning.
+    """Verify that a memory has its id: a new memory counts listings from the beginning.
 
     Raises:
-        ServiceUnavailable: it was deleted and made again.
+        ServiceUnavailable: the memory was deleted and created again.
     """
     if _id(database) != id:
         raise ServiceUnavailable("the memory of the landing zone was deleted during a look, which is made again")
@@ -51,14 +51,14 @@ def _states(database: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str
 
 
 class ZoneMemory(ZoneDatabase):
-    """The files of one landing zone."""
+    """Files of one landing zone."""
 
     def record_listing(self, files: Iterable[ArrivingFile], now: float) -> None:
-        """Record what is there now; what is not listed any more is forgotten.
+        """Record the present files, and delete those that are no longer listed.
 
-        Only files whose state changed are written, so that a look at many known files costs little. What a later
-        listing wrote stays as it is. Of two files with one path the first one counts: the second is the object
-        `a.csv/` beside `a.csv`.
+        Only files whose state changed are written, so that a listing of many known files costs little. Entries of a
+        later listing stay. Of two files with one path, the first counts: the second is the object `a.csv/` beside
+        `a.csv`.
 
         Raises:
             ServiceUnavailable: this memory was deleted meanwhile.
@@ -68,7 +68,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
             id = _id(database)
         listed, paths = iter(files), set[int]()
-        while block := list(islice(listed, _AT_ONCE)):  # no transaction is open while a store is waited for
+        while block := list(islice(listed, _AT_ONCE)):  # no transaction is open while the store answers
             some = {file.path: file for file in reversed(block) if hash(file.path) not in paths}
             paths.update(map(hash, some))
             with self._open() as database:
@@ -86,7 +86,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def record_files(self, asked: Sequence[str], there: Sequence[ArrivingFile], now: float) -> None:
-        """Record which of the files that were asked for are there now, and how; the others stay as they are known."""
+        """Record the present state of the examined files, and delete the missing ones; other files stay as they are."""
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             known = {path: state for some in _parts(asked) for path, state in _states(database, some).items()}
@@ -99,18 +99,18 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def is_current(self, received: str) -> bool:
-        """Return whether the mark of the latest answer that arrived is of this memory: it knows the files that wait."""
+        """Return True if the mark of the latest received answer is of this memory, which then has the waiting files."""
         with self._open() as database:
             return received.rpartition(":")[0] == _id(database)
 
     def waiting_paths(self, limit: int) -> list[str]:
-        """Return the paths of files that wait."""
+        """Return the paths of waiting files."""
         with self._open() as database:
             rows = database.execute("SELECT path FROM files WHERE status = 'waiting' LIMIT ?", [limit])
             return [path for (path,) in rows]
 
     def waiting(self, limit: int, *, with_manifest: bool = False) -> list[WaitingFile]:
-        """Return the files that wait, in the order of arrival: all, or those whose folder has its manifest."""
+        """Return the waiting files in order of arrival: all, or only those whose folder has its manifest."""
         only = "AND folder IN (SELECT folder FROM manifests)" if with_manifest else ""
         with self._open() as database:
             rows = database.execute(
@@ -121,14 +121,14 @@ class ZoneMemory(ZoneDatabase):
             return [WaitingFile(*row) for row in rows]
 
     def waiting_folders(self) -> list[str]:
-        """Return the folders in which files wait."""
+        """Return the folders with waiting files."""
         with self._open() as database:
             return [
                 folder for (folder,) in database.execute("SELECT DISTINCT folder FROM files WHERE status = 'waiting'")
             ]
 
     def record_manifests(self, folders: Mapping[str, bool], now: float) -> dict[str, float]:
-        """Record which of these folders have their manifest now; return since when those that have it had it."""
+        """Record which folders have their manifest now; return since when each of these has had it."""
         with self._open() as database:
             missing = [[folder] for folder, is_there in folders.items() if not is_there]
             database.executemany("DELETE FROM manifests WHERE folder = ?", missing)
@@ -138,20 +138,20 @@ class ZoneMemory(ZoneDatabase):
             return dict(database.execute("SELECT folder, at FROM manifests").fetchall())
 
     def latest_head(self) -> str:
-        """Return the hash of main at the latest look; empty before the first one."""
+        """Return the hash of main at the latest listing; empty before the first one."""
         with self._open() as database:
             row = database.execute("SELECT value FROM details WHERE name = 'head'").fetchone()
             return str(row[0]) if row else ""
 
     def recheck(self, rules: str, tables: str, head: str, now: float, *, is_another_history: bool) -> None:
-        """Let files wait again that may be judged otherwise now.
+        """Reset files to waiting that may be judged differently now.
 
         Args:
-            rules: what decides which files are refused or ignored. Where it is another text than before, they wait
-                again; those that were refused a while ago do, too, since that may have been a passing error.
-            tables: what the files are loaded into. Where it is another text than before, all files wait again.
+            rules: text of the rules that decide which files are refused or ignored. If it changed, those files wait
+                again. Otherwise only files that were refused a while ago do, since the error may have been temporary.
+            tables: names of the tables to load into. If they changed, all files wait again.
             head: the hash of main now.
-            is_another_history: whether main was reset, so that it may lack files that it had: all files wait again.
+            is_another_history: True if main was reset, and may lack files that it had: all files wait again.
         """
         with self._open() as database:
             details = dict(database.execute("SELECT name, value FROM details").fetchall())
@@ -167,7 +167,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def mark(self, files: Iterable[MarkedFile]) -> None:
-        """Set what became of files, but for those that changed since they were listed."""
+        """Set the status of files, except those that changed since they were listed."""
         with self._open() as database:
             database.executemany(
                 "UPDATE files SET status = :status, detail = :detail, identity = :identity "
@@ -179,10 +179,10 @@ class ZoneMemory(ZoneDatabase):
     def keep_out(
         self, path: str, changed_at: float, status: FileStatus, detail: str, now: float, *, reports: bool
     ) -> None:
-        """Set why a file is not loaded, unless it changed since it was listed.
+        """Record why a file is not loaded, unless it changed since it was listed.
 
         Args:
-            reports: whether people are told, unless they were told the same of this file before.
+            reports: True to notify people, unless they were notified of the same reason for this file before.
         """
         with self._open() as database:
             database.execute(
@@ -197,16 +197,16 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def to_report(self, received: str, limit: int) -> tuple[list[tuple[str, str]], int, str]:
-        """Return the files that people are to be told of, with why they are not loaded; how many; and a mark.
+        """Return the files to report to people with their reasons, their total number, and a mark.
 
-        They are returned again and again until the mark is given as `received`: an answer may be lost.
+        They are returned again until the mark comes back as `received`, since an answer may be lost.
 
         Args:
-            received: the mark of the latest answer that arrived; one of another worker's memory says nothing.
+            received: the mark of the latest answer that arrived. A mark of another worker's memory has no effect.
         """
         with self._open() as database:
             id = _id(database)
-            # A memory that was deleted during a look has no listing.
+            # A memory that was deleted during a listing has no listing.
             ((number,),) = database.execute("SELECT coalesce(max(number), 0) FROM listings").fetchall()
             of, _, until = received.rpartition(":")
             if of == id and until.isdigit():
@@ -217,12 +217,12 @@ class ZoneMemory(ZoneDatabase):
             return rows.fetchall(), total, f"{id}:{number}"
 
     def release_batches(self, held: Sequence[str], set_aside: Collection[str], kept_out: Sequence[str]) -> None:
-        """Let the files of batches that the zone no longer holds wait again: main is asked what it has of them.
+        """Reset the files of batches that the zone no longer has to waiting: main is queried for them again.
 
         Args:
-            set_aside: those of the batches that a person set aside: other content of their paths is loaded.
-            kept_out: those of the batches that a person has to decide about. People are told of files that wait for
-                that, because they have other content under a path of such a batch.
+            set_aside: batches that a person set aside. Other content of their paths is loaded.
+            kept_out: batches that wait for a person's decision. People are notified of files that wait for it because
+                they have other content under a path of such a batch.
         """
         known = {*held, *(other_content_in(id) for id in held if id not in set_aside)}
         with self._open() as database:
@@ -239,7 +239,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def judge_again(self, paths: Sequence[str]) -> None:
-        """Let files wait again that are ignored or were loaded: a batch has their paths, and main not its content."""
+        """Reset loaded or ignored files to waiting if a batch has their path: main lacks the batch's content."""
         with self._open() as database:
             for some in _parts(paths):
                 database.execute(
@@ -250,7 +250,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def known(self, paths: Sequence[str]) -> dict[str, RememberedFile]:
-        """Return what is known of files, by path."""
+        """Return the remembered files with these paths."""
         files: dict[str, RememberedFile] = {}
         with self._open() as database:
             for some in _parts(paths):
@@ -263,16 +263,16 @@ class ZoneMemory(ZoneDatabase):
         return files
 
     def counts(self) -> dict[str, int]:
-        """Return how many files there are by status."""
+        """Return the number of files by status."""
         with self._open() as database:
             counts = dict(database.execute("SELECT status, count(*) FROM files GROUP BY status").fetchall())
             (moved,) = database.execute("SELECT count(*) FROM moved").fetchone()
             return counts | ({"moved": moved} if moved else {})
 
     def files(self, status: FileStatus | None, part: str, limit: int) -> list[RememberedFile]:
-        """Return files whose path has a part; of one status, or of any: then those that main lacks come first.
+        """Return files whose path contains a text, of one status or of any. Those not loaded on main come first.
 
-        Of each kind, the latest come first.
+        Within each group, the latest come first.
         """
         with self._open() as database:
             rows = database.execute(

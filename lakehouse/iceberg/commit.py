@@ -1,4 +1,4 @@
-"""Commits by PyIceberg to a table that a branch of the catalog points to."""
+"""PyIceberg commits to a table that a branch of the catalog points to."""
 
 from collections.abc import Callable
 
@@ -13,11 +13,11 @@ from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_m
 from lakehouse.catalog import TableCommit, TableVersion
 
 CommitMetadata = Callable[[str, TableMetadata], None]
-"""Takes the path of a new metadata file and its content, and points the table to it, or only keeps them."""
+"""Function that takes the path and content of a new metadata file, and points the table to it or records it."""
 
 
 class BranchCommitCatalog(NoopCatalog):
-    """Writes each new metadata file, and hands it to `commit`."""
+    """PyIceberg catalog that writes each new metadata file and passes it to `commit`."""
 
     def __init__(self, commit: CommitMetadata) -> None:
         super().__init__("branch")
@@ -26,7 +26,7 @@ class BranchCommitCatalog(NoopCatalog):
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Write the new metadata file and hand it on."""
+        """Write the new metadata file and pass it to `commit`."""
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
@@ -41,7 +41,7 @@ class BranchCommitCatalog(NoopCatalog):
 
 
 def table_commit(name: str, location: str, metadata: TableMetadata) -> TableCommit:
-    """Return what makes a branch point to a metadata file and its current snapshot."""
+    """Return the commit that points a branch to a metadata file and its current snapshot."""
     return TableCommit(
         name,
         TableVersion(location, metadata.current_snapshot_id),
@@ -52,7 +52,7 @@ def table_commit(name: str, location: str, metadata: TableMetadata) -> TableComm
 
 
 def next_metadata_location(metadata: TableMetadata, before: str) -> str:
-    """Return the path for the metadata file that follows the one at `before`, if there is one."""
+    """Return the path of the metadata file that follows the one at `before`; an empty `before` means the first file."""
     version = int(before.rsplit("/", 1)[-1].split("-", 1)[0]) + 1 if before else 0
     provider = load_location_provider(metadata.location, metadata.properties)
     return str(provider.new_table_metadata_file_location(version))

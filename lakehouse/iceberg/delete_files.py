@@ -1,7 +1,7 @@
-"""Delete files: which of them apply to a data file, as far as metadata makes it certain.
+"""Delete files that apply to a data file, as far as metadata determines them.
 
 Source of the rules: the Iceberg table specification, sections "Scan planning", "Position delete files" and "Deletion
-vectors". Equality deletes are not applied here: Spark reads the tables that have some.
+vectors". Equality deletes are not applied here: Spark reads tables with equality deletes.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ class DeleteFiles:
 
     @staticmethod
     def of(state: TableState) -> "DeleteFiles":
-        """Read those of a table's last snapshot."""
+        """Read the delete files of a table's last snapshot."""
         return DeleteFiles(
             [
                 entry
@@ -41,17 +41,17 @@ class DeleteFiles:
 
     @cached_property
     def latest(self) -> tuple[int, int]:
-        """The highest sequence numbers of position and of equality deletes; -1 where there are none.
+        """Highest sequence numbers of position deletes and of equality deletes; -1 if there are none.
 
-        Partitions are not compared, so a file without deletes may count as one with deletes. That proves less, and
-        never something wrong.
+        Partitions are not compared, so a file without deletes may count as one with deletes. The statistics then prove
+        less, but nothing wrong.
         """
         position = max(map(_number, self._positions), default=-1)
         equality = max((_number(each) for each in self.entries if _is_equality(each)), default=-1)
         return position, equality
 
     def of_file(self, number: int, file: DataFile) -> tuple[list[DeleteFile], str]:
-        """Return the delete files that may hold positions of a data file, and why that is not certain.
+        """Return the delete files that may contain positions of a data file, or the reason why metadata cannot tell.
 
         Args:
             number: the sequence number of the data file.
@@ -80,7 +80,7 @@ class DeleteFiles:
 
     @cached_property
     def _by_path(self) -> dict[str, list[ManifestEntry]]:
-        """Those that are of one data file."""
+        """Position-delete files that name exactly one data file, by its path."""
         groups: dict[str, list[ManifestEntry]] = {}
         for entry in self._positions:
             if path := only_path(entry.data_file):
@@ -129,7 +129,7 @@ def _form(file: DataFile) -> str:
 
 
 def _may_name(deletes: DataFile, path: str) -> bool:
-    """Return whether a delete file may name a data file, by its bounds; one without bounds may name any."""
+    """Return True if a delete file may name a data file, by its bounds. One without bounds may name any."""
     lower, upper = path_bounds(deletes)
     named = path.encode()
     return (lower is None or lower <= named) and (upper is None or named <= upper)

@@ -1,8 +1,8 @@
-"""Entries of delete manifests, with the data file that each delete file is of, as far as metadata says that.
+"""Read entries of delete manifests, with the data file of each delete file as far as metadata records it.
 
-PyIceberg reads manifests by the struct of format version 2, which lacks what tells one deletion vector of a Puffin file
-from the others. Here they are read by that of version 3. Source of the rules: the Iceberg table specification, sections
-"Data File Fields" (ids 143 and 144), "Manifest Inheritance" and "Position Delete Files".
+PyIceberg reads manifests with the struct of format version 2. That struct lacks the fields that distinguish the
+deletion vectors of one Puffin file. This module reads with the struct of version 3. Source of the rules: the Iceberg
+table specification, sections "Data File Fields" (ids 143 and 144), "Manifest Inheritance" and "Position Delete Files".
 """
 
 from typing import Any
@@ -25,11 +25,11 @@ _VERSION = 3
 _NAMES = [each.name for each in DATA_FILE_TYPE[_VERSION].fields]
 _REFERENCED, _OFFSET = _NAMES.index("referenced_data_file"), _NAMES.index("content_offset")
 _PATH = 2147483546
-"""The field id of `file_path` in position delete files. A bound may be cut: then it is a prefix, or rounded up."""
+"""Field id of `file_path` in position delete files. A truncated bound is a prefix, or rounded up."""
 
 
 def live_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
-    """Return the live entries of a manifest, whatever it lists."""
+    """Return the live entries of a manifest of data files or delete files."""
     if manifest.content == ManifestContent.DATA:
         return manifest.fetch_manifest_entry(io, discard_deleted=True)
     with AvroFile[ManifestEntry](
@@ -42,7 +42,7 @@ def live_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
 
 
 def _inherited(entry: ManifestEntry, manifest: ManifestFile) -> ManifestEntry:
-    """Give an entry what it inherits of its manifest."""
+    """Set the fields that an entry inherits from its manifest."""
     if entry.snapshot_id is None and manifest.added_snapshot_id is not None:
         entry.snapshot_id = manifest.added_snapshot_id
     if entry.sequence_number is None and entry.status == ManifestEntryStatus.ADDED:
@@ -52,15 +52,15 @@ def _inherited(entry: ManifestEntry, manifest: ManifestFile) -> ManifestEntry:
 
 
 def content_offset(file: DataFile) -> int | None:
-    """Return where a deletion vector begins in its Puffin file; None for other files."""
+    """Return the offset of a deletion vector in its Puffin file; None for other files."""
     offset: int | None = _field(file, _OFFSET)
     return offset
 
 
 def path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
-    """Return between which paths the data files lie that a delete file names; None where that is not recorded.
+    """Return the lowest and highest path of the data files that a delete file names; None if not recorded.
 
-    They are equal where all of its deletes are of one data file.
+    They are equal if the delete file names only one data file.
     """
     referenced: str | None = _field(file, _REFERENCED)
     if referenced is not None:
@@ -69,7 +69,7 @@ def path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
 
 
 def only_path(file: DataFile) -> str:
-    """Return the data file that all deletes of a delete file are of; empty if there may be several."""
+    """Return the only data file that a delete file names; empty if there may be several."""
     lower, upper = path_bounds(file)
     return lower.decode() if lower and lower == upper else ""
 

@@ -1,8 +1,8 @@
-"""Which live files of a table a run added and removed: manifests before and after, compared file by file.
+"""Find the live files that a run added and removed, by comparing manifests before and after file by file.
 
-Snapshots and their summaries are what a job says of itself. A job can expire them, replace a branch or the whole table,
-or roll back, so they are not asked here. Source of the rules: the Iceberg table specification, sections "Manifests",
-"Scan planning" and "Position delete files".
+Snapshots and their summaries are not used, since a job writes them itself. A job can expire them, replace a branch or
+the whole table, or roll back. Source of the rules: the Iceberg table specification, sections "Manifests", "Scan
+planning" and "Position delete files".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,48 +16,48 @@ from lakehouse.iceberg.delete_manifests import content_offset, live_entries, onl
 
 @dataclass(frozen=True)
 class LiveFileDiff:
-    """The live files that are in one version of a table and not in the other."""
+    """Live files of only one of two versions of a table."""
 
     added: Sequence[ManifestEntry] = ()
-    """Data files that are live now and were not."""
+    """Data files that became live."""
     removed: Sequence[ManifestEntry] = ()
-    """Data files that were live and are no more."""
+    """Data files that are no longer live."""
     added_deletes: Sequence[ManifestEntry] = ()
     removed_deletes: Sequence[ManifestEntry] = ()
 
     @property
     def added_rows(self) -> int:
-        """The rows of the added data files."""
+        """Number of rows of the added data files."""
         return _rows(self.added)
 
     @property
     def deleted_rows(self) -> int:
-        """The rows of the removed data files, and those that position deletes mark: never less than were removed."""
+        """Upper bound of the deleted rows: the rows of removed data files, and those that position deletes mark."""
         marked, marked_before = _marked_rows(self.added_deletes), _marked_rows(self.removed_deletes)
-        # A delete file that replaces an earlier one of the same data file repeats its deletes.
+        # A delete file that replaces an earlier one for the same data file repeats its deletes.
         repeated = {path: min(rows, marked_before.get(path, 0)) for path, rows in marked.items() if path}
         return _rows(self.removed) + sum(marked.values()) - sum(repeated.values())
 
     @property
     def marked_files(self) -> set[str]:
-        """The data files that the added position deletes are of, as far as each delete file is of one alone."""
+        """Data files named by the added position-delete files, as far as each of these names only one."""
         return {path for path in _marked_rows(self.added_deletes) if path}
 
     @property
     def has_equality_deletes(self) -> bool:
-        """Whether equality deletes came or went: how many rows they delete is in no metadata."""
+        """True if equality deletes were added or removed. No metadata records how many rows they delete."""
         return any(not _is_position_delete(entry) for entry in (*self.added_deletes, *self.removed_deletes))
 
     @property
     def removes_nothing(self) -> bool:
-        """Whether no data file was removed and no row deleted in place."""
+        """True if no data file was removed and no row was deleted in place."""
         return not self.removed and not self.added_deletes
 
 
 def live_file_diff(before: StaticTable | None, after: StaticTable | None) -> LiveFileDiff:
-    """Compare the live files of two versions of a table; None stands for a table without files.
+    """Compare the live files of two versions of a table. None stands for a table without files.
 
-    A manifest never changes, so those that both versions list are not read.
+    Manifests are immutable, so those that both versions list are not read.
     """
     manifests_before, manifests_after = _manifests(before), _manifests(after)
     old = _entries(before, manifests_before.keys() - manifests_after.keys(), manifests_before)
@@ -82,14 +82,14 @@ def _manifests(table: StaticTable | None) -> dict[str, ManifestFile]:
 def _entries(
     table: StaticTable | None, paths: Iterable[str], manifests: Mapping[str, ManifestFile]
 ) -> dict[tuple[object, ...], ManifestEntry]:
-    """Return the live files that some manifests list, by what tells each from every other, in a stable order."""
+    """Return the live files that some manifests list, by a unique key, in a stable order."""
     if table is None:
         return {}
     return {_key(entry.data_file): entry for path in sorted(paths) for entry in live_entries(manifests[path], table.io)}
 
 
 def _key(file: DataFile) -> tuple[object, ...]:
-    """Return a key of a file: deletion vectors share a Puffin file, in which each has a place and a data file."""
+    """Return a unique key of a file. Deletion vectors share a Puffin file, and differ by offset and data file."""
     if file.content == DataFileContent.DATA:
         return (file.file_path,)
     return (file.file_path, content_offset(file), path_bounds(file))
@@ -104,7 +104,7 @@ def _is_position_delete(entry: ManifestEntry) -> bool:
 
 
 def _marked_rows(deletes: Iterable[ManifestEntry]) -> dict[str, int]:
-    """Add up position deletes by the data file that they are of; under no name where there may be several."""
+    """Sum position deletes by the data file that they name; under an empty name if there may be several."""
     marked: dict[str, int] = {}
     for entry in filter(_is_position_delete, deletes):
         path = only_path(entry.data_file)

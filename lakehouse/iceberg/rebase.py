@@ -1,7 +1,7 @@
-"""Adding the data files that a run appended to a newer version of the table: a commit of metadata alone.
+"""Add the data files that a run appended to a newer version of the table: a commit of metadata alone.
 
-A conflict means that main changed a table which the run changed too. `sluice/publishing/rebase.py` decides what can be
-rebased. Tables that main did not change meanwhile are committed as they are.
+A conflict means that main changed a table which the run changed too. `sluice/publishing/rebase.py` decides which
+changes can be rebased. Tables that main did not change meanwhile are committed unchanged.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +24,7 @@ from sluice.publishing.rebase import TableLayout
 
 @dataclass(frozen=True)
 class TableRebase:
-    """One table that a run changed, and the version of it that main holds now. Implements `RebaseCandidate`."""
+    """One table that a run changed, with its version on main now. Implements `RebaseCandidate`."""
 
     diff: TableDiff
     on_main: TableVersion | None
@@ -32,59 +32,59 @@ class TableRebase:
 
     @property
     def name(self) -> str:
-        """The table's name."""
+        """Name of the table."""
         return self.diff.name
 
     @property
     def dropped(self) -> bool:
-        """Whether the run dropped it."""
+        """True if the run dropped the table."""
         return self.diff.after is None
 
     @property
     def changed_on_main(self) -> bool:
-        """Whether main holds another version than the one that the run began with."""
+        """True if main has another version than when the run began."""
         return self.on_main != self.diff.before
 
     @property
     def dropped_on_main(self) -> bool:
-        """Whether main does not have it any more."""
+        """True if main no longer has the table."""
         return self.on_main is None
 
     @property
     def replaced_on_main(self) -> bool:
-        """Whether main has another table of this name than the one that the run began with."""
+        """True if main has another table of this name than when the run began."""
         return is_another_table(self.diff.before, self.on_main, self.io)
 
     @cached_property
     def operations(self) -> set[str]:
-        """Iceberg's names of the operations of the run's snapshots."""
+        """Iceberg's names for the operations of the run's snapshots."""
         return {snapshot.summary.operation.value for snapshot in self._state.snapshots if snapshot.summary}
 
     @cached_property
     def deletes_rows(self) -> bool:
-        """Whether the run wrote row-level deletes."""
+        """True if the run added or removed row-level deletes."""
         return bool(self._state.live.added_deletes or self._state.live.removed_deletes)
 
     @cached_property
     def removed_files(self) -> int:
-        """How many data files of before the run it removed."""
+        """Number of data files from before the run that the run removed."""
         return len(self._state.live.removed)
 
     @cached_property
     def layout(self) -> TableLayout:
-        """The table's layout on the branch, with the partitionings of the files that the run added."""
+        """Layout of the table on the branch, with the partitionings of the files that the run added."""
         table = self._state.table
         specs = table.metadata.specs()
         return _layout(table, {_partitioning(specs[file.spec_id]) for file in self._files})
 
     @cached_property
     def layout_on_main(self) -> TableLayout:
-        """The table's layout on main now."""
+        """Layout of the table on main now."""
         return _layout(self._target, {_partitioning(self._target.spec())})
 
     @property
     def properties_before(self) -> Mapping[str, str]:
-        """The table's properties before the run; those on main for a table that the run created."""
+        """Properties of the table before the run; those on main if the run created the table."""
         return (self._state.before or self._target).properties
 
     @cached_property
@@ -99,11 +99,11 @@ class TableRebase:
 
     @cached_property
     def _files(self) -> list[DataFile]:
-        """The data files that the run added."""
+        """Data files that the run added."""
         return [entry.data_file for entry in self._state.entries(added_only=True)]
 
     def commit(self, marks: Mapping[str, str]) -> TableCommit:
-        """Write the metadata by which main holds what the run did, if need be; return what commits it to a branch.
+        """Write the rebased metadata if main changed the table; return the commit for the branch.
 
         Args:
             marks: the properties of a new snapshot, which name the attempt.
@@ -126,10 +126,10 @@ class TableRebase:
 
 
 def read_rebase(catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, base: str) -> TableRebase:
-    """Read what it takes to rebase one table.
+    """Read the data that a rebase of one table needs.
 
     Args:
-        diff: what the run changed, beside what main held when it began.
+        diff: the run's change, compared with main when the run began.
         base: the newer hash of main.
     """
     return TableRebase(diff, catalog.table_version(catalog.main, diff.name, base), io)
@@ -138,14 +138,14 @@ def read_rebase(catalog: BranchCatalog, io: Mapping[str, str], diff: TableDiff, 
 def compacted_tables(
     catalog: BranchCatalog, io: Mapping[str, str], names: Iterable[str], since: str, at: str
 ) -> list[str]:
-    """Return which of these tables main only compacted between two of its hashes."""
+    """Return the tables that main only compacted between two of its hashes."""
     main = catalog.main
     pairs = [(name, catalog.table_version(main, name, since), catalog.table_version(main, name, at)) for name in names]
     return [name for name, before, after in pairs if before and after and _is_compacted(before, after, io)]
 
 
 def _is_compacted(before: TableVersion, after: TableVersion, io: Mapping[str, str]) -> bool:
-    """Return whether main only compacted a table; files that were deleted since prove nothing."""
+    """Return True if main only compacted a table. If files were deleted since, that is unproven."""
     try:
         return before != after and TableState.load(after, before, io).compacted_since
     except FileNotFoundError:

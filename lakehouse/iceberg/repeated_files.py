@@ -1,4 +1,4 @@
-"""The last look before a merge: a file that a run adds is in the table once."""
+"""Last check before a merge: a table lists each file that a run adds only once."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,18 @@ from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.table_state import TableState, load_table
 
 _MOST_FILES = 200_000
-"""Of a table with more files than this, only those that it got since a hash are compared."""
+"""Maximum number of files to compare a whole table. In a larger one, only files added after a hash count."""
 
 
 def repeated_files(
     catalog: BranchCatalog, io: Mapping[str, str], diffs: Sequence[TableDiff], since: str, *, all_files: bool = False
 ) -> dict[str, list[str]]:
-    """Return, by table, the files that a run adds and that the table then lists more than once.
+    """Return, by table, the files added by a run that the table would then list more than once.
 
     Args:
-        since: a hash of main from before the run wrote its files: what the table held there cannot list them.
-        all_files: whether the files of before `since` are compared too, as where it is not known who wrote them.
+        since: a hash of main from before the run wrote its files. Manifests of the table at that hash cannot list these
+            files.
+        all_files: True to compare files from before `since` too, if it is unknown who wrote the added files.
     """
     repeated: dict[str, list[str]] = {}
     for diff in diffs:
@@ -39,7 +40,7 @@ def files_added_twice(state: TableState, since: StaticTable | None) -> list[str]
     """Return the live data and delete files that the run added and that the table lists more than once.
 
     Args:
-        since: the table before the run wrote its files; manifests that it has already are not read.
+        since: the table before the run wrote its files. Its manifests are not read.
     """
     made = {snapshot.snapshot_id for snapshot in state.snapshots}
     if not made:
@@ -52,7 +53,7 @@ def files_added_twice(state: TableState, since: StaticTable | None) -> list[str]
         for entry in manifest.fetch_manifest_entry(state.table.io, discard_deleted=True):
             file = entry.data_file
             if file.file_format == FileFormat.PUFFIN:
-                continue  # one file holds the deletion vectors of many data files
+                continue  # one file contains the deletion vectors of many data files
             listed[file.file_path] += 1
             if entry.snapshot_id in made:
                 added.add(file.file_path)

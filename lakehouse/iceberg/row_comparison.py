@@ -1,4 +1,4 @@
-"""What a run did to rows, by comparing those of the files that it removed with those of the files that it added."""
+"""Count changed rows by comparing the rows of a run's removed files with those of its added files."""
 
 import logging
 from collections import Counter
@@ -14,20 +14,20 @@ from sluice.contracts.write import RowCounts
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts
 
 _MAX_VALUES = 200_000
-"""How many values may be compared: a fraction of a second."""
+"""Maximum number of compared values, which takes a fraction of a second."""
 _MAX_BYTES = 16 * 2**20
-"""How large the files may be together."""
+"""Maximum size of all compared files, in bytes."""
 _MAX_MEMORY = 64 * 2**20
-"""How large the rows of either side may be in memory."""
+"""Maximum size of the rows of either side in memory, in bytes."""
 
 log = logging.getLogger(__name__)
 
 
 def count_changed_rows(state: TableState) -> RowCounts | None:
-    """Return what a run did to the rows of a table.
+    """Return how many rows of a table a run inserted, updated and deleted.
 
-    None if it only added or only removed files, if it compacted, or if it is not known: too many rows to look at, or
-    delete files whose meaning depends on what they are read with.
+    None if the run only added or only removed files, or if it compacted. None too if the counts are unknown: there are
+    too many rows to compare, or delete files whose meaning depends on other files.
     """
     live, before = state.live, state.before
     if before is None or not live.added or live.removes_nothing or live.has_equality_deletes or state.is_compaction:
@@ -38,7 +38,7 @@ def count_changed_rows(state: TableState) -> RowCounts | None:
         return None
     try:
         old, new = _rows(before, state, live.removed), _rows(state.table, state, live.added)
-    except Exception as error:  # a number in a report must not end a run, whatever the files are
+    except Exception as error:  # a number in a report must not end a run, whatever is wrong with the files
         log.warning("the rows of a table were not compared: %s", type(error).__name__)
         return None
     return None if old is None or new is None else compared_row_counts(old, new)
@@ -53,9 +53,9 @@ def _is_small(state: TableState) -> bool:
 
 
 def _rows(table: StaticTable, state: TableState, entries: Sequence[ManifestEntry]) -> Counter[Hashable] | None:
-    """Count the rows of data files by their values, all with the columns that the table has after the run.
+    """Count the rows of data files by their values, with the columns that the table has after the run.
 
-    None if they are larger in memory than their files let expect.
+    None if the rows need more memory than allowed, although their files are small.
     """
     scan = ArrowScan(table.metadata, table.io, state.table.schema(), AlwaysTrue())
     rows: Counter[Hashable] = Counter()

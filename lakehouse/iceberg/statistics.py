@@ -44,7 +44,7 @@ def collect_statistics(
 
     Args:
         tables: the names of all tables that the branch changed.
-        referenced_rows: the rows of the other tables that checks reference.
+        referenced_rows: the row counts of the other tables that checks reference.
     """
     fields = [state.table.schema().find_field(name) for name in columns if name in state.types]
     deletes = DeleteFiles.of(state)
@@ -71,9 +71,9 @@ def file_statistics(state: TableState, columns: Collection[str]) -> list[FileSta
 
 
 def deletes_may_apply(number: int, latest: tuple[int, int]) -> bool:
-    """Return whether deletes may apply to a data file of a sequence number.
+    """Return True if deletes may apply to a data file of a sequence number.
 
-    Position deletes apply to files of their own commit too, equality deletes to earlier ones only ("Scan Planning").
+    Position deletes apply also to files of their own commit, equality deletes only to earlier ones ("Scan Planning").
     """
     position, equality = latest
     return number <= position or number < equality
@@ -111,16 +111,17 @@ def _column_statistics(file: DataFile, field: NestedField) -> ColumnStatistics:
 
 
 def bound(raw: bytes | None, kind: str, field: NestedField | None = None) -> Any:
-    """Read a bound by the column's present type, or None where it proves nothing.
+    """Read a bound with the column's present type. Return None if it proves nothing.
 
-    A file from before a promotion has bounds of the old width (appendix D, schema evolution): whole numbers and
-    floats of 4 bytes are read as such. A string is cut, the upper bound rounded up: still bounds. A NaN is none.
+    A file from before a type promotion has bounds of the old width (appendix D, schema evolution): whole numbers and
+    floats of 4 bytes are read as such. A truncated string, with the upper bound rounded up, is still a bound. A NaN is
+    not.
     """
     if raw is None:
         return None
     try:
         return _READERS[kind_of(kind)](bytes(raw), field)
-    except Exception:  # a bound that cannot be read proves nothing, whatever the error
+    except Exception:  # an unreadable bound proves nothing, whatever the error
         return None
 
 

@@ -1,4 +1,4 @@
-"""Errors of Arrow's client of S3, by which PyIceberg reads and writes the lake."""
+"""Explain errors of Arrow's S3 client, which PyIceberg uses to read and write the lake."""
 
 import re
 
@@ -17,9 +17,9 @@ _BAD_REQUEST = 400
 
 
 def explain_store_error(error: OSError) -> ServiceUnavailable | None:
-    """Return the error for a store that does not answer now, or whose credentials expired; None for any other error.
+    """Return the error for an unavailable store or expired credentials; None for any other error.
 
-    The answer to a HEAD has no body. There, an expired token is a 400 without a reason.
+    The answer to a HEAD request has no body, so an expired token appears there as a 400 without a reason.
     """
     match = _ERROR.search(str(error).replace("\n", " "))
     if match is None or isinstance(error, FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Which table a version is of: a table is its uuid, and not its name.
+"""Identity of tables: the uuid identifies a table, not the name.
 
 Another program may drop a table and create one of the same name. Rows of the first are not in the second.
 """
@@ -13,21 +13,21 @@ from sluice.input.held_files import LoadedFile
 
 
 def table_uuid(version: TableVersion, io: Mapping[str, str]) -> str:
-    """Return the uuid of a version's table; empty where its metadata file is gone.
+    """Return the uuid of a version's table; empty if its metadata file was deleted.
 
-    A catalog with a commit log has it there (`identity`), also where another program purged the files.
+    A catalog with a commit log records the uuid (`identity`), even if another program purged the files.
     """
     uuid, slash, _ = version.identity.partition("/")
     if slash:
         return uuid
     try:
         return str(load_table(version, io).metadata.table_uuid)
-    except (FileNotFoundError, ValueError):  # PyIceberg raises the second for a location that no store has
+    except (FileNotFoundError, ValueError):  # PyIceberg raises the second for a location without a known store
         return ""
 
 
 def is_another_table(before: TableVersion | None, after: TableVersion | None, io: Mapping[str, str]) -> bool:
-    """Return whether both versions exist, and are known to be of two tables."""
+    """Return True if both versions exist and are known to belong to two different tables."""
     if before is None or after is None or before == after:
         return False
     uuids = {table_uuid(before, io), table_uuid(after, io)}
@@ -37,13 +37,13 @@ def is_another_table(before: TableVersion | None, after: TableVersion | None, io
 def loads_that_main_holds(
     catalog: BranchCatalog, io: Mapping[str, str], loads: Sequence[LoadedFile], at: str
 ) -> list[LoadedFile]:
-    """Return the loads whose table is still the one on main: rows went with a table that was dropped.
+    """Return the loads whose table is still the one on main. Dropping a table removed the rows of its loads.
 
-    Where that is not known any more, a load counts: files are not loaded twice.
+    If that can no longer be determined, a load counts, so that files are not loaded twice.
 
     Args:
-        loads: loads that the history of main has.
-        at: the hash of main that is asked about.
+        loads: loads in the history of main.
+        at: the hash of main to compare with.
     """
     lost: set[tuple[str, str]] = set()
     for table in {load.table for load in loads}:
@@ -56,17 +56,17 @@ def loads_that_main_holds(
 def _before_present_table(
     catalog: BranchCatalog, io: Mapping[str, str], table: str, commits: Sequence[str], at: str
 ) -> Sequence[str]:
-    """Return the commits on main at which it held another table of this name than it does now.
+    """Return the commits on main at which this name stood for another table than it does now.
 
     Args:
-        commits: the oldest first. A name stands for one table after the other, so that few of them are looked at.
+        commits: oldest first. A name stands for one table after the other, so a binary search reads few of them.
     """
     present = catalog.table_version(catalog.main, table, at)
 
     def is_lost(commit: str) -> bool:
         try:
             then = catalog.table_version(catalog.main, table, commit)
-        except (CatalogRefused, NoSuchBranch):  # the catalog does not keep so old a hash
+        except (CatalogRefused, NoSuchBranch):  # the catalog no longer has so old a hash
             return False
         return then is not None and (present is None or is_another_table(then, present, io))
 

@@ -21,13 +21,13 @@ from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.small_files import Partition, describe_small_files
 
 Maker = tuple[str, Iterable[int]]
-"""A run, by its id, and those of its attempts that may have made a snapshot."""
+"""Id of a run, and those of its attempts that may have made a snapshot."""
 _DISTRIBUTION = "write.distribution-mode"
 
 
 @dataclass(frozen=True)
 class TableState:
-    """One table as a run left it on its branch, beside what it was before."""
+    """One table after a run on its branch, with its state before the run."""
 
     table: StaticTable
     before: StaticTable | None
@@ -39,25 +39,25 @@ class TableState:
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The Iceberg type of each column, in order."""
+        """Iceberg type of each column, in order."""
         return {field.name: str(field.field_type) for field in self.table.schema().fields}
 
     @property
     def has_column_defaults(self) -> bool:
-        """Whether a column has a default for rows of files that were written before it."""
+        """True if a column has a default for rows of older files."""
         return any(field.initial_default is not None for field in self.table.schema().fields)
 
     def may_lack_columns(self, file: DataFile) -> bool:
-        """Return whether a data file may lack a column that its partition has the value of, as Hive writes files.
+        """Return True if a data file may lack a column whose value its partition has, as in files written by Hive.
 
-        Iceberg takes the value from metadata then. A file that has the column has its size or its counts recorded.
+        Iceberg then reads the value from metadata. For a column in the file, metadata records its size or counts.
         """
         recorded = {*(file.column_sizes or ()), *(file.value_counts or ())}
         return not self._identity_columns[file.spec_id] <= recorded
 
     @cached_property
     def _identity_columns(self) -> dict[int, set[int]]:
-        """The ids of the columns that files are partitioned by as they are, by partition spec."""
+        """Ids of the columns with an identity partition, by partition spec."""
         return {
             number: {each.source_id for each in spec.fields if isinstance(each.transform, IdentityTransform)}
             for number, spec in self.table.specs().items()
@@ -65,17 +65,17 @@ class TableState:
 
     @cached_property
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots that the run made, the newest first."""
+        """Snapshots that the run made, newest first."""
         known = {snapshot.snapshot_id for snapshot in _ancestry(self.before)} if self.before else set[int]()
         return list(takewhile(lambda snapshot: snapshot.snapshot_id not in known, _ancestry(self.table)))
 
     @cached_property
     def live(self) -> LiveFileDiff:
-        """The live files that the run added and removed."""
+        """Live files that the run added and removed."""
         return live_file_diff(self.before, self.table)
 
     def unmarked(self, makers: Iterable[Maker]) -> list[int]:
-        """Return the ids of new snapshots that none of these runs made, in whatever branch of the table."""
+        """Return the ids of new snapshots, in any branch of the table, that none of these runs made."""
         wanted = {(run_id, str(attempt)) for run_id, attempts in makers for attempt in attempts}
         known = {each.snapshot_id for each in self.before.snapshots()} if self.before else set[int]()
         return [
@@ -86,7 +86,7 @@ class TableState:
         ]
 
     def change(self) -> TableChange:
-        """Say what the run did to the table: its operations by its snapshots, everything else by its live files."""
+        """Return the run's change of the table: operations from its snapshots, everything else from its live files."""
         operations = dict.fromkeys(each.summary.operation.value for each in reversed(self.snapshots) if each.summary)
         created = self.before is None
         added = [entry.data_file for entry in self.live.added]
@@ -109,7 +109,7 @@ class TableState:
 
     @cached_property
     def partitions(self) -> list[Partition]:
-        """The partition fields of the table that hold values."""
+        """Partition fields of the table, except void ones."""
         schema = self.table.schema()
         return [
             Partition(schema.find_column_name(field.source_id) or field.name, str(column), str(field.transform))
@@ -120,7 +120,7 @@ class TableState:
 
     @cached_property
     def layout(self) -> tuple[int, set[int]]:
-        """How many partition fields hold values, and the other partition specs of which live data files are."""
+        """Number of partition fields that are not void, and the other partition specs of live data files."""
         own = self.table.spec().spec_id
         specs = {
             each.partition_spec_id for each in self.manifests if each.content == ManifestContent.DATA and _lives(each)
@@ -129,18 +129,18 @@ class TableState:
 
     @cached_property
     def distribution(self) -> str:
-        """How Spark spreads rows that it writes to the table. Source: Iceberg's documentation, "Write properties"."""
+        """Distribution mode of Spark's writes to the table. Source: Iceberg's documentation, "Write properties"."""
         usual = "hash" if self.table.spec().fields else "none"
         return self.table.properties.get(_DISTRIBUTION, "range" if self.table.sort_order().fields else usual)
 
     @property
     def is_compaction(self) -> bool:
-        """Whether the run rewrote files, and says that it changed no row."""
+        """True if all snapshots of the run state that they rewrote files without changing rows."""
         return bool(self.snapshots) and is_compaction(self.snapshots)
 
     @property
     def same_rows(self) -> bool:
-        """Whether the run left the table as many rows as it had, as far as metadata can tell."""
+        """True if the run, a compaction, left the number of rows unchanged as far as metadata can tell."""
         if self.before is None or not self.is_compaction:
             return False
         before = TableState(self.before, None)
@@ -148,9 +148,9 @@ class TableState:
 
     @property
     def compacted_since(self) -> bool:
-        """Whether nothing but compactions lead from the version before to this one: the same rows in other files.
+        """True if only compactions lead from the version before to this one: the same rows in other files.
 
-        Snapshots that were expired between the two prove nothing.
+        False if snapshots between the two were expired, since nothing is proven then.
         """
         if self.before is None or not self.snapshots or self.table.schema() != self.before.schema():
             return False
@@ -160,11 +160,11 @@ class TableState:
 
     @cached_property
     def row_deletes(self) -> bool:
-        """Whether delete files apply to the table's rows."""
+        """True if delete files apply to the table's rows."""
         return any(manifest.content == ManifestContent.DELETES and _lives(manifest) for manifest in self.manifests)
 
     def volumes(self) -> list[int]:
-        """Return how many rows each earlier publication added, the newest first, as far back as snapshots are kept."""
+        """Return the number of rows that each earlier publication added, newest first, as far as snapshots are kept."""
         if self.before is None:
             return []
         by_run: dict[str, list[Snapshot]] = {}
@@ -174,12 +174,12 @@ class TableState:
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
-        """Return the manifests of the table's last snapshot."""
+        """Manifests of the table's last snapshot."""
         snapshot = self.table.current_snapshot()
         return snapshot.manifests(self.table.io) if snapshot else []
 
     def entries(self, added_only: bool) -> Iterator[ManifestEntry]:
-        """List the live data files, or those of them that the run added."""
+        """Yield the live data files, or only those that the run added."""
         if added_only:
             yield from self.live.added
             return
@@ -189,7 +189,7 @@ class TableState:
 
     @property
     def total_rows(self) -> int | None:
-        """The rows of the table after the run, or None where row-level deletes hide it."""
+        """Number of rows of the table after the run, or None if row-level deletes hide it."""
         if self.row_deletes:
             return None
         snapshot = self.table.current_snapshot()
@@ -200,17 +200,17 @@ class TableState:
 
 
 def load_table(version: TableVersion, properties: Mapping[str, str]) -> StaticTable:
-    """Load a table at a version: its current snapshot is that of the version, whatever the metadata file has.
+    """Load a table at a version. Its current snapshot is that of the version, not that of the metadata file.
 
     Args:
-        properties: how Iceberg reads the lake.
+        properties: Iceberg's properties for file access.
     """
     return _load_table(version.metadata_location, version.snapshot_id, tuple(sorted(properties.items())))
 
 
 @lru_cache(maxsize=16)
 def _load_table(location: str, snapshot_id: int | None, properties: tuple[tuple[str, str], ...]) -> StaticTable:
-    """Load a table; by its file, since equal versions in two files differ in what is beside main."""
+    """Load a table, cached by its file: equal versions in two files may differ outside of main."""
     table = StaticTable.from_metadata(location, dict(properties))
     if table.metadata.current_snapshot_id != snapshot_id:
         refs = {name: ref for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
@@ -222,7 +222,7 @@ def _load_table(location: str, snapshot_id: int | None, properties: tuple[tuple[
 
 
 def _ancestry(table: StaticTable) -> Iterator[Snapshot]:
-    """Yield the current snapshot of a table and its ancestors, as far back as they are kept."""
+    """Yield the current snapshot of a table and its ancestors, as far as they are kept."""
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
     snapshot = table.current_snapshot()
     while snapshot:
@@ -232,23 +232,23 @@ def _ancestry(table: StaticTable) -> Iterator[Snapshot]:
 
 
 def clear_table_caches() -> None:
-    """Empty the caches of tables and manifest lists that this process read, for measurements."""
+    """Empty the caches of tables and manifest lists in this process, for measurements."""
     _load_table.cache_clear()
     clear_manifest_cache()
 
 
 def _lives(manifest: ManifestFile) -> bool:
-    """Return whether a manifest lists live files."""
+    """Return True if a manifest lists live files."""
     return (manifest.added_files_count or 0) + (manifest.existing_files_count or 0) > 0
 
 
 def is_compaction(snapshots: list[Snapshot]) -> bool:
-    """Return whether snapshots rewrote files, and say that they changed no row."""
+    """Return True if all snapshots state that they rewrote files without changing rows."""
     return all(each.summary is not None and each.summary.operation.value == "replace" for each in snapshots)
 
 
 def _volume(snapshots: list[Snapshot]) -> int:
-    """Return the rows that one run brought: what it removed again after appending does not count."""
+    """Return the number of rows that one run added. Rows removed again after an append do not count."""
     added, removed = (
         sum(int(snapshot_property(s, key) or 0) for s in snapshots) for key in ("added-records", "deleted-records")
     )
@@ -258,5 +258,5 @@ def _volume(snapshots: list[Snapshot]) -> int:
 
 
 def snapshot_property(snapshot: Snapshot, key: str) -> str | None:
-    """Return what the summary of a snapshot says under a key."""
+    """Return the value of a key in the summary of a snapshot, or None."""
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None

@@ -1,4 +1,4 @@
-"""What a branch holds of one table, read for the decision whether a write is complete."""
+"""Read a branch's changes of one table, to decide if a write is complete."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,10 +17,10 @@ from sluice.publishing.written_tables import LastStep, TableHistory, WrittenTabl
 def read_written_table(
     diff: TableDiff, since: TableVersion | None, io: Mapping[str, str], run_id: str, attempts: Iterable[int]
 ) -> WrittenTable:
-    """Read what a branch holds of one table, for the decision whether the write is complete.
+    """Read a branch's changes of one table, to decide if the write is complete.
 
     Args:
-        since: the version from which on every snapshot must be the run's; None means from the first.
+        since: the version after which every snapshot must be the run's; None means from the first.
         attempts: the attempts of the run that may have made them.
     """
     if diff.after is None:
@@ -40,7 +40,7 @@ def read_written_table(
 
 
 def _replaced(state: TableState) -> set[tuple[str, str]]:
-    """Return the pipelines and partitions of the runs whose files a table lacks now."""
+    """Return the pipelines and partitions of the runs whose files the table no longer has."""
     before = {each.snapshot_id: each for each in state.before.snapshots()} if state.before else {}
     makers = [before[id] for id in {entry.snapshot_id for entry in state.live.removed} if id in before]
     marks = {(snapshot_property(each, PIPELINE_MARK), snapshot_property(each, PARTITION_MARK)) for each in makers}
@@ -48,7 +48,7 @@ def _replaced(state: TableState) -> set[tuple[str, str]]:
 
 
 def _history(state: TableState) -> TableHistory:
-    """Compare what a table's metadata says of its past, its branches and its properties."""
+    """Compare the past, the branches and the properties in a table's metadata with those before the run."""
     before, after = state.before, state.table
     if before is None:
         known, refs_before, properties_before = set[int](), dict[str, str](), dict[str, str]()
@@ -68,12 +68,12 @@ def _history(state: TableState) -> TableHistory:
 
 
 def _refs(table: StaticTable) -> dict[str, str]:
-    """Return the branches and tags inside a table but its main one, each with all that is known of it."""
+    """Return the branches and tags inside a table, except main, each with all its fields."""
     return {name: ref.model_dump_json() for name, ref in table.metadata.refs.items() if name != MAIN_BRANCH}
 
 
 def _last_step(state: TableState, since: TableState) -> LastStep:
-    """Say what was done to a table since a part of the run was verified."""
+    """Return the changes of a table since a part of the run was verified."""
     removed, removed_of_base = ({entry.data_file.file_path for entry in each.live.removed} for each in (since, state))
     marked_of_base = since.live.marked_files - {entry.data_file.file_path for entry in state.live.added}
     appended = [each for each in since.snapshots if each.summary and each.summary.operation == Operation.APPEND]

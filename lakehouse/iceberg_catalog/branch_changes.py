@@ -1,4 +1,4 @@
-"""What changes of branches do to the commit log."""
+"""Changes of branches, expressed as changes of the commit log."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,23 +10,23 @@ from sluice.identifiers import joined_name, namespaces_of
 
 
 def create_at_root(log: CommitLog, name: str) -> Made | None:
-    """Create a branch at the root of all history, if there is none of its name."""
+    """Create a branch at the root of all history, if none of its name exists."""
     return None if name in log.branches else _create(log, name, log.head(ROOT_REF))
 
 
 def create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
-    """Create a branch of main at a hash of it; a repeat changes nothing."""
-    if log.commit(base).fork:  # its commits are deleted with its branch
+    """Create a branch of main at a hash of it. A repeat changes nothing."""
+    if log.commit(base).fork:  # the commits of another branch are deleted with it
         raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that holds it")
     return _create(log, name, base)
 
 
 def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
-    """Create a branch at a hash of another branch; a repeat changes nothing."""
+    """Create a branch at a hash of another branch. A repeat changes nothing."""
     if not log.holds(log.head(of), head):
         raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
     made = _create(log, name, head)
-    # A process that deletes the other branch deletes its commits, too, unless a copy of it is there.
+    # A process that deletes the other branch deletes its commits too, unless the log has a copy of the branch.
     fence = {of: (log.head(of), log.head(of))}
     return ((), {**fence, **made[1]}, ()) if made else None
 
@@ -39,7 +39,7 @@ def commit_on(log: CommitLog, branch: str, head: str, message: str, properties: 
 
 
 def missing_namespaces(log: CommitLog, head: str, tables: Collection[str]) -> dict[str, dict[str, str] | None]:
-    """Return the namespaces of tables that no commit up to a hash created, and in which main has no table."""
+    """Return the tables' namespaces that no commit up to a hash created and that contain no table at the hash."""
     held = {joined_name(each) for name in log.tables(head) for each in namespaces_of(name)} | {*log.namespaces(head)}
     wanted = {joined_name(each) for name in tables for each in namespaces_of(name)}
     return {name: {} for name in sorted(wanted - held)}

@@ -1,7 +1,7 @@
-"""The commit log, brought up to date with what other programs did to the tables.
+"""The commit log, kept up to date with changes that other programs make to the tables.
 
-Programs that know nothing of Sluice change tables, too. `BranchLog.observe_main` records what they changed as a commit
-of its own, so that each hash of main stands for exact snapshots.
+Programs that do not know Sluice change tables too. `BranchLog.observe_main` records their changes as a separate commit,
+so that each hash of main stands for exact snapshots.
 """
 
 import random
@@ -24,31 +24,34 @@ _FIRST = "Begin the lake"
 _BY_OTHERS = "Changed by another program"
 
 Made = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
-"""The commits that a change adds to the log, the branches that it moves, and the changes of tables with it."""
+"""New commits of the log, moves of its branches, and the table changes committed with them."""
 LogUpdate = Callable[[CommitLog], Made | None]
-"""Returns what to do to the log as it is now; None for nothing."""
+"""Function that returns the change for the present log, or None for no change."""
 
 
 class BranchLog:
-    """Reads and changes branches of a catalog. Needs a PyIceberg catalog, and what commits to it."""
+    """Reader and writer of a catalog's branches.
+
+    Requires a PyIceberg catalog and its committer.
+    """
 
     def __init__(self, catalog: Catalog, committer: Committer) -> None:
         self.tables, self.committer = CatalogTables(catalog), committer
         self._log = CommitLogTable(self.tables, committer)
 
     def read(self) -> CommitLog:
-        """Return the log as it is now."""
+        """Return the present log."""
         return self._log.read()[1]
 
     def identity(self) -> str:
-        """Return the UUID of the log's table, which a catalog that lost its data does not have."""
+        """Return the UUID of the log's table. After a loss of data, the catalog has another one."""
         return self._log.read()[0].uuid
 
     def update(self, make: LogUpdate) -> CommitLog:
-        """Change the log, and tables with it; repeat from the log as it then is where another process was faster.
+        """Change the log, and tables with it. If another process was faster, repeat from the new log.
 
         Raises:
-            ServiceUnavailable: others were faster each time.
+            ServiceUnavailable: other processes were faster each time.
         """
         for number in range(_TRIES):
             table, log = self._log.read()
@@ -67,7 +70,7 @@ class BranchLog:
         raise ServiceUnavailable("others changed the commit log or the tables each time")
 
     def commit_once(self, moves: RefMoves, changes: Sequence[TableChange]) -> None:
-        """Change tables, and move branches of the log, by one request in which the log is the last.
+        """Change tables and move branches of the log, by one request with the log last.
 
         Raises:
             CommitConflict: the log or a table was changed meanwhile.
@@ -76,7 +79,7 @@ class BranchLog:
         self.committer.commit([*changes, self._log.change(table, log, (), moves)])
 
     def observe_main(self) -> CommitLog:
-        """Record what others changed on main since its head; return the log, in which the head is up to date."""
+        """Record the changes that other programs made to main since its head; return the updated log."""
 
         def record(log: CommitLog) -> Made | None:
             head = log.head(MAIN)
@@ -90,7 +93,7 @@ class BranchLog:
         return self.update(record)
 
     def begin(self) -> CommitLog:
-        """Give main its first commit, if it has none: a branch of an empty main would share nothing with it."""
+        """Give main its first commit if it has none. A branch of an empty main would share no commit with it."""
         log = self.observe_main()
         root = log.head(ROOT_REF)
         if log.head(MAIN) != root:
@@ -105,23 +108,23 @@ class BranchLog:
         return self.update(record)
 
     def _moved(self, log: CommitLog, head: str) -> dict[str, LoggedVersion | None]:
-        """Return the versions of the tables that main holds otherwise than its head says."""
+        """Return the versions of the tables on main that differ from those recorded at its head."""
         recorded, tables = log.tables(head), self.tables.load_all()
-        # A publication may have become pending, and have moved a table, since the log was read.
+        # Since the log was read, a publication may have become pending and moved a table.
         pending = {name for each in (log, self.read()) for commit in each.pending() for name in commit.tables}
         present = {name: version_on_main(table) for name, table in tables.items()}
         moved = {name: present.get(name) for name in present.keys() | recorded.keys() if name not in pending}
         return {name: version for name, version in moved.items() if is_other(recorded.get(name), version)}
 
     def in_catalog(self, name: str, version: LoggedVersion | None) -> LoggedVersion | None:
-        """Return a version in the metadata file that the catalog points to, if readers see the same there."""
+        """Return a version with the metadata file that the catalog points to, if readers see the same in it."""
         return in_newest_file(version, self.tables.load(name)) if version else None
 
     def table(self, name: str) -> CatalogTable:
-        """Return a table of the catalog as it is now.
+        """Return the present state of a table in the catalog.
 
         Raises:
-            ServiceUnavailable: it was dropped meanwhile; the next look at main will show it.
+            ServiceUnavailable: it was dropped meanwhile. The next observation of main records that.
         """
         table = self.tables.load(name)
         if table is None:

@@ -1,11 +1,11 @@
-"""What an Iceberg catalog can do, as a catalog of Sluice."""
+"""Capabilities of an Iceberg catalog as a catalog of Sluice."""
 
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.capabilities import CatalogCapabilities, Guarantee
 
 
 def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
-    """Return what a catalog can do that gives a guarantee for commits to several tables."""
+    """Return the capabilities of a catalog with this guarantee for commits to several tables."""
     return CatalogCapabilities(
         many_tables=guarantee != "one by one",
         new_tables=True,
@@ -18,6 +18,6 @@ def capabilities_of(guarantee: Guarantee) -> CatalogCapabilities:
         tables_without_snapshot=False,
         names_with_dots=False,
         merges_into_branches=False,
-        # A job is shown them, as false: it may not delete files that main or another branch needs.
+        # A job sees them as false: it may not delete files that main or another branch needs.
         own_table_properties=DELETING_PROPERTIES,
     )

@@ -24,7 +24,7 @@ from sluice.identifiers import name_elements
 
 
 class IcebergCatalog:
-    """An Iceberg catalog, as the port `lakehouse.catalog.BranchCatalog` has it."""
+    """An Iceberg catalog as an implementation of the port `lakehouse.catalog.BranchCatalog`."""
 
     main = MAIN
 
@@ -34,12 +34,12 @@ class IcebergCatalog:
         self.capabilities = capabilities_of(branches.committer.guarantee)
 
     def identity(self) -> str:
-        """Return the UUID of the table that keeps the commit log."""
+        """Return the UUID of the table that stores the commit log."""
         with translate_catalog_errors():
             return self._branches.identity()
 
     def check_identity(self, expected: str) -> None:
-        """Make sure that the commit log is the one of this UUID."""
+        """Verify that the commit log has this UUID."""
         present = self.identity()
         if present != expected:
             raise CatalogChanged(
@@ -48,19 +48,19 @@ class IcebergCatalog:
             )
 
     def probe(self) -> str:
-        """Commit to two scratch tables, rightly and with a wrong requirement; return what holds."""
+        """Commit to two scratch tables, validly and with a wrong requirement; return the result for people."""
         with translate_catalog_errors():
             self._branches.identity()
             return probe_commits(self._branches.tables, self._branches.committer)
 
     def initialize_main(self) -> str:
-        """Record the tables that main has; return its head."""
+        """Record the tables of main; return its head."""
         with translate_catalog_errors():
             self._publisher.settle_abandoned()
             return self._branches.begin().head(MAIN)
 
     def head(self, branch: str) -> str:
-        """Return the head of a branch; that of main is up to date with what other programs did."""
+        """Return the head of a branch. That of main includes changes by other programs."""
         with translate_catalog_errors():
             if branch == MAIN:
                 self._publisher.settle_abandoned()
@@ -95,12 +95,12 @@ class IcebergCatalog:
             self._branches.update(lambda log: copy(log, name, of, head))
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch; it may be gone already. A publish of it that is under way fails."""
+        """Delete a branch. A missing branch is no error. An open publish of it fails."""
         with translate_catalog_errors():
             self._publisher.delete_branch(name)
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`; it may be gone already."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
         with translate_catalog_errors():
             self._publisher.delete_branch(name, head)
 
@@ -110,7 +110,7 @@ class IcebergCatalog:
             return log.fork_point(log.head(branch))
 
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
-        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        """Return the version of a table at a hash of a branch, by default its head; None if there is no such table."""
         with self._reading(branch) as log:
             log = self._branches.observe_main() if branch == MAIN and at is None else log  # noqa: PLW2901
             if branch not in log.branches:
@@ -119,14 +119,15 @@ class IcebergCatalog:
             return table_version(self._branches.in_catalog(name, version) if branch == MAIN else version)
 
     def list_tables(self, branch: str, at: str) -> list[str]:
-        """Return the names of the tables of a branch at a hash of it, in order."""
+        """Return the sorted names of the tables at a hash of a branch."""
         with self._reading(branch) as log:
             return sorted(log.tables(at))
 
     def diff(self, base: str, branch: str, head: str) -> list[TableDiff]:
         """Return the tables that differ between the hash `base` and a branch at `head`.
 
-        What others left beside main of a table since it was recorded is in its newest file alone, which jobs begin at.
+        Versions before the change come with the table's newest metadata file. Jobs begin from that file, and it alone
+        contains changes by others outside of main since the version was recorded.
         """
         with self._reading(branch) as log:
             log.head(branch)
@@ -153,7 +154,7 @@ class IcebergCatalog:
     ) -> str:
         """Commit new versions of tables on a branch, all or none; return the new head.
 
-        Only the log changes: the metadata files of the versions are written already, and the catalog's tables stay.
+        Only the log changes. The metadata files of the versions exist already, and the catalog's tables stay.
         """
         committed: list[str] = []
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
@@ -161,7 +162,7 @@ class IcebergCatalog:
         def commit(log: CommitLog) -> Made | None:
             if committed and log.holds(
                 log.head(branch), committed[0]
-            ):  # done, although the catalog's answer was another
+            ):  # committed, although the catalog's answer was an error
                 return None
             begun = commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
@@ -188,13 +189,13 @@ class IcebergCatalog:
     def publish(
         self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
     ) -> Publication:
-        """Move main of each table to the snapshot that the hash `head` has, by one commit."""
+        """Move main of each table to its snapshot at the hash `head`, by one commit."""
         with translate_catalog_errors():
             self._branches.observe_main()
             return self._publisher.publish(branch, head, author, message, properties)
 
     def find_publication(self, head: str, since: str) -> Publication | None:
-        """Return the publication of the hash `head` after the hash `since` of main; the empty hash means ever."""
+        """Return the publication of the hash `head` after the hash `since` of main, or ever if `since` is empty."""
         with translate_catalog_errors():
             commit = self._branches.read().publication_of(head, since)
             return publication(commit) if commit else None
@@ -209,7 +210,7 @@ class IcebergCatalog:
         return None
 
     def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
-        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        """Yield the commits on main after a time that carry all of these properties, newest first."""
         for commit in self.history(MAIN):
             if commit.committed_at <= after:
                 return
@@ -217,7 +218,7 @@ class IcebergCatalog:
                 yield commit
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
-        """Yield the commits of a branch, the newest first."""
+        """Yield the commits of a branch, newest first."""
         with self._reading(branch) as log:
             for commit in log.ancestors(log.head(branch)):
                 if commit.parent:
@@ -226,23 +227,23 @@ class IcebergCatalog:
     def spark_properties(
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
     ) -> dict[str, str]:
-        """Return the Spark configuration of a catalog in the job's folder, with the tables of a branch in it."""
+        """Return the Spark configuration of a catalog in the job's folder that contains the tables of a branch."""
         with self._reading(branch) as log:
             return self._jobs.prepare(log, spark_catalog, at or log.head(branch), folder, pinned=at is not None)
 
     def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
-        """Return a second catalog in the folder of the job, with every table as the hash has it."""
+        """Return a second catalog in the job's folder, with every table at the hash."""
         name = f"{spark_catalog}_audited"
         return name, self.spark_properties(name, branch, head, folder)
 
     def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
-        """Commit to a branch what a job that has ended made of the tables in the catalog of its folder."""
+        """Commit to a branch the changes that an ended job made to the tables in the catalog of its folder."""
         with translate_catalog_errors():
             self._branches.update(lambda log: self._jobs.collect(log, branch, spark_catalog, folder))
 
     @contextmanager
     def _reading(self, branch: str) -> Iterator[CommitLog]:
-        """Read the log for questions about a branch, whose commits are deleted with it.
+        """Read the log for a branch, whose commits are deleted with it.
 
         Raises:
             NoSuchBranch: it was deleted meanwhile.
@@ -258,9 +259,9 @@ class IcebergCatalog:
                 raise NoSuchBranch(f"the branch {branch} is gone") from error
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return how the catalog was away while a job ran, if lines of the job's output tell so, or None."""
+        """Return a description of the catalog's outage during a job, if the job's output reports one, or None."""
         return explain_absence(lines)
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return None: a job reaches no catalog but its own."""
+        """Return None: a job reaches no catalog except its own."""
         return None

@@ -1,8 +1,8 @@
-"""The commit log: what Iceberg's table branches do not have, branches and commits over all tables of a catalog.
+"""The commit log: branches and commits over all tables of a catalog.
 
-An Iceberg catalog knows branches of one table each. The log says which snapshots of which tables belong together: its
-commits form a graph, as those of a versioned catalog do. `log_table` keeps its heads in the catalog, and `commit_pages`
-what is before them in files.
+Iceberg's own branches belong to single tables. The log records which snapshots of which tables belong together. Its
+commits form a graph, as in a versioned catalog. `log_table` stores its heads in the catalog, and `commit_pages` stores
+earlier commits in files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,20 +29,20 @@ from sluice.errors import CatalogRefused, NoSuchBranch
 
 
 class NoSuchCommit(CatalogRefused):
-    """Raised where the log has no commit of a hash: it never had one, or the commit was deleted with its branch."""
+    """Raised when the log has no commit of a hash: there never was one, or it was deleted with its branch."""
 
 
 @dataclass(frozen=True)
 class CommitLog:
-    """The log as it was read."""
+    """The log at one reading."""
 
     branches: Mapping[str, str]
-    """The head of each branch."""
+    """Head of each branch."""
     heads: Mapping[str, LogCommit]
-    """The commits of the heads, by their hashes."""
+    """Commits of the heads, by their hashes."""
     pages: CommitPages
     states: dict[str, LogState] = field(default_factory=dict, repr=False)
-    """States that were computed."""
+    """Cache of computed states, by hash."""
 
     def head(self, branch: str) -> str:
         """Return the head of a branch.
@@ -73,7 +73,7 @@ class CommitLog:
         return commit
 
     def ancestors(self, hash: str) -> Iterator[LogCommit]:
-        """Yield the commit of a hash and those before it, the newest first."""
+        """Yield the commit of a hash and its ancestors, newest first."""
         while hash:
             page = None if hash in self.heads else self.pages.read(hash)
             commits = page.commits if page else [self.commit(hash)]
@@ -81,7 +81,7 @@ class CommitLog:
             hash = commits[0].parent
 
     def holds(self, head: str, hash: str) -> bool:
-        """Return whether a hash is in the history of another, or is the same."""
+        """Return True if a hash is in the history of another, or is the same."""
         wanted = self.find(hash)
         later = takewhile(lambda commit: wanted is not None and commit.number >= wanted.number, self.ancestors(head))
         return any(commit.hash == hash for commit in later)
@@ -128,11 +128,11 @@ class CommitLog:
         return {name: (a, b) for name, (a, b) in pairs.items() if is_other(a, b)}
 
     def own_commits(self, head: str) -> list[LogCommit]:
-        """Return the commits of a branch that are not main's, the newest first."""
+        """Return the commits of a branch that are not main's, newest first."""
         return list(takewhile(lambda commit: commit.fork, self.ancestors(head)))
 
     def fork_point(self, head: str) -> str:
-        """Return the newest hash that the history of `head` has in common with main, which may have merged some."""
+        """Return the newest hash that the history of `head` shares with main, including hashes that main merged."""
         own = self.own_commits(head)
         if not own:
             return head
@@ -153,29 +153,29 @@ class CommitLog:
         return None
 
     def branch_infos(self, prefix: str) -> list[BranchInfo]:
-        """Return the branches whose name begins with a prefix, but those that the log needs for itself."""
+        """Return the branches whose name begins with a prefix, except those that the log uses internally."""
         named = {name: head for name, head in self.branches.items() if name.startswith(prefix)}
         shown = {name: self.commit(head) for name, head in named.items() if not name.startswith(HIDDEN)}
         return [BranchInfo(name, each.hash, each.at, each.properties) for name, each in shown.items()]
 
     def pending(self) -> list[LogCommit]:
-        """Return the publications that may not have been finished."""
+        """Return the publications that may be unfinished."""
         return [self.commit(head) for name, head in self.branches.items() if name.startswith(PENDING)]
 
     def pending_of(self, head: str) -> LogCommit | None:
-        """Return the pending publication of a hash, if there is one."""
+        """Return the pending publication of a hash, or None."""
         pending = self.branches.get(pending_ref(head))
         return self.commit(pending) if pending else None
 
     def half_of(self, head: str) -> LogCommit | None:
-        """Return the publication of a hash that ended half done, if there is one."""
+        """Return the publication of a hash that ended half done, or None."""
         half = self.branches.get(half_ref(head))
         return self.commit(half) if half else None
 
     def unneeded(self, own: Sequence[LogCommit]) -> list[str]:
-        """Return those of the commits of a deleted branch that no other branch of the same base has in its history."""
+        """Return the commits of a deleted branch that no other branch of the same base has in its history."""
         forks, needed = {commit.fork for commit in own}, set[str]()
         for head in (each for each in self.heads.values() if each.fork in forks):
-            with suppress(NoSuchCommit):  # another process deletes this branch, too
+            with suppress(NoSuchCommit):  # another process deletes this branch too
                 needed |= {each.hash for each in takewhile(lambda commit: commit.fork, self.ancestors(head.hash))}
         return [commit.hash for commit in own if commit.hash not in needed]

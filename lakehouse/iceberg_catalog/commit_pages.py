@@ -1,8 +1,8 @@
-"""Pages of the commit log: files of the commits that are no head of a branch any more.
+"""Pages of the commit log: files with the commits that are no longer the head of a branch.
 
-The log's table holds the heads alone, so that its metadata do not grow with its history. A page is named by the hash
-of its last commit, and goes back to the one whose number is a multiple of 8. The page of that commit alone also
-holds the state there: a process that starts reads two files to know every table, however old the log is.
+The log's table contains only the heads, so that its metadata does not grow with its history. A page is named by the
+hash of its last commit, and goes back to the commit whose number is a multiple of 8. The page of such a commit alone
+also contains the state there. A starting process therefore reads two files to know every table, however old the log is.
 """
 
 import os
@@ -33,18 +33,21 @@ class Page(Model):
     """One page."""
 
     commits: list[LogCommit] = Field(min_length=1)
-    """The oldest first."""
+    """Commits of the page, oldest first."""
     state: LogState | None = None
-    """The tables and namespaces after the only commit of a first page."""
+    """Tables and namespaces after the commit, on a page with a single commit."""
 
     def is_of(self, hash: str) -> bool:
-        """Return whether it is the page of a hash, and each of its commits is on top of the one before."""
+        """Return True if it is the page of a hash, and each commit is the child of the one before."""
         parents = [commit.parent for commit in self.commits[1:]]
         return self.commits[-1].hash == hash and parents == [commit.hash for commit in self.commits[:-1]]
 
 
 class CommitPages:
-    """Reads and writes pages. Needs the properties by which files of the lake are read, and the folder of the pages."""
+    """Reader and writer of pages.
+
+    Requires Iceberg's properties for file access, and the folder of the pages.
+    """
 
     def __init__(self, io: Mapping[str, Any], folder: str) -> None:
         self._io, self.folder = dict(io), folder
@@ -64,10 +67,10 @@ class CommitPages:
             return None
 
     def write(self, hash: str, commits: Iterator[LogCommit], state: Callable[[], LogState]) -> None:
-        """Write the page of a hash, if it is not there.
+        """Write the page of a hash, if it does not exist.
 
         Args:
-            commits: the commit and those before it, the newest first.
+            commits: the commit and its ancestors, newest first.
             state: returns the state after the commit.
         """
         with suppress(CatalogRefused):  # a damaged page is replaced
@@ -82,7 +85,7 @@ class CommitPages:
         self._write_file(self._location(hash), page.model_dump_json(exclude_defaults=True).encode())
 
     def delete(self, hash: str) -> None:
-        """Delete the page of a hash, if it is there."""
+        """Delete the page of a hash, if it exists."""
         location = self._location(hash)
         with suppress(OSError):
             load_file_io(self._io, location).delete(location)
@@ -91,7 +94,7 @@ class CommitPages:
         return f"{self.folder}/{hash}.json"
 
     def _read_file(self, hash: str) -> Page:
-        """Read a page; look again where it may be under way in a store that shows files before they are whole."""
+        """Read a page. Retry if it is incomplete: some stores list a file before it is fully written."""
         location = self._location(hash)
         for number in range(_READS):
             time.sleep(_WAIT if number else 0)
@@ -106,7 +109,10 @@ class CommitPages:
         )
 
     def _write_file(self, location: str, content: bytes) -> None:
-        """Write a file so that no reader sees a part of it: stores do so, and a folder by a file of another name."""
+        """Write a file that no reader sees incomplete.
+
+        Object stores ensure that themselves. A local file is written under another name and then renamed.
+        """
         scheme = urlparse(location).scheme
         if scheme not in ("", "file"):
             with load_file_io(self._io, location).new_output(location).create(overwrite=True) as file:

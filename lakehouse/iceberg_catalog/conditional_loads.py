@@ -1,7 +1,7 @@
-"""Loading tables of a REST catalog that may not have changed: the server says so, and sends no metadata again.
+"""Conditional loads of a REST catalog's tables: the server sends no metadata for an unchanged table.
 
-Source: Iceberg's REST specification, `loadTable`: `ETag` names one version of a table's metadata, and a request that
-names it in `If-None-Match` is answered by 304. A server without `ETag` answers as it always did.
+Source: Iceberg's REST specification, `loadTable`. `ETag` names one version of a table's metadata, and the server
+answers 304 to a request that names it in `If-None-Match`. A server without `ETag` sends the metadata each time.
 """
 
 from pyiceberg.catalog.rest import Endpoints, RestCatalog, TableResponse
@@ -10,20 +10,21 @@ from requests import Response
 from lakehouse.iceberg_catalog.transactions import CatalogTable
 
 _MOST = 2_000
-"""The tables that are kept."""
+"""Maximum number of cached tables."""
 
 
 class ConditionalLoads:
-    """Loads tables of a REST catalog. Remembers what it loaded."""
+    """Loader of a REST catalog's tables, with a cache."""
 
     def __init__(self, catalog: RestCatalog) -> None:
         self._catalog = catalog
         self._known: dict[tuple[str, ...], tuple[str, CatalogTable]] = {}
 
     def load(self, identifier: tuple[str, ...]) -> CatalogTable:
-        """Return a table as it is now.
+        """Return the present state of a table.
 
-        Whatever is neither a table nor 304 is left to PyIceberg, which asks again, renews tokens, and raises.
+        PyIceberg handles any answer other than a table or 304: it repeats the request, renews tokens, and raises
+        errors.
         """
         etag, known = self._known.get(identifier, ("", None))
         answer = self._ask(identifier, etag)

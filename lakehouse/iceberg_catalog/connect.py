@@ -1,4 +1,4 @@
-"""Opening an Iceberg catalog by PyIceberg."""
+"""Open an Iceberg catalog with PyIceberg."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ from lakehouse.iceberg_catalog.transactions import Committer, RestCommitter, Sin
 from sluice.publishing.capabilities import Guarantee
 
 _TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
-"""The endpoint for commits to several tables, as a REST server lists it."""
+"""Endpoint for commits to several tables, as a REST server lists it."""
 _GLUE_RETRIES = 3
 _CREATED_MEANWHILE = ("IntegrityError", "ProgrammingError")
-"""What SQLAlchemy raises where a table is there already."""
+"""SQLAlchemy's errors for a table that exists already."""
 
 
 def open_iceberg(
@@ -28,10 +28,11 @@ def open_iceberg(
     """Open a catalog.
 
     Args:
-        name: its name, which Spark and PyIceberg share: a JDBC catalog keeps the tables of each name apart.
+        name: its name for Spark and PyIceberg. A JDBC catalog separates the tables of each name.
         kind: `sql`, `rest`, `glue` or `hive`.
-        more: further properties, by the names that Spark and PyIceberg have for them.
-        several: what is known of a REST server's commits to several tables; None means what it says it can do.
+        more: further properties, by the names that Spark and PyIceberg use.
+        several: the known guarantee of a REST server for commits to several tables; None means the one that it
+            declares.
     """
     properties = {"type": kind, "uri": uri, "warehouse": warehouse, **more}
     with translate_opening_errors(kind):
@@ -45,7 +46,7 @@ def open_iceberg(
 
 
 def _load(name: str, properties: Mapping[str, Any], tries: int = 3) -> Catalog:
-    """Open a catalog by PyIceberg; again, if another process created the tables of its database at the same time."""
+    """Open a catalog with PyIceberg. Retry if another process created the tables of its database at the same time."""
     try:
         return load_catalog(name, **properties)
     except Exception as error:
@@ -66,9 +67,10 @@ def _committer(catalog: Catalog, several: Guarantee | None) -> Committer:
 
 
 def _glue_properties(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the properties of Glue: its address, if it is another than Amazon's, and how often a request is tried.
+    """Return the properties of Glue: an address other than Amazon's, and the maximum number of tries of a request.
 
-    PyIceberg hands the latter on as it is, and the SDK needs a number. Activities are repeated anyway.
+    PyIceberg passes the number to the SDK unconverted, so it must be an integer. It is small because activities are
+    retried anyway.
     """
     endpoint = given.get("glue.endpoint") or given["uri"]
     return {"uri": "", "glue.endpoint": endpoint, "glue.max-retries": int(given.get("glue.max-retries", _GLUE_RETRIES))}

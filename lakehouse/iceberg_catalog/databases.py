@@ -1,4 +1,4 @@
-"""The databases of JDBC catalogs: their addresses, their drivers, and what they answer."""
+"""Databases of JDBC catalogs: their addresses, drivers and errors."""
 
 import re
 import sqlite3
@@ -8,25 +8,25 @@ from urllib.parse import urlsplit
 from sluice.errors import BadEnvironment, ServiceUnavailable, SluiceError
 
 _LOCK_SECONDS = 60
-"""How long a process waits for another one that writes to a database in a file."""
+"""Maximum wait for another process that writes to a database file, in seconds."""
 _REMEDIES = {
     "readonly database": "let the worker's user write its file, and in the folder of it",
     "unable to open database file": "let the worker's user write its file, and in the folder of it",
     "disk is full": "make room on its disk",
 }
-"""What to do, by what SQLite says."""
+"""Remedies by SQLite's error messages."""
 _NO_RIGHT = "42501"
 _REFUSED = re.compile(
     r'authentication failed|no pg_hba\.conf entry|no password supplied|permission denied|(database|role) ".*" does not'
 )
-"""What PostgreSQL answers to an identity, or to a name of a database, that is wrong."""
+"""PostgreSQL's messages for a wrong identity or a wrong name of a database."""
 
 
 def database_properties(uri: str) -> dict[str, str]:
-    """Return PyIceberg's properties of the database at an address; create a database that is a file.
+    """Return PyIceberg's properties for the database at an address; create a database that is a file.
 
     Raises:
-        BadEnvironment: it is no address, or its driver is not installed.
+        BadEnvironment: it is not a valid address, or its driver is not installed.
     """
     from sqlalchemy.engine import make_url  # noqa: PLC0415
 
@@ -41,7 +41,7 @@ def database_properties(uri: str) -> dict[str, str]:
         raise BadEnvironment(
             f"the database's driver {error.name} is not installed; that of PostgreSQL is in locks/postgresql.txt"
         ) from None
-    except Exception:  # whatever it is, its text may hold the password
+    except Exception:  # the text of any error may contain the password
         raise BadEnvironment(
             "ICEBERG_URI is no address of a database: write postgresql://user:password@host:5432/database"
         ) from None
@@ -49,7 +49,7 @@ def database_properties(uri: str) -> dict[str, str]:
 
 
 def database_error(error: Exception) -> SluiceError | None:
-    """Return the domain's error for one that a database answers, or None for a mistake in a request."""
+    """Return the domain's error for an error of a database, or None for a mistake in a request."""
     cause = getattr(error, "orig", None) or error
     message = str(cause).strip().partition("\n")[0]
     if getattr(cause, "sqlstate", None) == _NO_RIGHT or _REFUSED.search(message):
@@ -62,7 +62,7 @@ def database_error(error: Exception) -> SluiceError | None:
 
 
 def database_problem(reason: str) -> str:
-    """Return why a catalog's database does not serve, in one line, and what to do about it where that is known."""
+    """Return a one-line reason why a catalog's database does not answer, with a remedy if one is known."""
     why = reason.strip().partition("\n")[0]
     remedy = next((what for part, what in _REMEDIES.items() if part in why), "")
     return f"the catalog's database does not answer: {why}" + (f": {remedy}" if remedy else "")
@@ -75,7 +75,7 @@ def _sqlite_file(uri: str) -> Path | None:
 
 
 def _prepare_file(file: Path) -> None:
-    """Let readers of an SQLite file go on while it is written to: that mode is kept in the file."""
+    """Create an SQLite file in WAL mode, so that readers continue while it is written. The file stores the mode."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         with sqlite3.connect(file) as database:

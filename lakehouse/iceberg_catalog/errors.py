@@ -1,4 +1,4 @@
-"""Mapping of what PyIceberg and its drivers raise to the domain's errors."""
+"""Map errors of PyIceberg and its drivers to the domain's errors."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,18 +24,18 @@ from sluice.redaction import redacted
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
 _IDENTITY = re.compile("AccessDenied|UnrecognizedClient|Signature|Token|Credential|AuthFailure|NoRegion|ProfileNot")
-"""What the codes of AWS and the errors of its SDK for a wrong identity have in their names."""
+"""Parts of AWS error codes and SDK error names that indicate a wrong identity."""
 _REFUSALS = ("InvalidInputException", "ValidationException", "ParamValidationError", "ResourceNumberLimitExceeded")
 _ABSENT = re.compile(
     r"database is locked|SQLITE_BUSY|ServiceUnavailableException|ServiceFailureException|CommitStateUnknownException"
     r"|Failed to (?:connect|execute) .*(?:refused|timed out)|UncheckedSQLException"
 )
-"""What Iceberg's clients in Java say of a catalog that is away, is starting, or cannot serve."""
+"""Messages of Iceberg's Java clients about a catalog that is away, is starting, or cannot serve."""
 
 
 @contextmanager
 def translate_catalog_errors() -> Iterator[None]:
-    """Turn whatever the layers below raise into the domain's errors."""
+    """Translate errors of the lower layers to the domain's errors."""
     try:
         yield
     except (requests.ConnectionError, requests.Timeout) as error:
@@ -58,7 +58,10 @@ def translate_catalog_errors() -> Iterator[None]:
 
 
 def _of_driver(error: Exception) -> SluiceError | None:
-    """Return the domain's error for one of a driver, which may not be installed, or None for any other error."""
+    """Return the domain's error for an error of a driver, or None for any other error.
+
+    Modules are compared by name, since a driver may not be installed.
+    """
     module, name = type(error).__module__, type(error).__name__
     if module.startswith("sqlalchemy"):
         return database_error(error)
@@ -79,10 +82,10 @@ def _of_glue(error: Exception, name: str) -> SluiceError:
 
 @contextmanager
 def translate_opening_errors(kind: str) -> Iterator[None]:
-    """Turn whatever keeps a catalog from being opened into the domain's errors: a wrong setting has many faces.
+    """Translate any error while a catalog is opened to the domain's errors: a wrong setting can cause many kinds.
 
     Args:
-        kind: the kind of the catalog, as `ICEBERG_TYPE` has it.
+        kind: the kind of the catalog, as in `ICEBERG_TYPE`.
     """
     try:
         with translate_catalog_errors():
@@ -98,6 +101,6 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:
-    """Return how the catalog was away while a job ran, if one of its lines of output tells so."""
+    """Return a description of the catalog's outage during a job, if its output reports one."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
     return f"the Iceberg catalog was not there for the job: {absent[:500]}" if absent else None

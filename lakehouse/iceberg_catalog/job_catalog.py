@@ -1,8 +1,8 @@
-"""The catalog that a Spark job sees: a JDBC catalog in a file of the job, with every table as a branch holds it.
+"""The catalog that a Spark job sees: a JDBC catalog in a file of the job, with every table as on a branch.
 
-A job may do there what it likes: replace a table, change its columns, drop it, name another branch. The catalog that
-others read does not change, and the job needs no access to it. What the job made of the tables is read from the file
-when it has ended; data and metadata files are written where those of the tables are, so that nothing is copied.
+A job may do anything there: replace a table, change its columns, drop it, name another branch. The catalog of other
+readers does not change, and the job needs no access to it. When the job has ended, the worker reads its changes from
+the file. Data and metadata files are written to the folders of the tables, so that nothing is copied.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 _FILE = "catalog-{}.db"
 _EXISTS = ("exists", "true")
-"""The property by which a JDBC catalog remembers a namespace."""
+"""Property that records a namespace in a JDBC catalog."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ def write_job_catalog(
 
     Args:
         name: its name in Spark.
-        namespaces: those that exist although no table is in them.
-        io: the properties by which metadata files are written.
+        namespaces: namespaces that exist without a table.
+        io: Iceberg's properties for file access.
     """
     file = catalog_file(folder, name)
     file.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def write_job_catalog(
 
 
 def read_job_catalog(folder: Path, name: str) -> tuple[dict[str, str], set[str]] | None:
-    """Return the metadata file of each table in the catalog of a job, and its namespaces; None if there is none."""
+    """Return each table's metadata file and the namespaces in a job's catalog; None if there is no catalog."""
     file = catalog_file(folder, name)
     if not file.exists():
         return None
@@ -82,7 +82,7 @@ def read_job_catalog(folder: Path, name: str) -> tuple[dict[str, str], set[str]]
 
 
 def job_catalog_properties(folder: Path, name: str, warehouse: str) -> dict[str, str]:
-    """Return the properties by which Spark opens the catalog of a job."""
+    """Return the properties for Spark to open the catalog of a job."""
     return {
         "": "org.apache.iceberg.spark.SparkCatalog",
         "type": "jdbc",
@@ -98,10 +98,10 @@ def catalog_file(folder: Path, name: str) -> Path:
 
 
 def _location(folder: Path, number: int, table: ShownTable, io: Mapping[str, Any]) -> str:
-    """Write a metadata file whose main branch is at the snapshot that is shown; return its address.
+    """Write a metadata file whose main branch is at the snapshot that the job sees; return its address.
 
-    Statements that delete files (expire_snapshots, remove_orphan_files, DROP TABLE ... PURGE) are refused by its
-    properties, and it names no earlier metadata file that a commit could delete: other branches need those files.
+    Its properties refuse statements that delete files (expire_snapshots, remove_orphan_files, DROP TABLE ... PURGE). It
+    lists no earlier metadata file that a commit could delete. Other branches need all these files.
     """
     main = SnapshotRef.model_validate({"snapshot-id": table.snapshot_id, "type": "branch"})
     shown = table.metadata.model_copy(

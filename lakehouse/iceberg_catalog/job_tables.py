@@ -1,4 +1,4 @@
-"""What a job sees of a branch before it starts, and what it made of it when it has ended."""
+"""Prepare a job's view of a branch before it starts, and collect its changes when it has ended."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,10 @@ _HEAD = ".head"
 
 @dataclass(frozen=True)
 class JobCatalogs:
-    """Writes and reads the catalogs of jobs. Needs the tables of the catalog, and where new tables are written."""
+    """Writer and reader of the catalogs of jobs.
+
+    Requires the tables of the catalog, and the location for new tables.
+    """
 
     tables: CatalogTables
     warehouse: str
@@ -33,10 +36,11 @@ class JobCatalogs:
     def prepare(
         self, log: CommitLog, spark_catalog: str, head: str, folder: Path | None, *, pinned: bool
     ) -> dict[str, str]:
-        """Write the catalog of a job, with the tables of a hash in it; return the configuration of Spark.
+        """Write the catalog of a job with the tables of a hash; return the configuration of Spark.
 
         Args:
-            pinned: whether the job reads the hash, and main as it was at its base under the names of `rows_on_main`.
+            pinned: True if the job only reads the hash. The catalog then also contains main at the base of the hash,
+                under the names of `rows_on_main`.
         """
         assert folder, "a job has a folder"
         shown = [*self._shown(self._in_newest_files(log.tables(head)))]
@@ -50,12 +54,12 @@ class JobCatalogs:
         return {f"{prefix}.{key}" if key else prefix: value for key, value in properties.items()}
 
     def collect(self, log: CommitLog, branch: str, spark_catalog: str, folder: Path) -> Made | None:
-        """Return the commit of what a job made of the tables in its catalog; None if it changed nothing.
+        """Return the commit of a job's changes to the tables in its catalog; None if it changed nothing.
 
         Raises:
-            NoSuchBranch: the branch is gone, or another one has its name.
-            CatalogRefused: what the job left cannot be read, or a table is another one than before.
-            ServiceUnavailable: somebody else changed a table on the branch meanwhile.
+            NoSuchBranch: the branch does not exist, or another branch has its name.
+            CatalogRefused: the job's catalog cannot be read, or a table was replaced by another one.
+            ServiceUnavailable: another commit changed a table on the branch meanwhile.
         """
         try:
             read = read_job_catalog(folder, spark_catalog)
@@ -64,7 +68,7 @@ class JobCatalogs:
             locations, namespaces = read
             after = {name: self._version(location) for name, location in locations.items()}
         except (sqlite3.DatabaseError, OSError, ValueError, ValidationError) as error:
-            # An error quotes what the file holds, which can be any file that the job named.
+            # An error would quote the content of the file, which can be any file that the job named.
             reason = type(error).__name__
             raise CatalogRefused(f"what the job left in its catalog cannot be read ({reason}): run it again") from None
         head, parent = (folder / f"{spark_catalog}{_HEAD}").read_text(), log.head(branch)
@@ -123,5 +127,5 @@ def _commits_since(log: CommitLog, branch: str, head: str) -> list[LogCommit]:
 
 
 def _is_repeat(commit: LogCommit, earlier: LogCommit) -> bool:
-    """Return whether an earlier commit did to tables and namespaces what a commit does."""
+    """Return True if an earlier commit made the same changes to tables and namespaces."""
     return (commit.tables, commit.namespaces, commit.message) == (earlier.tables, earlier.namespaces, earlier.message)

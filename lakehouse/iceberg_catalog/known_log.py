@@ -1,6 +1,6 @@
-"""Remembering the commit log outside it, so that a log that was dropped is not begun again in silence.
+"""Record the commit log outside of itself, so that a dropped log is not silently replaced by a new one.
 
-Its UUID is a property of its namespace, which stays when the table is dropped. Where the namespace was dropped, too,
+The log's UUID is a property of its namespace, which stays when the table is dropped. If the namespace was dropped too,
 tables that runs published show that there was a log.
 """
 
@@ -15,27 +15,30 @@ from sluice.errors import CatalogChanged
 
 NAME = (RESERVED, "commits")
 _UUID = "sluice.commits"
-"""The property of the namespace: the UUID of the log."""
+"""Property of the namespace with the UUID of the log."""
 _LOCATION = "sluice.commits.location"
 _BEGIN_AGAIN = "begin again"
-"""What a person writes instead of a UUID, so that the log that is there counts, or a new one is made."""
+"""Value that a person writes instead of a UUID to accept the present log, or a new one."""
 _HOW = (
     "To begin again, without what is known of loaded files, branches and quarantines, set the property "
     f"{_UUID} of the namespace {RESERVED} to '{_BEGIN_AGAIN}'"
 )
 _CANNOT = (BadRequestError, ForbiddenError, NoSuchNamespaceError, NotImplementedError)
-"""What catalogs answer that keep no properties of namespaces, or let this process change none."""
+"""Errors of catalogs that store no properties of namespaces, or forbid this process to change them."""
 _log = logging.getLogger("sluice.catalog")
 
 
 class KnownLog:
-    """What is known of the log beside it. Needs the tables of the catalog."""
+    """The record of the log in its namespace.
+
+    Requires the tables of the catalog.
+    """
 
     def __init__(self, tables: CatalogTables) -> None:
         self._tables, self._checked = tables, ""
 
     def check(self, table: CatalogTable) -> None:
-        """Make sure that a log is the one that this catalog had before; remember it if none is remembered.
+        """Verify that a log is the one that this catalog had before; record it if none is recorded.
 
         Raises:
             CatalogChanged: it is another one.
@@ -53,7 +56,7 @@ class KnownLog:
         self._checked = table.uuid
 
     def check_missing(self) -> None:
-        """Make sure that a catalog without a log never had one, or that a person wants a new one.
+        """Verify that a catalog without a log never had one, or that a person accepts a new one.
 
         Raises:
             CatalogChanged: it had one.
@@ -62,7 +65,7 @@ class KnownLog:
         if properties.get(_UUID) == _BEGIN_AGAIN:
             return
         trace = _trace(properties) or self._published()
-        if trace and self._tables.load_identifier(NAME) is None:  # else another process made it meanwhile
+        if trace and self._tables.load_identifier(NAME) is None:  # otherwise another process created it meanwhile
             raise CatalogChanged(
                 f"{'.'.join(NAME)}, the commit log, is missing, and {trace}: nothing was changed. Register its newest "
                 f"metadata file under this name again: DROP TABLE without PURGE leaves it. {_HOW}"

@@ -1,8 +1,8 @@
-"""The table in which the commit log is kept: each branch is a reference, its head a snapshot without files.
+"""The Iceberg table that stores the commit log: each branch is a reference, its head a snapshot without files.
 
-So the log needs nothing but an Iceberg catalog, its branches move by compare-and-swap, and a commit to it can be part
-of the transaction that moves the tables. Every engine reads the heads as `sluice.commits.snapshots`. Each branch has a
-snapshot of its own, which goes when the branch moves: no change removes one that another branch needs.
+The log therefore needs only an Iceberg catalog. Its branches move by compare-and-swap, and a commit to it can be part
+of the transaction that moves the tables. Every engine reads the heads as `sluice.commits.snapshots`. Each branch has
+its own snapshot, which is removed when the branch moves, so no change removes a snapshot that another branch needs.
 """
 
 import contextlib
@@ -54,11 +54,14 @@ _PROPERTIES = {
 }
 _ROOT = LogCommit.model_validate({"at": "2000-01-01T00:00:00Z", "message": "The root of all branches"})
 RefMoves = Mapping[str, tuple[str | None, str | None]]
-"""By branch, the head that it is expected at and its new one; None where there is no such branch before or after."""
+"""By branch, its expected head and its new head; None means that the branch does not exist before or after."""
 
 
 class CommitLogTable:
-    """Reads the log and says what changes it. Needs the tables of the catalog."""
+    """Reader of the log, and source of changes to it.
+
+    Requires the tables of the catalog, and their committer.
+    """
 
     def __init__(self, tables: CatalogTables, committer: Committer) -> None:
         self._tables, self._committer, self._known = tables, committer, KnownLog(tables)
@@ -66,7 +69,7 @@ class CommitLogTable:
         self._pages: CommitPages | None = None
 
     def read(self) -> tuple[CatalogTable, CommitLog]:
-        """Return the log as it is now, with its table. The table is created in a catalog that never had one."""
+        """Return the log's table and the present log. The table is created in a catalog that never had one."""
         table = self._tables.load_identifier(NAME) or self._create()
         self._known.check(table)
         if table.ref(ROOT_REF) is None:
@@ -82,13 +85,13 @@ class CommitLogTable:
         return table, log
 
     def change(self, table: CatalogTable, log: CommitLog, commits: Sequence[LogCommit], moves: RefMoves) -> TableChange:
-        """Return the change of the log's table that moves branches; write the pages of heads that they leave.
+        """Return the change of the log's table that moves branches; write the pages of their present heads.
 
         Args:
-            commits: those that are new.
+            commits: the new commits.
 
         Raises:
-            CommitConflict: a branch is not where it is expected.
+            CommitConflict: a branch is not at its expected head.
         """
         known = {commit.hash: commit for commit in commits}
         requirements: list[TableRequirement] = [AssertTableUUID(uuid=table.metadata.table_uuid)]
@@ -114,14 +117,14 @@ class CommitLogTable:
         return TableChange(table, tuple(requirements), tuple(updates))
 
     def delete_pages(self, before: CommitLog, after: CommitLog, moves: RefMoves) -> None:
-        """Delete the pages that no branch needs any more, when branches were deleted.
+        """Delete the pages that no branch needs after branches were deleted.
 
         Args:
-            after: the log as it was read afterwards. Nobody copies the branches from then on.
+            after: the log as read after the deletion. From then on, no process can copy the deleted branches.
         """
         for expected, target in moves.values():
             if expected and target is None and self._pages:
-                with contextlib.suppress(CatalogRefused):  # its own history is damaged: what can be read of it stays
+                with contextlib.suppress(CatalogRefused):  # a branch with a damaged history: its readable pages stay
                     for hash in after.unneeded(before.own_commits(expected)):
                         self._pages.delete(hash)
 
@@ -142,13 +145,13 @@ class CommitLogTable:
         return table
 
     def _begin(self, table: CatalogTable) -> CatalogTable:
-        """Add the root commit, whose empty list of manifests all commits share. Another process may do so as well."""
+        """Add the root commit with the empty manifest list that all commits share. Another process may do the same."""
         empty = _empty_manifest_list(table, self._tables.io)
         updates: tuple[TableUpdate, ...] = (
             *_move(ROOT_REF, _ROOT, table, 1, empty),
             *_move(MAIN, _ROOT, table, 2, empty),
         )
-        # Both references are new; PyIceberg refuses to require that of any but main, of a table without a snapshot.
+        # Both references are new. PyIceberg cannot require that, except for main, if a table has no snapshot.
         requirements = (AssertRefSnapshotId(ref=MAIN, snapshot_id=None),)
         with contextlib.suppress(CommitConflict):
             self._committer.commit([TableChange(table, requirements, updates)])
@@ -158,7 +161,7 @@ class CommitLogTable:
 
 
 def _commits(table: CatalogTable, known: Mapping[str, LogCommit]) -> dict[int, LogCommit]:
-    """Return the commits that the log's table holds, by their snapshots."""
+    """Return the commits in the log's table, by their snapshots."""
     commits: dict[int, LogCommit] = {}
     for snapshot in table.metadata.snapshots:
         properties = snapshot.summary.additional_properties if snapshot.summary else {}
@@ -172,12 +175,12 @@ def _commits(table: CatalogTable, known: Mapping[str, LogCommit]) -> dict[int, L
 def _move(
     branch: str, commit: LogCommit, table: CatalogTable, number: int, manifest_list: str = ""
 ) -> tuple[TableUpdate, ...]:
-    """Return the updates that move a branch to a new snapshot of its own, which holds a commit.
+    """Return the updates that move a branch to a new snapshot with a commit.
 
     The snapshot has no parent in the table: the commit names its own.
 
     Args:
-        manifest_list: an empty one; that of the other snapshots, if none is given.
+        manifest_list: an empty manifest list; by default that of the other snapshots.
     """
     metadata = table.metadata
     body = {_HASH: commit.hash, _COMMIT: commit.model_dump_json(exclude_defaults=True)}
@@ -194,7 +197,7 @@ def _move(
 
 
 def _empty_manifest_list(table: CatalogTable, io: Mapping[str, Any]) -> str:
-    """Write a list of no manifests beside the metadata of a table; return where it is."""
+    """Write an empty manifest list beside the metadata of a table; return its location."""
     location = f"{table.metadata.location}/metadata/snap-0-{uuid.uuid4()}.avro"
     output = load_file_io(dict(io), location).new_output(location)
     with write_manifest_list(2, output, 0, None, 1, _CODEC):

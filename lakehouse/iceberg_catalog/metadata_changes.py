@@ -1,4 +1,4 @@
-"""What makes a table of the catalog what a branch holds, in the updates of Iceberg's REST protocol."""
+"""Changes that bring a table of the catalog to a branch's version, as updates of Iceberg's REST protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,22 +32,22 @@ from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 Io = Mapping[str, Any]
 CREATED = "sluice.created"
-"""The property of a table that was created for a publish which has not come yet; the publish removes it."""
+"""Property of a table that was created for a future publish. The publish removes it."""
 
 
 def move_main(
     table: CatalogTable, expected: int | None, target: TableMetadata | None, snapshot: int | None, io: Io
 ) -> TableChange:
-    """Return the change that makes main of a table what another metadata file of it holds.
+    """Return the change that brings main of a table to the version in another metadata file of it.
 
     Args:
-        expected: the snapshot that main must be at; None for none.
-        target: the metadata that holds the snapshot, with the columns and properties to come; None removes main.
-        snapshot: the snapshot that main is to be at.
-        io: the properties by which the files of the lake are read and written.
+        expected: the snapshot at which main must be; None for none.
+        target: the metadata with the new snapshot, columns and properties; None removes main.
+        snapshot: the new snapshot of main.
+        io: Iceberg's properties for file access.
 
     Raises:
-        CommitConflict: the table was changed meanwhile, beside its rows.
+        CommitConflict: the table's metadata was changed meanwhile, apart from its rows.
     """
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
@@ -61,7 +61,7 @@ def move_main(
 
 
 def write_without_snapshots(metadata: TableMetadata, io: Io) -> str:
-    """Write the metadata of a table as it is without a snapshot; return the file. A catalog can register it."""
+    """Write the metadata of a table without its snapshots; return the file, which a catalog can register."""
     empty: dict[str, Any] = {
         "snapshots": [],
         "refs": {},
@@ -97,7 +97,8 @@ def _layout_updates(table: CatalogTable, target: TableMetadata) -> list[TableUpd
         updates.append(AddSortOrderUpdate(sort_order=order))
     if target.default_sort_order_id != present.default_sort_order_id:
         updates.append(SetDefaultSortOrderUpdate(sort_order_id=target.default_sort_order_id))
-    # A job is shown that it may not delete files, whether the table says so or not: that is not published.
+    # A job sees properties that forbid it to delete files, even if the table does not have them. They are not
+    # published.
     shown = {(key, "false") for key in DELETING_PROPERTIES if key not in present.properties}
     changed = dict(target.properties.items() - present.properties.items() - shown)
     if changed:
@@ -109,14 +110,18 @@ def _layout_updates(table: CatalogTable, target: TableMetadata) -> list[TableUpd
 
 
 def _added(table: CatalogTable, what: str, present: Mapping[int, Any], target: Mapping[int, Any]) -> list[Any]:
-    """Return what a target has and a table has not, by the numbers that Iceberg gives."""
+    """Return the items of a target that a table lacks, by Iceberg's numbers.
+
+    Raises:
+        CommitConflict: another item got the same number meanwhile.
+    """
     if differing := [number for number in present.keys() & target.keys() if present[number] != target[number]]:
         raise CommitConflict(f"{table.name} got another {what} {differing[0]} meanwhile")
     return [target[number] for number in sorted(target.keys() - present.keys())]
 
 
 def _new_snapshots(table: CatalogTable, target: TableMetadata, snapshot_id: int, io: Io) -> list[TableUpdate]:
-    """Return the updates that add a snapshot, and those before it that a table does not have, the oldest first."""
+    """Return the updates that add a snapshot and its missing ancestors to a table, oldest first."""
     missing: list[Snapshot] = []
     wanted: int | None = snapshot_id
     while wanted is not None and table.metadata.snapshot_by_id(wanted) is None:

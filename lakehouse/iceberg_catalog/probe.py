@@ -1,4 +1,4 @@
-"""Trying what a catalog does with a commit to two tables, by tables that exist for that alone."""
+"""Test a catalog's commits to two tables, on scratch tables."""
 
 import contextlib
 import uuid
@@ -14,14 +14,14 @@ from sluice.errors import CatalogRefused
 
 _TRIED = "sluice.tried"
 _WRONG = 1
-"""A snapshot that no table has."""
+"""Id of a snapshot that no table has."""
 
 
 def probe_commits(tables: CatalogTables, committer: Committer) -> str:
-    """Return what holds of commits to two tables, after it was tried.
+    """Test commits to two tables; return the result for people.
 
     Raises:
-        CatalogRefused: a commit whose second requirement is wrong changed the first table, or a right one changed none.
+        CatalogRefused: a commit with a wrong second requirement changed the first table, or a valid one changed none.
     """
     names = [(RESERVED, f"probe_{uuid.uuid4().hex[:12]}_{number}") for number in (1, 2)]
     schema = Schema(NestedField(1, "id", LongType()))
@@ -42,7 +42,7 @@ def probe_commits(tables: CatalogTables, committer: Committer) -> str:
 
 
 def _expect_nothing(tables: CatalogTables, committer: Committer, names: list[tuple[str, str]]) -> None:
-    """Try a commit whose second requirement is wrong: it has to change neither table."""
+    """Try a commit whose second requirement is wrong. It must change neither table."""
     wrong = AssertRefSnapshotId(ref="main", snapshot_id=_WRONG)
     first, second = (_load(tables, name) for name in names)
     try:

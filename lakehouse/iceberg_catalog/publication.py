@@ -1,8 +1,8 @@
-"""Publishing a branch: main of each table becomes what a hash holds, and the log records it, by one commit.
+"""Publish a branch by one commit that moves main of each table to a hash, and records it in the log.
 
-In an atomic catalog one commit does both, and there is nothing in between. Elsewhere the publication is written to the
-log first, as pending. The next process that looks at main finishes what a crash left half done, or takes it back
-(ADR 35).
+In an atomic catalog one commit does both, without an intermediate state. In any other catalog the publication is first
+written to the log as pending. If a crash leaves it half done, the next process that observes main finishes it or takes
+it back (ADR 35).
 """
 
 import logging
@@ -35,22 +35,25 @@ from sluice.errors import CatalogRefused, ServiceUnavailable, Terminal, Unexpect
 from sluice.identifiers import name_elements
 
 TableProgress = Literal["before", "after", "other"]
-"""Whether main of a table is as before a publication, as after it, or moved by somebody else."""
+"""State of main of a table: as before a publication, as after it, or moved by another program."""
 _ABANDONED = timedelta(seconds=60)
-"""After this time the process that began a publication is not waited for: another one settles it."""
+"""Age after which a pending publication counts as abandoned, so that another process settles it."""
 _log = logging.getLogger("sluice.catalog")
 
 
 @dataclass(frozen=True)
 class Publisher:
-    """Publishes branches. Needs the branches of the catalog."""
+    """Publisher of branches.
+
+    Requires the branches of the catalog.
+    """
 
     branches: BranchLog
 
     def publish(
         self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
     ) -> Publication:
-        """Publish exactly the hash `head` of a branch, once, however often this is called for it."""
+        """Publish exactly the hash `head` of a branch. Repeated calls publish it once."""
         made: list[Publication] = []
 
         def merge(log: CommitLog) -> Made | None:
@@ -61,13 +64,13 @@ class Publisher:
                 made.clear()
                 return None
             refuse_half(log, head)
-            present = log.head(branch.name)  # first: commits of a branch that was deleted may be there no more
+            present = log.head(branch.name)  # first: after a deletion of the branch, its commits may be missing
             changes = log.changes(branch.base, head)
             if conflicts := conflicting_tables(log, changes):
                 made[:] = [Publication(merged=False, conflicts=conflicts)]
                 return None
             commit = publication_commit(log, branch, head, author, message, properties, changes)
-            # The branch is named, too, so that a request that is late fails once the branch was deleted.
+            # The branch is named too, so that a late request fails after a deletion of the branch.
             fence = {branch.name: (present, present)}
             created = tuple(map(tuple, map(name_elements, commit.namespaces)))
             self.branches.tables.create_namespaces(created)
@@ -86,7 +89,7 @@ class Publisher:
     def settle_abandoned(self) -> None:
         """Finish, or take back, the publications that a crash left half done.
 
-        The run of a publication reports what is wrong with it. Other runs go on.
+        An error is only logged here, so that other runs continue. The run of the publication reports it.
         """
         for commit in self.branches.read().pending():
             if commit.at < now() - _ABANDONED:
@@ -96,11 +99,11 @@ class Publisher:
                     _log.warning("the publication of %s cannot be settled: %s", commit.merged[:12], error)
 
     def settle(self, head: str) -> Publication:
-        """Bring a pending publication to its end, from wherever it is; a repeat changes nothing.
+        """Bring a pending publication to its end from any state. A repeat changes nothing.
 
         Raises:
-            UnexpectedWrite: some tables are published, and main of the others was moved by somebody else meanwhile.
-            ServiceUnavailable: the catalog did not answer, or others were faster each time.
+            UnexpectedWrite: some tables are published, and another program moved main of the others meanwhile.
+            ServiceUnavailable: the catalog did not answer, or other processes were faster each time.
         """
         for _ in range(20):
             log = self.branches.read()
@@ -115,7 +118,7 @@ class Publisher:
                 self._put_after_main(head)
                 continue
             waiting = [name for name, each in progress.items() if each == "before"]
-            # What a server answers to a commit of several tables proves nothing: it is looked at in the next round.
+            # A server's answer to a commit of several tables proves nothing: the next round reads the tables.
             try:
                 if waiting:
                     self._move(log, commit, waiting)
@@ -124,13 +127,13 @@ class Publisher:
             except CommitConflict:
                 continue
             except (CatalogRefused, FileNotFoundError):
-                return self._take_back(commit, progress)  # it can never be done
+                return self._take_back(commit, progress)  # it can never be finished
         raise ServiceUnavailable("others changed the tables each time")
 
     def delete_branch(self, name: str, head: str | None = None) -> None:
-        """Delete a branch, at a hash only if one is given. No publication of it is under way afterwards.
+        """Delete a branch, only at the given hash if there is one. Afterwards no publication of it is open.
 
-        One that is pending is brought to its end first: it cannot be told whether a request for it is still under way.
+        A pending publication is settled first, since it is unknown if a request for it is still on its way.
         """
         pending: list[str] = []
 
@@ -143,7 +146,7 @@ class Publisher:
                 return [], {name: (present, None)}, ()
             hashes = [commit.hash for commit in log.own_commits(present)]
             pending[:] = [hash for hash in hashes if log.pending_of(hash)]
-            # That no publication began meanwhile is part of the commit.
+            # The commit itself requires that no publication began meanwhile.
             none_pending = {pending_ref(hash): (None, None) for hash in hashes}
             return None if pending else ([], {name: (present, None), **none_pending}, ())
 
@@ -155,9 +158,9 @@ class Publisher:
                 self.settle(hash)
 
     def _main_changes(self, changes: Changes) -> list[TableChange]:
-        """Return the changes that make main of each table what a branch holds, if it still is as at its base.
+        """Return the changes that bring main of each table to a branch's version, if it is still as at its base.
 
-        A table that the catalog does not have is created first, without a snapshot: readers see it empty for a moment.
+        A table that the catalog lacks is first created without a snapshot, so readers see it empty for a moment.
         """
         tables, made = self.branches.tables, []
         for name, (before, after) in changes.items():
@@ -170,7 +173,11 @@ class Publisher:
         return made
 
     def _move(self, log: CommitLog, commit: LogCommit, names: Collection[str]) -> None:
-        """Move main of tables, by one request where there is one that requires the publication to be pending."""
+        """Move main of tables, if the publication is still pending.
+
+        The request itself requires that. In a catalog that commits tables one by one, the log is read before each
+        table.
+        """
         changes = self._main_changes(changes_of(log, commit, names))
         if self.branches.committer.guarantee != "one by one":
             self.branches.commit_once({pending_ref(commit.merged): (commit.hash, commit.hash)}, changes)
@@ -181,12 +188,12 @@ class Publisher:
             self.branches.committer.commit([change])
 
     def _finish(self, commit: LogCommit) -> None:
-        """Move main of the log, when main of all tables is moved."""
+        """Move main of the log after main of all tables was moved."""
         moves = {MAIN: (commit.parent, commit.hash), pending_ref(commit.merged): (commit.hash, None)}
         self.branches.commit_once(moves, ())
 
     def _put_after_main(self, head: str) -> None:
-        """Write a pending publication again as the child of main as it is now: others published meanwhile."""
+        """Rewrite a pending publication as the child of the present main, because others published meanwhile."""
 
         def again(log: CommitLog) -> Made | None:
             pending = log.pending_of(head)
@@ -195,7 +202,7 @@ class Publisher:
             on_main, before = log.tables(log.head(MAIN)), log.tables(pending.parent)
             moved_on = [name for name in pending.tables if is_other(on_main.get(name), before.get(name))]
             if any(is_other(on_main.get(name), pending.tables[name]) for name in moved_on):
-                return None  # overtaken: it is taken back
+                return None  # overtaken: the publication is taken back
             moved = pending.changed(parent=log.head(MAIN), number=log.commit(log.head(MAIN)).number + 1)
             return [moved], {pending_ref(head): (pending.hash, moved.hash)}, ()
 
@@ -221,13 +228,13 @@ class Publisher:
             return "other"
         earlier = before.snapshot_id if before else None
         if table.has_ancestor(earlier, after.snapshot_id):
-            # A roll-back, or a change of columns alone: what is there now does not show that it was done.
+            # After a roll-back or a change of columns alone, the present state does not show that it was published.
             return "other"
-        # Its snapshot is there: as it was published, or with more on top by somebody else.
+        # The published snapshot is there, possibly below newer ones of another program.
         return "after" if table.has_ancestor(present.snapshot_id, after.snapshot_id) else "other"
 
     def _take_back(self, commit: LogCommit, progress: Mapping[str, TableProgress]) -> Publication:
-        """End a publication that cannot be finished: tables that it moved go back, unless others moved them since."""
+        """End a publication that cannot be finished. Tables that it moved go back, unless others moved them since."""
         log = self.branches.update(lambda log: marked_as_taken_back(log, commit))
         if log.pending_of(commit.merged) is None:
             return self.settle(commit.merged)

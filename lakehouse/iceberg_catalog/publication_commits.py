@@ -1,4 +1,4 @@
-"""The commits and references of the log that stand for publications, whether done, pending, or ended half done."""
+"""Commits and references of the log for publications that are done, pending, or ended half done."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,20 +10,20 @@ from sluice.contracts.references import BranchRef
 from sluice.errors import UnexpectedWrite
 
 Changes = dict[str, tuple[LoggedVersion | None, LoggedVersion | None]]
-"""The versions before and after, by table."""
+"""Versions before and after, by table."""
 _HALF = "sluice.half-published"
-"""The property of a publication that ended half done: what happened."""
+"""Property of a publication that ended half done, with a description of what happened."""
 TAKEN_BACK = "sluice.taken-back"
-"""The property of a pending publication that cannot be finished: a late process fails, or takes it back, too."""
+"""Property of a pending publication that cannot be finished. A late process fails, or takes it back too."""
 
 
 def publication(commit: LogCommit) -> Publication:
-    """Return what a commit on main published."""
+    """Return the publication that a commit on main represents."""
     return Publication(merged=True, main_before=commit.parent, main_after=commit.hash)
 
 
 def conflicting_tables(log: CommitLog, changes: Changes) -> list[str]:
-    """Return the tables of a branch that main holds in another version than at the branch's base."""
+    """Return the changed tables of a branch whose version on main is no longer that at the branch's base."""
     on_main = log.tables(log.head(MAIN))
     return [name for name, (before, _) in changes.items() if is_other(on_main.get(name), before)]
 
@@ -40,7 +40,7 @@ def publication_commit(
     """Return the commit on main that publishes the hash `head` of a branch.
 
     Args:
-        changes: of the branch, from its base to the hash.
+        changes: changes of the branch, from its base to the hash.
     """
     created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
     return log.next_commit(
@@ -60,7 +60,7 @@ def changes_of(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Cha
 
 
 def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> Made | None:
-    """Mark a pending publication as one to take back, so that no request for it succeeds from now on."""
+    """Mark a pending publication to be taken back, so that no request for it succeeds from now on."""
     pending = log.pending_of(commit.merged)
     if pending is None or TAKEN_BACK in pending.properties:
         return None
@@ -69,7 +69,7 @@ def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> Made | None:
 
 
 def refuse_half(log: CommitLog, head: str) -> None:
-    """Make sure that a hash was not published by half: a repeat would add rows a second time.
+    """Verify that a hash was not half published, since a repeat would add rows a second time.
 
     Raises:
         UnexpectedWrite: it was.
@@ -80,7 +80,7 @@ def refuse_half(log: CommitLog, head: str) -> None:
 
 
 def as_half(log: CommitLog, head: str, problem: str) -> Made | None:
-    """Remember that a pending publication ended half done."""
+    """Record that a pending publication ended half done."""
     pending = log.pending_of(head)
     if pending is None:
         return None

@@ -1,7 +1,7 @@
-"""Giving snapshots the sequence numbers that a table takes next, where other branches used their own meanwhile.
+"""Assign a table's next sequence numbers to snapshots whose own numbers other branches used meanwhile.
 
-A snapshot's number is in its list of manifests, too; data and delete files inherit it from there. Numbers decide which
-deletes apply to which files, so that they may only move together. Source: the Iceberg table specification, sections
+The manifest list of a snapshot contains its number too, and data and delete files inherit it from there. Numbers decide
+which deletes apply to which files, so they may only shift together. Source: the Iceberg table specification, sections
 "Sequence Numbers" and "Sequence Number Inheritance".
 """
 
@@ -22,10 +22,10 @@ _CODEC: AvroCompressionCodec = "deflate"
 
 
 def renumbered(table: CatalogTable, snapshots: Sequence[Snapshot], io: Mapping[str, Any]) -> list[Snapshot]:
-    """Return new snapshots, the oldest first, with numbers above all that the table has.
+    """Return new snapshots, oldest first, with numbers above all numbers of the table.
 
     Raises:
-        CatalogRefused: their files carry numbers of their own, which decide what deletes apply to.
+        CatalogRefused: their files carry explicit numbers, which decide which deletes apply.
     """
     last = last_sequence_number(table.metadata)
     first = snapshots[0].sequence_number or 0 if snapshots else 0
@@ -46,7 +46,7 @@ def renumbered(table: CatalogTable, snapshots: Sequence[Snapshot], io: Mapping[s
 def _may_move(
     manifests: Sequence[ManifestFile], new: set[int], last: Sequence[ManifestFile], snapshots: Sequence[Snapshot]
 ) -> bool:
-    """Return whether new manifests give their files all of their numbers, or none matters for want of deletes."""
+    """Return True if files of new manifests inherit all their numbers, or if there are no deletes to apply."""
     if not any(each.content == ManifestContent.DELETES for each in last):
         return True
     replaced = any(each.summary is not None and each.summary.operation == Operation.REPLACE for each in snapshots)

@@ -1,4 +1,4 @@
-"""Opening the Iceberg catalog that the settings name."""
+"""Open the Iceberg catalog named by the settings."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
     """Open the catalog.
 
     Raises:
-        BadEnvironment: the file of its properties cannot be read, main has another name, or drivers run elsewhere.
+        BadEnvironment: its file of properties cannot be read, main has another name, or drivers run on other machines.
     """
     if settings.sluice_main != "main":
         raise BadEnvironment(
@@ -39,7 +39,7 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
 
 
 def _read_properties(path: str) -> dict[str, str]:
-    """Return the properties of a file: a line each, `key=value`; empty lines and those with # are left out."""
+    """Return the properties in a file with one `key=value` per line. Empty lines and lines with # are skipped."""
     if not path:
         return {}
     try:
@@ -53,7 +53,7 @@ def _read_properties(path: str) -> dict[str, str]:
         if not line or line.startswith("#"):
             continue
         key, separator, value = (part.strip() for part in line.partition("="))
-        # What stands in the line is not shown: it may be a secret.
+        # The line is not shown, since it may contain a secret.
         if not separator or not key:
             raise BadEnvironment(f"{path}, line {number}: no property, write key=value")
         if key in properties:

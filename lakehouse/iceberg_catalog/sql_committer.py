@@ -1,4 +1,4 @@
-"""Commits to the tables of a JDBC catalog, by one transaction of its database."""
+"""Commit to the tables of a JDBC catalog by one transaction of its database."""
 
 import contextlib
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ from sluice.errors import ServiceUnavailable
 from sluice.publishing.capabilities import Guarantee
 
 _OVERTAKEN = ("40001", "40P01")
-"""What databases call a transaction that others overtook: a failed serialization, and a deadlock."""
+"""SQLSTATE codes of a transaction that lost to others: a failed serialization, and a deadlock."""
 
 
 @dataclass(frozen=True)
 class SqlCommitter:
-    """Commits by one transaction of the database in which a JDBC catalog keeps its tables: always atomic.
+    """Committer that uses one transaction of a JDBC catalog's database, which is always atomic.
 
     Every table is a row with the path of its metadata file. A commit is a compare-and-swap of that path, and a database
-    does several of them in one transaction. Source: Iceberg's specification of the JDBC catalog.
+    performs several of them in one transaction. Source: Iceberg's specification of the JDBC catalog.
     """
 
     catalog: Any
-    """A `pyiceberg.catalog.sql.SqlCatalog`, which is imported where it is used."""
+    """A `pyiceberg.catalog.sql.SqlCatalog`; its module is imported where it is used."""
     guarantee: Guarantee = "atomic"
 
     def commit(self, changes: Sequence[TableChange]) -> None:
@@ -56,7 +56,7 @@ class SqlCommitter:
             delete_old_metadata(self.catalog, change)
 
     def _move(self, staged: Sequence[tuple[TableChange, str]]) -> None:
-        """Point all tables to their new files, in one order for all processes: they wait for each other's rows."""
+        """Point all tables to their new files, in the same order in all processes: they lock each other's rows."""
         with self.catalog.engine.begin() as connection:
             for change, location in sorted(staged, key=lambda each: each[0].table.identifier):
                 if location == change.table.location:

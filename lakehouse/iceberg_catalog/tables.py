@@ -1,4 +1,4 @@
-"""The tables of an Iceberg catalog, as PyIceberg reads them."""
+"""Read and create the tables of an Iceberg catalog with PyIceberg."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -30,27 +30,30 @@ from sluice.identifiers import joined_name, name_elements, namespaces_of
 from sluice.publishing.certificate import RUN_MARK
 
 RESERVED = "sluice"
-"""The namespace of Sluice's own tables, which no branch shows."""
+"""Namespace of Sluice's own tables. No branch shows it."""
 _AT_ONCE = 8
 _LOOKS = 20
 _PAUSE = 0.05
 
 
 class CatalogTables:
-    """Reads tables and namespaces of a catalog. Needs a PyIceberg catalog."""
+    """Reader of a catalog's tables and namespaces.
+
+    Requires a PyIceberg catalog.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.read_metadata = lru_cache(maxsize=2_000)(self._read_metadata)
-        """Reads a metadata file, which never changes."""
+        """Cached reader of metadata files, which never change."""
         self._load = ConditionalLoads(catalog).load if isinstance(catalog, RestCatalog) else self._load_by_pyiceberg
 
     def load(self, name: str) -> CatalogTable | None:
-        """Return a table as it is now, or None."""
+        """Return the present state of a table, or None if there is none."""
         return self.load_identifier(tuple(name_elements(name)))
 
     def load_identifier(self, identifier: tuple[str, ...]) -> CatalogTable | None:
-        """Return the table of an identifier as it is now, or None."""
+        """Return the present state of the table with an identifier, or None if there is none."""
         if hasattr(self.catalog, "engine"):
             return self._load_from_database(identifier)
         for _ in range(_LOOKS):
@@ -72,7 +75,7 @@ class CatalogTables:
         return CatalogTable(identifier, table.metadata, table.metadata_location)
 
     def _load_from_database(self, identifier: tuple[str, ...]) -> CatalogTable | None:
-        """Return a table of a JDBC catalog; look again where its metadata file was replaced and deleted meanwhile."""
+        """Return a table of a JDBC catalog. Retry if its metadata file was replaced and deleted meanwhile."""
         for _ in range(_LOOKS):
             location = dict(self._locations()).get(identifier)
             if location is None:
@@ -84,7 +87,7 @@ class CatalogTables:
         raise _without_metadata(identifier)
 
     def load_all(self) -> dict[str, CatalogTable]:
-        """Return every table of the catalog by its name, but Sluice's own."""
+        """Return every table of the catalog by its name, except Sluice's own."""
         if hasattr(self.catalog, "engine"):
             read: Iterator[CatalogTable | None] = (
                 self._read_or_load(identifier, location)
@@ -103,17 +106,18 @@ class CatalogTables:
 
     @property
     def io(self) -> dict[str, Any]:
-        """The properties by which the files of the lake are read and written."""
+        """Iceberg's properties for file access."""
         return dict(self.catalog.properties)
 
     def load_or_create(self, name: str, metadata: TableMetadata) -> CatalogTable:
-        """Return a table as it is now; create it as metadata describe it, without a snapshot, where it is missing.
+        """Return the present state of a table. A missing table is created from metadata, without a snapshot.
 
-        An earlier table of its name that no branch has rows of, such as one that was rolled back, makes room for it.
+        It replaces an earlier table of its name that no branch has rows of, such as one whose creation was rolled back.
 
         Raises:
-            CommitConflict: main of another table has this name.
-            CatalogRefused: another table of this name has branches or tags.
+            CommitConflict: another table of this name has a snapshot on main.
+            CatalogRefused: another table of this name has branches or tags, or another program created it.
+            ServiceUnavailable: another program dropped or created the table meanwhile.
         """
         present = self.load(name)
         if present is not None and present.uuid == str(metadata.table_uuid):
@@ -143,22 +147,22 @@ class CatalogTables:
         return table
 
     def create_namespaces(self, namespaces: Iterable[tuple[str, ...]]) -> None:
-        """Create namespaces where they are missing, the outer ones first."""
+        """Create missing namespaces, outer ones first."""
         for elements in sorted(namespaces, key=len):
             self.create_namespace(elements)
 
     def create_namespace(self, elements: tuple[str, ...]) -> None:
-        """Create a namespace where it is missing; another process may do so at the same time."""
+        """Create a namespace if it is missing. Another process may do so at the same time."""
         try:
             self.catalog.create_namespace(elements)
         except NamespaceAlreadyExistsError:
             return
         except Exception as error:
-            if type(error).__name__ != "IntegrityError":  # SQLAlchemy's, of a row that is there already
+            if type(error).__name__ != "IntegrityError":  # SQLAlchemy's error for a row that exists already
                 raise
 
     def _identifiers(self, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        """Return the identifiers of all tables, from the namespaces inside a namespace."""
+        """Return the identifiers of all tables in the namespaces below a namespace."""
         identifiers: list[tuple[str, ...]] = []
         for namespace in self.catalog.list_namespaces(parent):
             if namespace == (RESERVED,) or len(namespace) <= len(parent):
@@ -168,7 +172,7 @@ class CatalogTables:
         return identifiers
 
     def _locations(self) -> list[tuple[tuple[str, ...], str]]:
-        """Return the metadata file of each table, by one query of the database of a JDBC catalog."""
+        """Return the metadata file of each table, by one query of a JDBC catalog's database."""
         from pyiceberg.catalog.sql import IcebergTables  # noqa: PLC0415
         from sqlalchemy import select  # noqa: PLC0415
 
@@ -196,7 +200,7 @@ def _without_metadata(identifier: tuple[str, ...]) -> CatalogRefused:
 
 
 def is_of_sluice(table: CatalogTable) -> bool:
-    """Return whether runs published to a table, or a table was created for a publish."""
+    """Return True if runs published to a table, or if it was created for a publish."""
     summaries = (each.summary for each in table.metadata.snapshots)
     marked = any(each is not None and RUN_MARK in each.additional_properties for each in summaries)
     return marked or CREATED in table.metadata.properties

@@ -1,4 +1,4 @@
-"""Commits to Iceberg tables: several in one transaction where the catalog can, and what it guarantees."""
+"""Commits to Iceberg tables: several in one transaction if the catalog supports it, each with its guarantee."""
 
 import contextlib
 import json
@@ -32,40 +32,40 @@ from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
 
 _TOKEN_EXPIRED = (401, 419)
-"""What a REST server answers where a token is not valid any more."""
+"""Statuses of a REST server for an expired token."""
 
 
 class CommitConflict(Exception):
-    """Raised inside this package when a requirement does not hold: nothing was changed."""
+    """Raised inside this package when a requirement is not met. Nothing was changed."""
 
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """A table as the catalog has it."""
+    """A table in the catalog."""
 
     identifier: tuple[str, ...]
     metadata: TableMetadata
     location: str
-    """The metadata file."""
+    """Path of the metadata file."""
 
     @property
     def name(self) -> str:
-        """Its name, as pipelines have it."""
+        """Name of the table, as pipelines write it."""
         return joined_name(self.identifier)
 
     @property
     def uuid(self) -> str:
-        """What distinguishes it from another table of this name, before or after it."""
+        """UUID that distinguishes the table from an earlier or later one of its name."""
         return str(self.metadata.table_uuid)
 
     def ref(self, name: str) -> int | None:
-        """Return the snapshot that a branch of it points to, or None."""
+        """Return the snapshot that a branch of the table points to, or None."""
         reference = self.metadata.refs.get(name)
         is_branch = reference is not None and reference.snapshot_ref_type == SnapshotRefType.BRANCH
         return reference.snapshot_id if reference and is_branch else None
 
     def has_ancestor(self, snapshot: int | None, ancestor: int) -> bool:
-        """Return whether a snapshot is another one, or descends from it, as far back as snapshots are kept."""
+        """Return True if a snapshot equals or descends from another one, as far as snapshots are kept."""
         while snapshot is not None and snapshot != ancestor:
             present = self.metadata.snapshot_by_id(snapshot)
             snapshot = present.parent_snapshot_id if present else None
@@ -74,7 +74,7 @@ class CatalogTable:
 
 @dataclass(frozen=True)
 class TableChange:
-    """What a commit does to one table, and what must hold for that."""
+    """Updates of one table in a commit, and their requirements."""
 
     table: CatalogTable
     requirements: tuple[TableRequirement, ...]
@@ -82,27 +82,27 @@ class TableChange:
 
 
 class Committer(Protocol):
-    """Commits changes to tables."""
+    """Interface for commits of changes to tables."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for several changes: see `docs/catalogs.md`."""
+        """Guarantee for several changes: see `docs/catalogs.md`."""
 
     def commit(self, changes: Sequence[TableChange]) -> None:
         """Commit changes, all or none as far as the guarantee goes.
 
         Raises:
-            CommitConflict: a requirement does not hold. Nothing was changed, unless tables are committed one by one.
-            ServiceUnavailable: whether it was committed is not known.
+            CommitConflict: a requirement is not met. Nothing was changed, unless tables are committed one by one.
+            ServiceUnavailable: it is unknown if the changes were committed.
         """
 
 
 @dataclass(frozen=True)
 class RestCommitter:
-    """Commits by the transaction endpoint of Iceberg's REST protocol.
+    """Committer that uses the transaction endpoint of Iceberg's REST protocol.
 
-    The protocol asks for one commit over all tables, and a server validates all requirements first. Whether it is one
-    after a crash in the middle depends on the server: only one that is known for it is declared atomic.
+    The protocol requires one commit over all tables, and a server validates all requirements first. Atomicity after a
+    crash in the middle depends on the server, so only a server known for it is declared atomic.
     """
 
     catalog: RestCatalog
@@ -111,8 +111,8 @@ class RestCommitter:
     def commit(self, changes: Sequence[TableChange]) -> None:
         """Send one request for all tables.
 
-        One table is committed by the endpoint for it: of a transaction that another commit overtakes, Iceberg's
-        reference server says that it was done.
+        A single table is committed by its own endpoint: Iceberg's reference server reports success for a transaction
+        that another commit overtook.
         """
         if len(changes) == 1:
             SingleCommitter(self.catalog).commit(changes)
@@ -120,7 +120,7 @@ class RestCommitter:
         body = {"table-changes": [json.loads(_request(change).model_dump_json()) for change in changes]}
         try:
             answer = self._post(body)
-            if answer.status_code in _TOKEN_EXPIRED:  # nothing was done
+            if answer.status_code in _TOKEN_EXPIRED:  # nothing was committed
                 self.catalog._refresh_token()
                 answer = self._post(body)
         except (requests.ConnectionError, requests.Timeout) as error:
@@ -141,16 +141,16 @@ class RestCommitter:
 
 @dataclass(frozen=True)
 class SingleCommitter:
-    """Commits one table after the other, for catalogs that have no endpoint for several.
+    """Committer of one table after the other, for catalogs without an endpoint for several.
 
-    Each commit is a compare-and-swap: a REST server does it, and Glue by the version that PyIceberg names of the table.
+    Each commit is a compare-and-swap: by the REST server, or in Glue by the table version that PyIceberg names.
     """
 
     catalog: Catalog
     guarantee: Guarantee = "one by one"
 
     def commit(self, changes: Sequence[TableChange]) -> None:
-        """Commit each change in its turn; end at the first that is refused."""
+        """Commit the changes in order; stop at the first one that is refused."""
         for change in changes:
             check_requirements(change)
             table = change.table
@@ -169,7 +169,7 @@ class SingleCommitter:
                 raise
             except CommitStateUnknownException as error:
                 raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
-            if not isinstance(self.catalog, RestCatalog):  # whose server does it
+            if not isinstance(self.catalog, RestCatalog):  # a REST server deletes them itself
                 delete_old_metadata(self.catalog, change)
 
 
@@ -177,7 +177,7 @@ def set_branch(name: str, snapshot_id: int, kept: SnapshotRef | None = None) -> 
     """Return the update that sets a branch of a table to a snapshot.
 
     Args:
-        kept: the branch as it is, whose retention stays.
+        kept: the present branch, whose retention settings stay.
     """
     retention = ("min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms")
     return SetSnapshotRefUpdate(
@@ -189,17 +189,17 @@ def set_branch(name: str, snapshot_id: int, kept: SnapshotRef | None = None) -> 
 
 
 def last_sequence_number(metadata: TableMetadata) -> int:
-    """Return the highest sequence number that a table gave; 0 for a table of format 1, which has none."""
+    """Return the highest sequence number that a table assigned; 0 for a table of format 1, which has none."""
     return int(getattr(metadata, "last_sequence_number", 0))
 
 
 def check_requirements(change: TableChange) -> None:
-    """Make sure that the table is as a change requires it.
+    """Verify that the table meets the requirements of a change.
 
-    PyIceberg's own check refuses every branch but main of a table without a snapshot.
+    PyIceberg's own check refuses every branch except main of a table without a snapshot.
 
     Raises:
-        CommitConflict: it is not.
+        CommitConflict: it does not.
     """
     for requirement in change.requirements:
         if isinstance(requirement, AssertRefSnapshotId):
@@ -216,7 +216,7 @@ def check_requirements(change: TableChange) -> None:
 
 
 def delete_old_metadata(catalog: Catalog, change: TableChange) -> None:
-    """Delete the metadata files of before the last few, where the table asks for it, as the commit log does."""
+    """Delete metadata files beyond the number that the table keeps, if its properties enable that, as the log's do."""
     before, properties = change.table.metadata, change.table.metadata.properties
     if properties.get("write.metadata.delete-after-commit.enabled") != "true":
         return

@@ -1,4 +1,4 @@
-"""What the commit log records of a version of a table, and what tells two versions apart."""
+"""Versions of tables as the commit log records and compares them."""
 
 import hashlib
 import json
@@ -13,13 +13,13 @@ from sluice.pipeline.table_properties import DELETING_PROPERTIES
 
 
 def shared_properties(metadata: TableMetadata) -> dict[str, str]:
-    """Return the properties of a table, but for those by which jobs are shown that they may not delete files."""
+    """Return the properties of a table, except those that forbid jobs to delete files."""
     shown = dict.fromkeys(DELETING_PROPERTIES, "false").items()
     return dict(metadata.properties.items() - shown)
 
 
 def layout_of(metadata: TableMetadata) -> str:
-    """Return a digest of what readers see of a table beside its rows: columns, partitions, order, and properties."""
+    """Return a digest of a table without its rows: columns, partitions, order, properties and location."""
     seen = {
         "schema": metadata.schema().model_dump_json(),
         "spec": metadata.spec().model_dump_json(),
@@ -31,7 +31,7 @@ def layout_of(metadata: TableMetadata) -> str:
 
 
 def logged_version(metadata: TableMetadata, location: str, snapshot_id: int | None) -> LoggedVersion | None:
-    """Return the version that a snapshot of a table is; None without a snapshot, which counts as no table."""
+    """Return the version of a table at a snapshot; None without a snapshot, which counts as no table."""
     if snapshot_id is None:
         return None
     return LoggedVersion(
@@ -40,22 +40,22 @@ def logged_version(metadata: TableMetadata, location: str, snapshot_id: int | No
 
 
 def version_on_main(table: CatalogTable | None) -> LoggedVersion | None:
-    """Return the version of a table that readers see; None where there is no table, or no snapshot on its main."""
+    """Return the version of a table that readers see; None without a table, or without a snapshot on its main."""
     return logged_version(table.metadata, table.location, table.ref(MAIN)) if table else None
 
 
 def in_newest_file(version: LoggedVersion, table: CatalogTable | None) -> LoggedVersion:
-    """Return a version in the metadata file that the catalog points to, if readers see the same there.
+    """Return a version with the metadata file that the catalog points to, if readers see the same in it.
 
-    An older file may be deleted; and a job that began from it would give numbers to columns and snapshots that the
-    table has given since.
+    An older file may be deleted. A job that began from it would also reuse numbers of columns and snapshots that the
+    table assigned since.
     """
     newest = version_on_main(table)
     return newest if newest and version.is_same(newest) else version
 
 
 def committed_version(tables: CatalogTables, commit: TableCommit) -> LoggedVersion | None:
-    """Return the version that a commit makes of a table, from the metadata file that it names."""
+    """Return the version of a table that a commit creates, read from the metadata file that it names."""
     if commit.version is None:
         return None
     location = commit.version.metadata_location
@@ -63,7 +63,7 @@ def committed_version(tables: CatalogTables, commit: TableCommit) -> LoggedVersi
 
 
 def table_version(version: LoggedVersion | None) -> TableVersion | None:
-    """Return a version as the port has it."""
+    """Return a version as a value of the port."""
     if version is None:
         return None
     return TableVersion(version.location, version.snapshot_id, f"{version.uuid}/{version.layout}")

@@ -1,4 +1,4 @@
-"""What Nessie can do, as a catalog of Sluice."""
+"""Capabilities of Nessie as a catalog of Sluice."""
 
 from sluice.publishing.capabilities import CatalogCapabilities
 

@@ -1,6 +1,6 @@
 """The port for catalogs, implemented by Nessie.
 
-References go through PyNessie, the rest through the client of `rest_v2`.
+References go through PyNessie, everything else through the client in `rest_v2`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _FENCE_TRIES = 50
 
 
 class NessieCatalog:
-    """Nessie, as the port `lakehouse.catalog.BranchCatalog` has it."""
+    """Nessie as an implementation of the port `lakehouse.catalog.BranchCatalog`."""
 
     def __init__(
         self, uri: str, main: str = "main", token: str = "", writer_token: Callable[[], str] = lambda: ""
@@ -61,16 +61,16 @@ class NessieCatalog:
 
     @cached_property
     def _root(self) -> str:
-        """The hash before all history, which is the same in every repository."""
+        """Hash before all history, which is the same in every repository."""
         return str(self._rest.config()["noAncestorHash"])
 
     def identity(self) -> str:
-        """Return when the repository was created."""
+        """Return the creation time of the repository."""
         with translate_nessie_errors(self.uri):
             return str(self._rest.config()["repositoryCreationTimestamp"])
 
     def check_identity(self, expected: str) -> None:
-        """Make sure that the repository is the one that was created then."""
+        """Verify that the repository has this creation time."""
         created = self.identity()
         if created != expected:
             raise CatalogChanged(
@@ -79,13 +79,13 @@ class NessieCatalog:
             )
 
     def probe(self) -> str:
-        """Return nothing: a merge is one commit of Nessie, however many tables it changes."""
+        """Return an empty text: a merge is one commit of Nessie, however many tables it changes."""
         return ""
 
     def initialize_main(self) -> str:
         """Give an empty main its first commit; return its head.
 
-        A branch of an empty main shares no ancestor with it, and Nessie would refuse its merge.
+        A branch of an empty main would share no ancestor with it, and Nessie would refuse to merge it.
         """
         with translate_nessie_errors(self.uri):
             head = self.head(self.main)
@@ -148,7 +148,7 @@ class NessieCatalog:
                     raise
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch, however often its head moves meanwhile; it may be gone already."""
+        """Delete a branch, even if its head moves meanwhile. A missing branch is no error."""
         with translate_nessie_errors(self.uri):
             for _ in range(_FENCE_TRIES):
                 try:
@@ -161,7 +161,7 @@ class NessieCatalog:
             self._v1.delete_branch(name, self.head(name))
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`; it may be gone already."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
         with translate_nessie_errors(self.uri), suppress(NessieNotFoundException, NessieConflictException):
             self._v1.delete_branch(name, head)
 
@@ -171,12 +171,12 @@ class NessieCatalog:
             return str(dry_run(self._rest, self._main_and_head(), branch, self.head(branch))["commonAncestor"])
 
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
-        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        """Return the version of a table at a hash of a branch, by default its head; None if there is no such table."""
         with translate_nessie_errors(self.uri):
             return table_version(self._rest.content(branch, name_elements(name), at or ""))
 
     def list_tables(self, branch: str, at: str) -> list[str]:
-        """Return the names of the tables of a branch at a hash of it, in order."""
+        """Return the sorted names of the tables at a hash of a branch."""
         with translate_nessie_errors(self.uri):
             return sorted(self._rest.tables(branch, at))
 
@@ -213,7 +213,7 @@ class NessieCatalog:
                 raise
 
     def find_conflicts(self, branch: str, head: str) -> list[str]:
-        """Return the tables that main changed too, so that publishing `head` now would fail: a dry run of it."""
+        """Return the tables that main changed too, so that publishing `head` now would fail. Found by a dry run."""
         with translate_nessie_errors(self.uri):
             return conflicting_keys(dry_run(self._rest, self._main_and_head(), branch, head))
 
@@ -230,14 +230,15 @@ class NessieCatalog:
             publication = merge(self._rest, self._main_and_head(), branch, head, meta)
         if publication and publication.merged:
             return publication
-        # An earlier request of ours may have merged it: then this one has nothing to merge, or meets its own tables.
+        # An earlier request of this publish may have merged it. This request then has nothing to merge, or conflicts
+        # with the tables of the first.
         publication = self.find_publication(head, branch.base) or publication
         if publication is None:
             raise ServiceUnavailable("Nessie merged nothing, and the history of main does not say why")
         return publication
 
     def find_publication(self, head: str, since: str) -> Publication | None:
-        """Return the merge that brought the hash `head` into main after the hash `since`, if there is one."""
+        """Return the merge that brought the hash `head` into main after the hash `since`, or None."""
         with translate_nessie_errors(self.uri):
             return find_merge(self._rest, self.main, head, since)
 
@@ -247,12 +248,12 @@ class NessieCatalog:
             return find_commit(self._rest, self.main, properties, since)
 
     def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
-        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        """Yield the commits on main after a time that carry all of these properties, newest first."""
         with translate_nessie_errors(self.uri):
             yield from list_commits(self._rest, self.main, properties, after)
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
-        """Yield the commits of a branch, the newest first."""
+        """Yield the commits of a branch, newest first."""
         with translate_nessie_errors(self.uri):
             for commit in self._rest.history(branch):
                 yield commit_info(commit)
@@ -260,22 +261,22 @@ class NessieCatalog:
     def spark_properties(
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
     ) -> dict[str, str]:
-        """Return the Spark configuration of a catalog that is bound to a branch, as a writer."""
+        """Return the Spark configuration of a catalog that is bound to a branch, with the identity of a writer."""
         return spark_properties(spark_catalog, self.uri, branch, at, self._writer_token())
 
     def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
-        """Return the catalog of the branch: only this job writes on it."""
+        """Return the catalog of the branch: only this job writes on the branch."""
         return spark_catalog, {}
 
     def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:
         """Do nothing: a job commits to the branch itself."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return how Nessie was away while a job ran, if lines of the job's output tell so, or None."""
+        """Return a description of Nessie's outage during a job, if the job's output reports one, or None."""
         return explain_absence(lines)
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return what Nessie refused a job, if lines of the job's output tell so."""
+        """Return a description of a write that Nessie refused, if the job's output reports one, or None."""
         return explain_refused_write(lines)
 
     def _differences(self, base: str, branch: str, head: str) -> list[dict[str, Any]]:
@@ -291,9 +292,9 @@ class NessieCatalog:
         return self.main, self.head(self.main)
 
     def _missing_namespaces(self, branch: str, head: str, tables: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the operations that create the namespaces of tables, where they are not on the branch.
+        """Return the operations that create the missing namespaces of tables on a branch.
 
-        Not by PyNessie: it cannot read a namespace that somebody gave properties.
+        Not by PyNessie: it cannot read a namespace with properties.
         """
         names = map(list, sorted({namespace for table in tables for namespace in namespaces_of(table)}))
         return [put_namespace_operation(each) for each in names if self._rest.content(branch, each, head) is None]

@@ -1,4 +1,4 @@
-"""Commits and branches, from Nessie's JSON to the port's values."""
+"""Convert commits and branches from Nessie's JSON to the port's values."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from lakehouse.catalog import BranchInfo, CommitInfo
 
 
 def commit_info(commit: dict[str, Any]) -> CommitInfo:
-    """Return a commit, from its `CommitMeta`."""
+    """Return a commit from its `CommitMeta`."""
     parents = commit.get("parentCommitHashes") or [""]
     return CommitInfo(
         hash=commit["hash"],
@@ -20,7 +20,7 @@ def commit_info(commit: dict[str, Any]) -> CommitInfo:
 
 
 def branch_info(reference: dict[str, Any]) -> BranchInfo:
-    """Return a branch, from its `Reference` with the metadata of its head."""
+    """Return a branch from its `Reference` with the metadata of its head."""
     commit = (reference.get("metadata") or {}).get("commitMetaOfHEAD") or {}
     return BranchInfo(reference["name"], reference["hash"], _time(commit), _properties(commit))
 

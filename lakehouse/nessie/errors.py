@@ -1,4 +1,4 @@
-"""Mapping of what PyNessie, Nessie's REST API and HTTP raise to the domain's errors."""
+"""Map errors of PyNessie, Nessie's REST API and HTTP to the domain's errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ class NessieRequestRefused(Exception):
 
 @contextmanager
 def translate_nessie_errors(uri: str) -> Iterator[None]:
-    """Turn whatever the layers below raise into the domain's errors."""
+    """Translate errors of the lower layers to the domain's errors."""
     try:
         yield
     except (requests.ConnectionError, requests.Timeout) as error:

@@ -1,4 +1,4 @@
-"""Filters in the Common Expression Language (CEL), as Nessie's listings take them."""
+"""Filters for Nessie's listings in the Common Expression Language (CEL)."""
 
 from collections.abc import Mapping
 

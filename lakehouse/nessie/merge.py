@@ -1,4 +1,4 @@
-"""Merges into main, pinned to a hash: the dry run, the merge, and the look-up that recognises a repeated merge."""
+"""Merges into main, pinned to a hash: the dry run, the merge, and the search for an earlier merge."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ from sluice.identifiers import joined_name
 
 
 def dry_run(rest: NessieRest, main: tuple[str, str], branch: str, head: str) -> dict[str, Any]:
-    """Return what Nessie would answer to a merge of a branch at `head`.
+    """Return Nessie's answer to a dry run of merging a branch at `head`.
 
     Args:
         main: its name and its head.
@@ -27,10 +27,10 @@ def dry_run(rest: NessieRest, main: tuple[str, str], branch: str, head: str) -> 
 def merge(
     rest: NessieRest, main: tuple[str, str], branch: BranchRef, head: str, meta: dict[str, Any]
 ) -> Publication | None:
-    """Merge exactly the hash `head`, if main holds what it changes as it was at the base of the branch.
+    """Merge exactly the hash `head`, if main's content of the changed keys is still as at the base of the branch.
 
     Returns:
-        None where there was nothing to merge: it is merged already.
+        None if there was nothing to merge: the hash is merged already.
     """
     try:
         differences = list(rest.differences(branch.base, branch.name, head))
@@ -48,7 +48,7 @@ def merge(
 
 
 def conflicting_keys(answer: Mapping[str, Any]) -> list[str]:
-    """Return the keys that kept a merge from happening."""
+    """Return the keys whose conflict prevented a merge."""
     return [joined_name(each["key"]["elements"]) for each in answer.get("details", ()) if each.get("conflict")]
 
 
@@ -78,7 +78,7 @@ def find_commit(rest: NessieRest, main: str, properties: Mapping[str, str], sinc
 
 
 def list_commits(rest: NessieRest, main: str, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
-    """Yield the commits on main, the newest first, that carry all of these properties and were made after a time."""
+    """Yield the commits on main after a time that carry all of these properties, newest first."""
     for meta in rest.history(main, filter=having_properties(properties)):
         commit = commit_info(meta)
         if commit.committed_at <= after:

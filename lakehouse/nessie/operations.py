@@ -1,4 +1,4 @@
-"""What a commit on a branch may do, as Nessie's API takes it. Source: its OpenAPI document, schema "Operation"."""
+"""Operations of a commit in the format of Nessie's API. Source: its OpenAPI document, schema "Operation"."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from lakehouse.catalog import NamespaceDiff, TableCommit, TableDiff, TableVersio
 from sluice.identifiers import joined_name, name_elements
 
 ROOT_NAMESPACE = "sluice"
-"""A namespace that the first commit on main creates: by its key, commits that change no table can be made."""
+"""Namespace that the first commit on main creates. Commits that change no table refer to its key."""
 _NO_SNAPSHOT = -1
 
 
@@ -33,7 +33,7 @@ def table_operation(table: TableCommit, content_id: str | None) -> dict[str, Any
 
 
 def no_change_operation() -> dict[str, Any]:
-    """Return the operation that changes nothing: a commit of it carries properties alone."""
+    """Return the operation that changes nothing, for a commit of properties alone."""
     return {"type": "UNCHANGED", "key": {"elements": [ROOT_NAMESPACE]}}
 
 
@@ -44,19 +44,19 @@ def put_namespace_operation(elements: list[str]) -> dict[str, Any]:
 
 
 def is_namespace(difference: dict[str, Any]) -> bool:
-    """Return whether a difference is one of namespaces; a namespace that became something else is not."""
+    """Return True if a difference concerns only namespaces, and not one that became something else."""
     contents = [each for each in (difference.get("from"), difference.get("to")) if each]
     return all(content["type"] == "NAMESPACE" for content in contents)
 
 
 def table_diff(difference: dict[str, Any]) -> TableDiff:
-    """Return what differs of a table; what is no table either has no version."""
+    """Return the difference of a table. Content that is not a table has no version."""
     name = joined_name(difference["key"]["elements"])
     return TableDiff(name, table_version(difference.get("from")), table_version(difference.get("to")))
 
 
 def namespace_diff(difference: dict[str, Any]) -> NamespaceDiff:
-    """Return what differs of a namespace."""
+    """Return the difference of a namespace."""
     before, after = (_namespace_properties(difference.get(side)) for side in ("from", "to"))
     return NamespaceDiff(tuple(difference["key"]["elements"]), before, after)
 
@@ -66,7 +66,7 @@ def _namespace_properties(content: dict[str, Any] | None) -> dict[str, str] | No
 
 
 def table_version(content: dict[str, Any] | None) -> TableVersion | None:
-    """Return the version that a table's content stands for; None where there is no table."""
+    """Return the version of a table from its content; None if the content is not a table."""
     location = content.get("metadataLocation") if content else None
     if content is None or location is None:
         return None

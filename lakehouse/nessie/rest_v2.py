@@ -1,8 +1,7 @@
-"""The part of Nessie's REST API v2 that PyNessie does not reach: merges, properties, history, differences.
+"""Client for the part of Nessie's REST API v2 that PyNessie lacks: merges, properties, history, differences.
 
-Source: the OpenAPI description inside the Nessie server, `META-INF/openapi/openapi.json`. The server
-ignores unknown fields, so a misspelt one goes unnoticed: `isReturnConflictAsResult` and the like are
-spelt here and nowhere else.
+Source: the OpenAPI description inside the Nessie server, `META-INF/openapi/openapi.json`. The server ignores unknown
+fields, so a misspelt one goes unnoticed. Names such as `isReturnConflictAsResult` therefore occur nowhere else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,15 +14,15 @@ from lakehouse.nessie.errors import NessieRequestRefused, identity_refused_messa
 from sluice.errors import BadEnvironment, ServiceUnavailable
 
 _TIMEOUT = (5.0, 60.0)
-"""Seconds to connect, and to wait for an answer."""
+"""Time-outs in seconds: to connect, and to wait for an answer."""
 _TABLE = "ICEBERG_TABLE"
 _PAGE = 250
 _REMEMBERED = 1000
-"""How many contents of keys at a hash are remembered."""
+"""Maximum number of cached contents of keys at a hash."""
 
 
 class NessieRest:
-    """A thin client; each method is one request, or one listing page by page."""
+    """Thin client. Each method sends one request, or reads one listing page by page."""
 
     def __init__(self, uri: str, token: str = "") -> None:
         self._uri = uri
@@ -37,9 +36,9 @@ class NessieRest:
         return self._send("GET", "config")
 
     def content(self, branch: str, elements: list[str], at: str = "") -> dict[str, Any] | None:
-        """Return the content of a key on a branch, at a hash of it if given, or None.
+        """Return the content of a key at a hash of a branch, by default its head, or None.
 
-        At a hash it never changes, so that is remembered.
+        Content at a hash never changes, so it is cached.
         """
         known = (tuple(elements), at)
         if at and known in self._contents:
@@ -95,11 +94,11 @@ class NessieRest:
     ) -> dict[str, Any]:
         """Merge exactly the hash `head` of the branch `source` into `target`, whose head was read as `target_head`.
 
-        A conflict is an answer here, not an error: `wasSuccessful` is false and `details` names the keys.
+        A conflict is an answer here, not an error: `wasSuccessful` is false, and `details` names the keys.
 
         Args:
-            expected: by key, the content that `target` must hold: a compare-and-swap, which `target_head` is not.
-            dry_run: only answer what would happen.
+            expected: by key, the content required on `target`. This is a compare-and-swap; `target_head` is not.
+            dry_run: True to answer what would happen, without a merge.
         """
         body = {
             "fromRefName": source,
@@ -115,19 +114,19 @@ class NessieRest:
         return self._send("POST", f"trees/{_ref(target, target_head)}/history/merge", body)
 
     def history(self, branch: str, **parameters: str) -> Iterator[dict[str, Any]]:
-        """Yield the commits of a branch, the newest first, as `commitMeta`."""
+        """Yield the commits of a branch as `commitMeta`, newest first."""
         for page in self._pages(f"trees/{_ref(branch)}/history", parameters):
             for entry in page["logEntries"]:
                 yield entry["commitMeta"]
 
     def references(self, filter: str = "") -> Iterator[dict[str, Any]]:
-        """Yield references, each with its head commit's `commitMeta`, those of a filter in Nessie's CEL."""
+        """Yield the references that match a CEL filter, each with its head commit's `commitMeta`."""
         parameters = {"fetch": "ALL", **({"filter": filter} if filter else {})}
         for page in self._pages("trees", parameters):
             yield from page["references"]
 
     def differences(self, base: str, branch: str, head: str) -> Iterator[dict[str, Any]]:
-        """Yield what differs between the hash `base` and a branch at `head`, key by key."""
+        """Yield the differences between the hash `base` and a branch at `head`, key by key."""
         for page in self._pages(f"trees/{_ref('', base)}/diff/{_ref(branch, head)}", {}):
             yield from page["diffs"]
 
@@ -159,7 +158,7 @@ class NessieRest:
 
 
 class _Bearer(requests.auth.AuthBase):
-    """Puts the token on each request; as a mere header, credentials of a .netrc would take its place."""
+    """Authentication that adds the token to each request. Credentials of a .netrc would replace a plain header."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -177,7 +176,7 @@ def _message(answer: requests.Response) -> str:
 
 
 def _key(elements: list[str]) -> str:
-    """Write a content key as a path: dots part its elements, and a dot inside one is Nessie's group separator."""
+    """Encode a content key as a path. Dots separate elements; a dot inside one becomes Nessie's group separator."""
     return quote(".".join(each.replace(".", "\x1d") for each in elements), safe=".")
 
 

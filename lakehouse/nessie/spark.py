@@ -1,17 +1,17 @@
-"""What a Spark job needs to reach Nessie, and what it prints when Nessie refuses its writes."""
+"""Spark configuration for Nessie, and explanations of Nessie's errors in a job's output."""
 
 import re
 from collections.abc import Iterable
 
 _IMPLEMENTATION = "org.apache.iceberg.nessie.NessieCatalog"
 _NOBODY = "http://127.0.0.1:9/api/v2"
-"""An address where no server answers: the port of the discard protocol."""
+"""Address without a server: the port of the discard protocol."""
 _REFUSED = re.compile(r"'(?P<operation>[A-Z_]+)' is not allowed for role '[^']*' on \w+ '(?P<object>[^']*)'")
 
 _ABSENT = re.compile(
     r"request against '[^']*/api/|Timeout connecting to '[^']*/api/|[Nn]essie\S*Exception.*\(HTTP/(?:429|5\d\d)\)"
 )
-"""What Nessie's Java client says of a server that is away, is starting, or answers that it cannot serve."""
+"""Messages of Nessie's Java client about a server that is away, is starting, or cannot serve."""
 
 
 def spark_properties(
@@ -20,7 +20,7 @@ def spark_properties(
     """Return the Spark configuration of a catalog that is bound to a branch, or pinned to a hash of it.
 
     Args:
-        token: what identifies the job as a writer, who may change the branches of attempts alone.
+        token: the identity of a writer, which may change only the branches of attempts.
     """
     prefix = f"spark.sql.catalog.{spark_catalog}"
     properties = {
@@ -35,18 +35,18 @@ def spark_properties(
 
 
 def unreachable_spark_properties(spark_catalog: str) -> dict[str, str]:
-    """Return the configuration of a catalog that loads Nessie's classes and finds no server."""
+    """Return the configuration of a catalog that loads Nessie's classes and reaches no server."""
     return spark_properties(spark_catalog, _NOBODY)
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:
-    """Return how Nessie was away while a job ran, if one of its lines of output tells so."""
+    """Return a description of Nessie's outage during a job, if its output reports one."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
     return f"Nessie was not there for the job: {absent[:500]}" if absent else None
 
 
 def explain_refused_write(lines: Iterable[str]) -> str | None:
-    """Return what Nessie refused a job, if one of its lines of output tells so."""
+    """Return a description of a write that Nessie refused, if the job's output reports one."""
     refused = next((match for line in lines if (match := _REFUSED.search(line))), None)
     if refused is None:
         return None

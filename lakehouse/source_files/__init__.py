@@ -1,4 +1,4 @@
-"""The source files of a run: list them, identify each by its content, and check that they can be read whole."""
+"""Source files of a run: list them, identify each by its content, and check that they can be read completely."""
 
 from lakehouse.source_files.arriving import ArrivingFile, list_arriving
 from lakehouse.source_files.columns import read_column_names

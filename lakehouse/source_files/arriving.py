@@ -1,4 +1,4 @@
-"""List the files of a landing zone: quickly, without reading them, and also those that are not ready."""
+"""List the files of a landing zone, including incomplete ones, quickly and without reading them."""
 
 import contextlib
 import os
@@ -21,31 +21,31 @@ from lakehouse.source_files.paths import absolute_path, has_wildcards, is_hidden
 from sluice.errors import CredentialsExpired, InvalidInput, ServiceUnavailable
 
 _TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", ".inprogress", ".swp", "~")
-"""Endings of names under which programs write files that they rename when they are whole."""
+"""Endings of temporary names, under which programs write files that they rename when complete."""
 _MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
-"""So many files are looked at one by one; a listing costs no more than to look at more of them."""
+"""Maximum number of files examined one by one. For more of them, listing the folder or store costs no more."""
 _TOO_LARGE = "it has more than 1 TiB: a landing zone reads no file of that size"
 _LARGEST = 1024**4
-"""The bytes of a local file that a look reads to identify it; a sparse file may have more than can ever be read."""
+"""Maximum size of a local file that is read to identify it, in bytes. A sparse file may be far larger."""
 _NO_NAMES = ("", ".", "..")
 
 
 @dataclass(frozen=True)
 class ArrivingFile:
-    """A file that is there."""
+    """A file that was listed."""
 
     path: str
     size: int
     state: str
-    """What its file system or store tells of it: another state shows that it was changed."""
+    """State reported by its file system or store. Another state shows a change."""
     problem: str = ""
-    """Why no run can load it, whatever it holds."""
+    """Reason why no run can load it, regardless of its content; else empty."""
     refused: str = ""
-    """Why it is not read, whatever it holds: people are notified."""
+    """Reason why it is not read, regardless of its content; else empty. People are notified."""
 
     @property
     def ignored(self) -> str:
-        """Why it is not looked at, as long as it is like this; empty for a file that counts."""
+        """Reason why it is ignored in its present state; empty for a file that counts."""
         if self.problem:
             return self.problem
         name = self.path.rsplit("/", 1)[-1].lower()
@@ -55,10 +55,10 @@ class ArrivingFile:
 
 
 def list_arriving(path: str, *, follow_links: bool = False) -> Iterator[ArrivingFile]:
-    """List the files of a folder, a prefix or a pattern, but for hidden ones.
+    """List the files of a folder, a prefix or a pattern, except hidden ones.
 
     Args:
-        follow_links: whether symbolic links are followed that lead out of the folder.
+        follow_links: True to follow symbolic links that lead out of the folder.
 
     Raises:
         InvalidInput: the folder cannot be read, or the store refuses.
@@ -68,11 +68,11 @@ def list_arriving(path: str, *, follow_links: bool = False) -> Iterator[Arriving
 
 
 def find_arriving(path: str, files: Collection[str], *, follow_links: bool = False) -> list[ArrivingFile] | None:
-    """Return those of some files that `list_arriving` would list, without a listing of the others.
+    """Return the given files that `list_arriving` would list, without listing others.
 
-    None says that the zone is to be listed: for a pattern, for a folder among the files, for so many files that a
-    listing costs less, and where the folder or the store is in trouble, or a link leads out of the folder, which the
-    listing explains.
+    Return None if the zone must be listed instead: for a pattern, for a folder among the files, or for so many files
+    that a listing costs less. The same holds for an error of the folder or the store and for a link out of the folder,
+    since the listing explains them.
     """
     if has_wildcards(path) or len(files) > (_MOST_IN_STORE if is_remote(path) else _MOST_IN_FOLDER):
         return None
@@ -85,7 +85,7 @@ def find_arriving(path: str, files: Collection[str], *, follow_links: bool = Fal
 
 
 def is_in_state(path: str, state: str) -> bool:
-    """Return whether a file is as it was listed. An object counts as such: it is never half written."""
+    """Return True if a file is unchanged since it was listed. An object always counts: it is never half written."""
     if is_remote(path):
         return True
     try:
@@ -95,7 +95,7 @@ def is_in_state(path: str, state: str) -> bool:
 
 
 def file_exists(path: str) -> bool:
-    """Return whether there is a file of this path.
+    """Return True if a file of this path exists.
 
     Raises:
         ServiceUnavailable: the store does not answer.
@@ -134,7 +134,7 @@ def _find_in_store(path: str, files: Collection[str]) -> list[ArrivingFile]:
 def _find_local(path: str, files: Collection[str], guard: LinkGuard) -> list[ArrivingFile] | None:
     start = absolute_path(without_scheme(path))
     if not start.is_dir() or not all(each.startswith(f"{start}/") for each in files):
-        return None  # a file may be named by another way to the folder
+        return None  # the files may have paths through another way to the folder
     present = list[ArrivingFile]()
     for each in sorted(files):
         if any(map(_is_not_listed, each.removeprefix(f"{start}/").split("/"))):
@@ -153,12 +153,12 @@ def _is_not_listed(name: str) -> bool:
 
 
 def _list_folder(start: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
-    """List a folder at any depth, also behind symbolic links, one file at a time: there may be very many."""
+    """List a folder at any depth, including folders behind symbolic links, one file at a time to save memory."""
     seen, folders = set[str](), [start]
     while folders:
         folder = folders.pop()
         real = os.path.realpath(folder)
-        if real in seen or guard.problem(folder):  # a link to a folder above it, or one that was made just now
+        if real in seen or guard.problem(folder):  # a link to a folder above it, or one that was created just now
             continue
         seen.add(real)
         try:
@@ -183,12 +183,12 @@ def _list_folder(start: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
 
 @contextlib.contextmanager
 def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
-    """Skip one entry that cannot be read, and only that.
+    """Skip a single entry that cannot be read.
 
-    It was renamed just now, or is a link to itself or to what this process may not see.
+    The entry was renamed just now, or is a link to itself or to a target that this process may not read.
 
     Raises:
-        InvalidInput: this process may see nothing of its folder, so that all files in it would be skipped.
+        InvalidInput: this process may not read the entry's folder, so that all its files would be skipped.
     """
     try:
         yield
@@ -198,7 +198,7 @@ def _skips_unreadable(entry: Path | os.DirEntry[str]) -> Iterator[None]:
 
 
 def _arriving(path: str, now: os.stat_result, real: str) -> ArrivingFile:
-    """Return a file that was listed; its state names its resolved path, so that a link put in its place shows."""
+    """Return a file that was listed. Its state contains its resolved path, so that a link put in its place shows."""
     state = _printable(local_state(now) + resolved_suffix(path, real))
     if _printable(path) != path:
         return ArrivingFile(_printable(path), now.st_size, state, "its name is not in UTF-8: rename it")
@@ -206,11 +206,11 @@ def _arriving(path: str, now: os.stat_result, real: str) -> ArrivingFile:
 
 
 def _refused(path: str, problem: str) -> ArrivingFile:
-    """Return a link that is not followed, without a look at what it leads to."""
+    """Return a link that is not followed, without reading its target."""
     now = Path(path).lstat()
     return ArrivingFile(_printable(path), now.st_size, local_state(now), refused=_printable(problem))
 
 
 def _printable(text: str) -> str:
-    """Return a text with the bytes of a name that are not UTF-8 written out."""
+    """Return a text with those bytes of a name escaped that are not UTF-8."""
     return os.fsencode(text).decode(errors="backslashreplace")

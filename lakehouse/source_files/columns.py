@@ -1,4 +1,4 @@
-"""Read the names of the columns of source files, without reading their rows."""
+"""Read the column names of source files without reading their rows."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
@@ -14,14 +14,14 @@ from sluice.pipeline.source import Source
 from sluice.sql.schema_ddl import schema_columns
 
 _FILES = 64
-"""How many files are looked at. Parquet files may have other columns each, so that with more nothing is known."""
+"""Maximum number of files to read. Parquet files may differ in columns, so the names in more files are unknown."""
 
 
 def read_column_names(source: Source, files: Sequence[InputFile]) -> list[str] | None:
-    """Return the columns that any of the source files has: those of `schema`, of headers, or of Parquet's footers.
+    """Return the columns that occur in any source file: from `schema`, from headers, or from Parquet's footers.
 
-    None where they are not known for sure before Spark reads them: JSON, ORC, CSV without a header or with options
-    that change it, files of a store, many files, and folders named `column=value` outside of the source's folder.
+    None if they are not certain before Spark reads the files: for JSON, ORC, CSV without a header or with options that
+    change it, files of a store, many files, and folders named `column=value` outside of the source's folder.
     """
     base = base_path(source)
     options = {key.lower(): value for key, value in source.options.items()}
@@ -54,26 +54,26 @@ def _columns_of(path: str, source: Source, options: dict[str, str]) -> list[str]
 
 
 def _columns_of_parquet(path: str) -> list[str] | None:
-    import pyarrow as pa  # noqa: PLC0415  # half a second, which a start of other files does not need
+    import pyarrow as pa  # noqa: PLC0415  # half a second, which other files do not need
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
         return list(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError):  # what is wrong with the file is said when it is read
+    except (pa.ArrowException, OSError):  # the error is reported when the file is read
         return None
 
 
 def _header(path: str, options: dict[str, str]) -> list[str] | None:
-    """Return the fields of the first line of a CSV file that is not empty."""
+    """Return the fields of the first non-empty line of a CSV file."""
     try:
         line = _first_line(decoded(path, describe(path).read(), stated_encoding(options)))
-    except InvalidInput:  # what is wrong with the file is said when it is read
+    except InvalidInput:  # the error is reported when the file is read
         return None
     return None if line is None else parse_header(line, options)
 
 
 def _first_line(pieces: Iterator[str]) -> str | None:
-    """Return the first line that is not empty; None where the first piece of the file does not hold it."""
+    """Return the first non-empty line; None if the first piece of the file does not contain all of it."""
     piece = next(pieces, "").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = piece.split("\n")
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""What a CSV file holds, before Spark reads it: how many records, and whether quoted values span lines."""
+"""Read CSV files before Spark does: count records, and find quoted values that span lines."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from sluice.errors import InvalidInput
 
 WHITESPACE = "".join(map(chr, range(33)))
-"""What Spark trims when it looks for empty lines, which it does not count as rows."""
+"""Characters that Spark trims to find empty lines, which it does not count as rows."""
 
 
 @dataclass(frozen=True)
 class CsvContent:
-    """What a CSV file holds."""
+    """Facts about the content of a CSV file."""
 
     rows: int
-    """How many rows Spark must read."""
+    """Number of rows that Spark must read."""
     spans_lines: bool
-    """Whether a quoted value holds a line break, so that the file has to be read whole and not line by line."""
+    """True if a quoted value contains a line break, so that the file must be read whole and not line by line."""
     first_line: str
-    """The first line that is not empty; empty if there is none."""
+    """First non-empty line; empty if there is none."""
 
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How the options of Spark's reader say that a file separates and quotes values, and whether it has a header."""
+    """Separator, quote and header of a CSV file, from the options of Spark's reader."""
 
     separator: str
     quote: str
@@ -32,7 +32,7 @@ class CsvFormat:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "CsvFormat":
-        """Return the format that options state, whose names are in small letters."""
+        """Return the format stated by options whose names are in small letters."""
         return cls(
             separator=options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t"),
             quote=options.get("quote", '"').strip("\0"),
@@ -41,7 +41,7 @@ class CsvFormat:
 
 
 class CsvReader:
-    """Reads a file as RFC 4180 says, by the separator and quotes of the options, and counts its records."""
+    """Reader of a file as in RFC 4180, with the separator and quotes of the options, that counts its records."""
 
     def __init__(self, path: str, options: Mapping[str, str]) -> None:
         format = CsvFormat.of(options)
@@ -51,7 +51,7 @@ class CsvReader:
         self._escape_stated = "escape" in options
         self._quoted = _quoted_field(self._separator, self._quote, self._escape) if self._quote else None
         self._records = self._empty_lines = self._lines = 0
-        self._has_gap = False  # whether a record follows an empty line
+        self._has_gap = False  # True if a record follows an empty line
         self._inside = self._spans = False
         self._columns = self._opened = 0
         self._first_line = ""
@@ -60,7 +60,7 @@ class CsvReader:
         """Read the whole file.
 
         Raises:
-            InvalidInput: a quote is not closed, or what is a row cannot be told.
+            InvalidInput: a quote is not closed, or its rows are ambiguous.
         """
         for text in whole_lines(pieces):
             self._read_lines(text)
@@ -74,7 +74,7 @@ class CsvReader:
         return CsvContent(max(self._records - self._has_header, 0), self._spans, self._first_line)
 
     def _read_lines(self, text: str) -> None:
-        """Read whole lines: at once where no quote is open, else line by line."""
+        """Read whole lines: all at once if no quote is open, else line by line."""
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -105,7 +105,7 @@ class CsvReader:
             self._read_line(line)
 
     def _outside_of_quotes(self, text: str) -> str | None:
-        """Return whole lines with a letter for each quoted value; None where a quote is no such value's."""
+        """Return whole lines with a letter for each quoted value; None if a quote does not belong to such a value."""
         if self._escape != self._quote:
             assert self._quoted
             plain = self._quoted.sub(r"\1q", text)
@@ -153,7 +153,7 @@ class CsvReader:
             self._records += 1
 
     def _ends_inside(self, line: str, inside: bool) -> bool:
-        """Return whether a quoted value is open at the end of a line."""
+        """Return True if a quoted value is open at the end of a line."""
         position, size = 0, len(line)
         while position <= size:
             if inside or line.startswith(self._quote, position):
@@ -168,7 +168,7 @@ class CsvReader:
         return False
 
     def _closing(self, line: str, position: int) -> int:
-        """Return the position behind the quote that closes a value, or -1 if none does."""
+        """Return the position after the quote that closes a value, or -1 if none does."""
         while position < len(line):
             pair = line[position : position + 2]
             if pair == self._escape + self._quote or (self._escape != self._quote and pair == self._escape * 2):
@@ -181,7 +181,7 @@ class CsvReader:
 
 
 def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the text in pieces of whole lines, each line break as one character, the byte order mark removed."""
+    """Yield the text in pieces of whole lines, with uniform line breaks and without the byte order mark."""
     waiting: list[str] = []
     first, held_back = True, ""
     for piece in pieces:
@@ -203,7 +203,7 @@ def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
 
 
 def _quoted_field(separator: str, quote: str, escape: str) -> re.Pattern[str]:
-    """Return the pattern of a whole quoted field, with what is before it."""
+    """Return the pattern of a whole quoted field, including the separator or line start before it."""
     q, e, s = re.escape(quote), re.escape(escape), re.escape(separator)
     inner = f"[^{q}]*(?:{q}{q}[^{q}]*)*" if escape == quote else f"[^{q}{e}]*(?:{e}.[^{q}{e}]*)*"
     return re.compile(f"(^|{s}){q}{inner}{q}(?={s}|$)", re.M | re.S)

@@ -1,4 +1,4 @@
-"""Source files in any other file system that Arrow knows, such as HDFS: identified by their content alone."""
+"""Source files in other file systems that Arrow supports, such as HDFS, identified by their content alone."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +12,11 @@ def list_file_system(path: str) -> Iterator[ListedFile]:
     """List a file, all files of a folder, or the files and folders that match a pattern.
 
     Raises:
-        InvalidInput: Arrow does not know the file system, or cannot read it.
+        InvalidInput: Arrow does not support the file system, or cannot read it.
     """
     from pyarrow import fs  # noqa: PLC0415  # slow to import, and most sources do not need it
 
-    parts = path.split("/")  # the scheme, nothing, the host, and the path
+    parts = path.split("/")  # scheme, empty, host, path
     fixed = next((number for number, part in enumerate(parts) if number > 2 and has_wildcards(part)), len(parts))
     start = "/".join(parts[:fixed])
     try:
@@ -39,7 +39,7 @@ def describe_in_file_system(path: str) -> ListedFile:
     """Return one file.
 
     Raises:
-        InvalidInput: it is not there.
+        InvalidInput: it does not exist.
     """
     from pyarrow import fs  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Compare the headers of CSV files before Spark reads them: it would not name the file whose header differs."""
+"""Compare the headers of CSV files before Spark reads them, since Spark would not name the deviating file."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ BEYOND_HEADERS = (
     "linesep", "escape", "chartoescapequoteescaping", "unescapedquotehandling", "ignoreleadingwhitespace",
     "ignoretrailingwhitespace", "basepath",
 )  # fmt: skip
-"""Options, in small letters, with which Spark may read other names than those of the first line."""
+"""Options, in small letters, that may make Spark read other names than those of the first line."""
 
 
 def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
-    """Return the names in the first line of a CSV file; None where Spark may read others.
+    """Return the names in the first line of a CSV file; None if Spark may read other names.
 
     Args:
-        options: those of Spark's reader, whose names are in small letters.
+        options: the options of Spark's reader, with names in small letters.
     """
     csv_format = CsvFormat.of(options)
     separator, quote = csv_format.separator, csv_format.quote
@@ -35,7 +35,7 @@ def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
 
 
 def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
-    """Make sure that CSV files have the same header, and that of the stated schema if there is one.
+    """Verify that CSV files have the same header, and that of the stated schema if there is one.
 
     Args:
         headers: the first line of each file that has one, by the file's path.
@@ -61,7 +61,7 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
 
 
 def check_distinct(path: str, names: Sequence[str]) -> None:
-    """Make sure that the columns of a file have different names, whatever their capital letters.
+    """Verify that the columns of a file have different names, regardless of capital letters.
 
     Raises:
         InvalidInput: two do not.

@@ -1,8 +1,8 @@
-"""Identify source files by what they hold: not by a path, a time, or the files beside them.
+"""Identify source files by their content, not by path, time, or other files.
 
-The identity of a file is the SHA-256 of its content, or a checksum that its store keeps (`object_store.py`). Where
-Spark makes columns of folders (`day=2026-01-31`), their values are part of it: the same bytes in another such folder
-are other rows. See ADR 25.
+The identity of a file is the SHA-256 of its content, or a checksum that its store keeps (`object_store.py`). If Spark
+makes columns of folders (`day=2026-01-31`), their values are part of the identity, since the same bytes in another such
+folder are other rows. See ADR 25.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ _ORC_MAGIC = b"ORC"
 def find_files(source: Source, on_progress: OnProgress | None = None) -> list[InputFile]:
     """List and identify the files of a source, sorted by path: each once, however its path is spelt.
 
-    Two files of equal content are both listed; `distinct_files` leaves one of them.
+    Two files of equal content are both listed; `distinct_files` removes one of them.
 
     Args:
-        on_progress: called about every second with what is done; what it raises stops the work.
+        on_progress: called about every second with the progress. Any error that it raises stops the work.
 
     Raises:
-        InvalidInput: a path matches nothing, or a file is empty, cut off, or changes while it is read.
+        InvalidInput: a path matches nothing, or a file is empty, truncated, or changes while it is read.
         ServiceUnavailable: an object store does not answer.
     """
     base, format = base_path(source), source.reader_format()
@@ -58,7 +58,7 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
 
 
 def count_files(source: Source) -> tuple[int, int]:
-    """Return how many files a source lists now, and their bytes together, without reading them.
+    """Return the present number of files of a source, and their total size in bytes, without reading them.
 
     Raises:
         InvalidInput: a path cannot be listed.
@@ -70,7 +70,7 @@ def count_files(source: Source) -> tuple[int, int]:
 
 
 def distinct_files(files: Sequence[InputFile]) -> tuple[list[InputFile], list[InputFile]]:
-    """Return the files of which one is loaded for each identity, and those that are left out as copies of one."""
+    """Return one file for each identity, and the other files, which are left out as copies."""
     by_identity: dict[str, InputFile] = {}
     copies = []
     for file in files:
@@ -99,7 +99,7 @@ def check_unchanged(
     """Identify files again, by their paths.
 
     Args:
-        states: what was known of each file before, by path: a file that was replaced and put back shows by its times.
+        states: the earlier state of each file, by path. The times in it reveal a file that was replaced and put back.
 
     Raises:
         InvalidInput: one of them was replaced, changed or removed.
@@ -120,9 +120,9 @@ def check_unchanged(
 
 
 def have_changed(files: Sequence[InputFile], source: Source, on_progress: OnProgress | None = None) -> bool:
-    """Return whether one of these files is not what it was: one that cannot be read now is no evidence of that.
+    """Return True if one of these files has changed. A file that cannot be read now is no evidence of a change.
 
-    The sizes are compared first, since that needs no reading; the first file that differs ends the work.
+    Sizes are compared first, without reading the files. The first file that differs ends the work.
 
     Raises:
         ServiceUnavailable: an object store does not answer.
@@ -147,7 +147,7 @@ def describe(path: str) -> ListedFile:
     """Return one file that was listed before.
 
     Raises:
-        InputChanged: it is not there any more, or holds nothing any more.
+        InputChanged: it no longer exists, or is empty now.
         InvalidInput: it cannot be read.
     """
     try:
@@ -163,13 +163,13 @@ def _describe(path: str) -> ListedFile:
 
 
 def content_identity(file: ListedFile, base: str | None, sha256: str) -> str:
-    """Return the identity of a file whose content has this SHA-256, unless its store vouches for another."""
+    """Return the identity that the store vouches for, or else the one from this SHA-256 of the content."""
     partition = partition_of(file.path, base)
     return (file.store_identity or f"sha256:{sha256}") + (f"|{partition}" if partition else "")
 
 
 def _identity(file: ListedFile, format: Format | None, base: str | None, counter: Counter) -> str:
-    """Return the identity of a file; with a format, only of one that is whole."""
+    """Return the identity of a file. If a format is given, the file must be complete."""
     if file.store_identity:
         counter.add(file.size)
         return content_identity(file, base, "")
@@ -190,7 +190,7 @@ def _identity(file: ListedFile, format: Format | None, base: str | None, counter
 
 
 def check_container(path: str, format: Format, size: int, head: bytes, tail: bytes) -> None:
-    """Check the first and last bytes of the formats that have known ones."""
+    """Check the first and last bytes of the formats that define them."""
     if format == "parquet" and (head != _PARQUET_MAGIC or tail != _PARQUET_MAGIC or size < 12):
         raise InputIncomplete(f"{path} is no whole parquet file: it is truncated, or not parquet at all")
     if format == "orc" and not head.startswith(_ORC_MAGIC):
@@ -205,7 +205,7 @@ def _check_formats(files: Sequence[ListedFile], format: Format) -> None:
 
 
 def _check_folders(path: str, base: str | None) -> None:
-    """Check that the folders of a file that become columns have a name and a value.
+    """Verify that folders of a file that become columns have a name and a value.
 
     Raises:
         InvalidInput: one has not, so that Spark refuses to read the file.
@@ -227,7 +227,7 @@ def _list(path: str) -> Iterator[ListedFile]:
 
 
 def _one_spelling(path: str, base: str | None) -> str:
-    """Return the same text for all spellings of a path. Folders that are columns are part of it."""
+    """Return the same text for all spellings of a path. Folders that become columns are part of it."""
     if is_remote(path):
         scheme, rest = path.split("://", 1)
         return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"

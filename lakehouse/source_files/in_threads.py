@@ -1,4 +1,4 @@
-"""Work on many files in a few threads, with a progress callback that may stop all of it."""
+"""Process many files in a few threads, with a progress callback that may stop the work."""
 
 import os
 import threading
@@ -10,19 +10,19 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 OnProgress = Callable[[str], None]
-"""Called about every second, in the thread of the caller, with what is done; what it raises stops the work."""
+"""Progress callback, called about every second in the caller's thread. Any error that it raises stops the work."""
 _INTERVAL = 1.0
-"""Seconds between two calls."""
+"""Interval between two calls, in seconds."""
 _WAITING_FILES = 1000
-"""How many files wait for a thread at once: a list of 100,000 of them need not be in memory twice."""
+"""Maximum number of files that wait for a thread, so that a list of 100,000 files is not in memory twice."""
 
 
 class Stopped(Exception):
-    """Raised in the threads when the work is given up."""
+    """Raised in the threads when the work was stopped."""
 
 
 class Counter:
-    """Counts files and bytes that are done, over all threads."""
+    """Number of finished files and bytes, over all threads."""
 
     def __init__(self) -> None:
         self.files = self.bytes = 0
@@ -30,10 +30,10 @@ class Counter:
         self._lock = threading.Lock()
 
     def add(self, size: int = 0, files: int = 0) -> None:
-        """Count bytes, and files, as done.
+        """Count bytes and files as finished.
 
         Raises:
-            Stopped: the work was given up.
+            Stopped: the work was stopped.
         """
         if self.stopped:
             raise Stopped
@@ -45,10 +45,10 @@ class Counter:
 def map_in_threads(
     function: Callable[[T, Counter], R], items: Iterable[T], on_progress: OnProgress | None, doing: str
 ) -> list[R]:
-    """Return the results of a function for all items, in their order; the first error ends the work.
+    """Return the results of a function for all items, in their order. The first error ends the work.
 
     Args:
-        doing: what is done, as the progress says it before the number of files.
+        doing: the verb of the progress message, before the number of files.
     """
     counter = Counter()
     results: list[Future[R]] = []

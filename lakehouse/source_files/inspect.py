@@ -1,6 +1,6 @@
-"""Read source files right before Spark does: identify them again, and refuse what Spark would not read whole.
+"""Read source files right before Spark does: identify them again, and refuse files that it reads in part.
 
-One pass over each file serves both. Spark itself counts what it reads; `Inspection.rows` is what that must come to.
+One pass over each file serves both. Spark counts the rows that it reads, and `Inspection.rows` is the expected number.
 """
 
 import hashlib
@@ -24,22 +24,22 @@ from sluice.pipeline.source import Format, Source
 
 @dataclass(frozen=True)
 class Inspection:
-    """What source files hold, as far as it decides how Spark reads them."""
+    """Facts about source files that decide how Spark reads them."""
 
     rows: int | None = None
-    """How many rows Spark must read from all of them; None where that is not known."""
+    """Number of rows that Spark must read from all files; None if unknown."""
     spans_lines: bool = False
-    """Whether a value of a CSV file holds a line break."""
+    """True if a value of a CSV file contains a line break."""
     one_value: list[str] = field(default_factory=list)
-    """The JSON files that are one array or object, and not one value in each line."""
+    """JSON files that consist of one array or object instead of one value per line."""
     rounded: dict[str, str] = field(default_factory=dict)
-    """By JSON file that is one value, the first number that a DOUBLE would round."""
+    """First number that a DOUBLE would round, by JSON file that is one value."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
-    """All Parquet files, where columns have different types in them, or none; empty where they do not."""
+    """All Parquet files in groups, if columns have different types, or none, in some files; else empty."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
-    """The columns of Parquet files with times in nanoseconds."""
+    """Columns of Parquet files with times in nanoseconds."""
     states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
-    """By path, what the file system or store says of a file: another answer later shows that somebody touched it."""
+    """State reported by the file system or store, by path. Another state later shows that the file was touched."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Content:
 
 
 def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnProgress | None = None) -> Inspection:
-    """Read files to their end, and make sure that they are what was identified and that Spark can read them whole.
+    """Read files completely, and verify that they are the identified ones and that Spark can read all of them.
 
     Raises:
         InvalidInput: one was replaced, changed or removed, or Spark would drop or change a part of it.
@@ -107,7 +107,7 @@ def _inspect(expected: InputFile, source: Source, base: str | None, counter: Cou
 
 
 def _read_columns(file: ListedFile, format: Format) -> _Content:
-    """Return what the footer of a Parquet or ORC file says of its rows and columns."""
+    """Return the row count and the columns from the footer of a Parquet or ORC file."""
     if format == "parquet":
         footer = read_footer(file)
         return _Content(rows=footer.rows, footer=footer)
@@ -139,7 +139,7 @@ def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Ite
 
 def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping[str, str]) -> _Content:
     texts = decoded(path, pieces, stated_encoding(options))
-    if "linesep" in options:  # what a line is, Spark alone knows
+    if "linesep" in options:  # only Spark knows its lines then
         for _ in texts:
             pass
         return _Content()

@@ -1,6 +1,6 @@
-"""What a JSON file holds, before Spark reads it: values line by line, or one array or object over several lines.
+"""Read JSON files before Spark does: values line by line, or one array or object over several lines.
 
-Spark reads one value from a line, or one from a file, and drops what follows it without a word.
+Spark reads one value from a line, or one from a file, and silently drops the rest.
 """
 
 import json
@@ -14,9 +14,9 @@ from sluice.errors import InvalidInput
 from sluice.input.plain_notation import is_exact_double
 
 _START = 64 * 1024
-"""How many characters tell whether the first line holds a whole value."""
+"""Number of characters read to decide if the first line contains a whole value."""
 _AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
-"""What a line may hold that is more than one value: also valid JSON in a string or an array holds such text."""
+"""Sign of more than one value in a line. Valid JSON may contain such text too, in a string or an array."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
 _LONG_FRACTION = re.compile(r"(?=[\d.]{17})\d+\.\d+", re.ASCII)
 _BEGUN_NUMBER = re.compile(r"[\d.]+$", re.ASCII)
@@ -25,14 +25,14 @@ _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 
 @dataclass(frozen=True)
 class JsonContent:
-    """What a JSON file holds."""
+    """Facts about the content of a JSON file."""
 
     is_one_value: bool
-    """Whether it is one array or object over several lines, and not one value in each line."""
+    """True if it is one array or object over several lines, instead of one value per line."""
     rows: int | None
-    """How many rows Spark must read; None where an array hides it."""
+    """Number of rows that Spark must read; None if an array hides it."""
     rounded: str = ""
-    """The first number of a value over several lines that a DOUBLE would round: there Spark does so without a word."""
+    """First number of a multi-line value that a DOUBLE would round. Spark would round it silently."""
 
 
 def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
@@ -78,16 +78,16 @@ def _end(text: str, start: int) -> int:
 
 
 def _is_one(line: str) -> bool:
-    """Return whether a line holds one value and no more, but a comma behind it."""
+    """Return True if a line contains exactly one value, except for a comma after it."""
     try:
         json.loads(line)
-    except ValueError:  # more than one, or not quite JSON, which options of Spark allow
+    except ValueError:  # more than one, or a dialect of JSON that options of Spark allow
         return line[_end_of_value(line, 0) :].strip(WHITESPACE) in ("", ",")
     return True
 
 
 def _is_whole(line: str) -> bool:
-    """Return whether the value that begins a line ends in it."""
+    """Return True if the value that begins a line ends in it."""
     depth = 0
     for match in _TOKEN.finditer(line):
         depth += 1 if match[0] in "[{" else -1 if match[0] in "]}" else 0
@@ -97,7 +97,11 @@ def _is_whole(line: str) -> bool:
 
 
 def _read_one_value(path: str, texts: Iterator[str]) -> str:
-    """Read one array or object, and make sure that nothing follows it; return the first number that is rounded."""
+    """Read one array or object; return the first number that a DOUBLE would round.
+
+    Raises:
+        InvalidInput: the value has no end, or something follows it.
+    """
     open_brackets = waiting = number = rounded = ""
     in_string = ended = False
     for text in texts:
@@ -105,7 +109,7 @@ def _read_one_value(path: str, texts: Iterator[str]) -> str:
             _check_rest(path, text)
             continue
         whole = ('"' if in_string else "") + waiting + text
-        cut = len(whole.rstrip("\\"))  # what a backslash at the end escapes is in the next piece
+        cut = len(whole.rstrip("\\"))  # a backslash at the end escapes a character of the next piece
         whole, waiting = whole[:cut], whole[cut:]
         parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
         rounded = rounded or _first_rounded([number + parts[0], *parts[2::2]])
@@ -134,12 +138,12 @@ def _first_rounded(outside: Sequence[str]) -> str:
 
 
 def _brackets(parts: list[str]) -> str:
-    """Return the brackets in what is outside of strings."""
+    """Return the brackets of the text outside of strings."""
     return "".join(parts).encode("ascii", "ignore").translate(None, _NO_BRACKETS).decode("ascii")
 
 
 def _reduced(brackets: str) -> str:
-    """Remove pairs of brackets that belong together, until none is left."""
+    """Remove matching pairs of brackets until none is left."""
     while True:
         shorter = brackets.replace("{}", "").replace("[]", "")
         if len(shorter) == len(brackets):
@@ -148,7 +152,11 @@ def _reduced(brackets: str) -> str:
 
 
 def _end_of_value(text: str, depth: int) -> int:
-    """Return the position behind the bracket that closes the value, of which so many brackets are open."""
+    """Return the position after the bracket that closes the value.
+
+    Args:
+        depth: the number of open brackets at the start of the text.
+    """
     for match in _TOKEN.finditer(text):
         token = match[0]
         depth += 1 if token in "[{" else -1 if token in "]}" else 0

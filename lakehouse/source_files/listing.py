@@ -1,4 +1,4 @@
-"""What a listing of source files gives: each file, how to read it, and what its store says of its content."""
+"""Result of listing source files: each file, functions to read it, and the identity that its store vouches for."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput
 
 CHUNK = 1024 * 1024
-"""How many bytes are read at once."""
+"""Number of bytes read at once."""
 
 
 @dataclass(frozen=True)
@@ -14,31 +14,33 @@ class ListedFile:
     """One file of a source, before it is identified."""
 
     path: str
-    """As Spark reads it."""
+    """Path as Spark reads it."""
     size: int
     read: Callable[[], Iterator[bytes]]
-    """Reads the whole content, in pieces. It fails with `InvalidInput` if the file changes meanwhile."""
+    """Function that reads the whole content in pieces. It fails with `InvalidInput` if the file changes meanwhile."""
     read_tail: Callable[[int], bytes]
-    """Reads the last bytes, as many as are asked for: at most `size`."""
+    """Function that reads the given number of bytes from the end: at most `size`."""
     state: Callable[[], tuple[object, ...]]
-    """Reads what the store or file system says of it now: size, times, ETag. Two equal states prove nothing, but two
-    different ones show that somebody touched it."""
+    """Function that reads the present state from the store or file system: size, times, ETag.
+
+    Two equal states prove nothing, but two different ones show that the file was touched.
+    """
     store_identity: str = ""
-    """The identity that the store vouches for; empty where the content has to be read."""
+    """Identity that the store vouches for; empty if the content must be read."""
 
 
 def unreadable(path: str, why: object) -> InvalidInput:
-    """Return the error for a file that is there and cannot be read."""
+    """Return the error for a file that exists but cannot be read."""
     return InvalidInput(f"{path} cannot be read: {why}")
 
 
 def vanished(path: str) -> InputChanged:
-    """Return the error for a file that was listed and is not there any more."""
+    """Return the error for a file that was listed but no longer exists."""
     return InputChanged(f"{path} was removed or renamed while the run read it: start the run again")
 
 
 def changed(path: str, what: str = "changed") -> InputChanged:
-    """Return the error for a file that does not stay as it is."""
+    """Return the error for a file that changed."""
     return InputChanged(f"{path} {what} while the run read it: start the run again when the file is complete")
 
 

@@ -1,8 +1,8 @@
-"""Tag or move objects of S3 that main holds: none is overwritten, and none is lost.
+"""Tag or move S3 objects that are loaded on main, without overwriting or losing any.
 
-An object is copied under the condition that it still has its ETag and that the target has no object, and it is deleted
-under the first of them. A copy has the ETag of the object where the store allows it, so that Sluice knows its content
-by it: it is made of the same parts. Its metadata name the identity in any case.
+An object is copied on the conditions that it still has its ETag and that the target has no object. It is deleted on the
+first of these conditions. If the store allows it, a copy consists of the same parts and so has the same ETag, which
+Sluice then uses to recognise the content. The metadata of a copy records the identity in any case.
 """
 
 import re
@@ -19,14 +19,14 @@ from lakehouse.source_files.s3_client import error_code, map_passing_errors, ope
 
 TAG, TAG_VALUE = "sluice", "loaded"
 _PART = 1024**3
-"""The bytes of a part where those of the object are not known: 10,000 of them are more than the largest object."""
+"""Size of a copied part if the object's own parts are unknown, in bytes. 10,000 parts exceed the largest object."""
 _LARGEST = 5 * 1024**3
-"""The bytes that a store takes in one piece."""
+"""Maximum size that a store copies in one piece, in bytes."""
 _IN_MEMORY = 16 * 1024**2
 _OF_PARTS = re.compile(r'"?[0-9a-f]{32}-(\d{1,5})"?')
-"""The ETag of an object that was uploaded in parts, with their number."""
+"""ETag of an object that was uploaded in parts, with the number of parts."""
 _IDENTITY = "sluice-identity"
-"""The metadata of a moved object: the identity that it had in the landing zone."""
+"""Metadata key of a moved object with its identity in the landing zone."""
 _KEPT = (
     *("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage", "ContentType", "Expires"),
     "StorageClass",
@@ -37,21 +37,21 @@ _NO_UPLOAD = "NoSuchUpload"
 
 
 class LoadedObjects:
-    """Tags and moves objects, by the credentials and the endpoint of the environment."""
+    """Client that tags and moves objects, with the credentials and the endpoint of the environment."""
 
     def __init__(self) -> None:
         self._is_amazon = store_endpoint() is None
         self._s3: Any = open_client()
 
     def move(self, path: str, identity: str, target: str, progress: Callable[[], None]) -> str:
-        """Move an object if it still has an identity; return where it is now.
+        """Move an object if it still has an identity; return its new path.
 
         Args:
-            target: where it is moved to, unless an object of other content is there.
-            progress: called between the parts of a large object; what it raises stops the copy.
+            target: the path to move to, unless an object of other content has it.
+            progress: called between the parts of a large object. Any error that it raises stops the copy.
 
         Raises:
-            InputChanged: it is not there any more, or is another one.
+            InputChanged: the object no longer exists, or has another identity.
             Unmovable: the store refuses.
             ServiceUnavailable: the store does not answer.
         """
@@ -64,10 +64,10 @@ class LoadedObjects:
         raise Unmovable(f"other objects have its names in {target.rpartition('/')[0]}")
 
     def tag(self, path: str, identity: str) -> None:
-        """Add the tag to an object if it still has an identity; its other tags stay.
+        """Add the tag to an object if it still has an identity. Its other tags stay.
 
         Raises:
-            InputChanged: it is not there any more, or is another one.
+            InputChanged: the object no longer exists, or has another identity.
             Unmovable: the store refuses.
             ServiceUnavailable: the store does not answer.
         """
@@ -80,16 +80,16 @@ class LoadedObjects:
                 tagged = [*others, {"Key": TAG, "Value": TAG_VALUE}]
                 self._call("put_object_tagging", path, Tagging={"TagSet": tagged}, **version)
             if self._call("head_object", path)["ETag"] != head["ETag"] and not version:
-                self._remove_tag(path)  # it was replaced meanwhile, and nobody loaded that one
+                self._remove_tag(path)  # it was replaced meanwhile, and the new object is not loaded
                 raise changed(path)
 
     def _delete(self, path: str, identity: str) -> None:
-        """Delete an object that was copied; one that has its path now stays."""
+        """Delete an object that was copied. An object that replaced it stays."""
         try:
-            head = self._head_of(path, identity)  # some stores do not hold the condition of a deletion
+            head = self._head_of(path, identity)  # some stores ignore the condition of a deletion
             self._call("delete_object", path, IfMatch=head["ETag"])
         except Exception as error:
-            if error_code(error) not in _MISSING:  # another worker deleted it, or the answer of a try before was lost
+            if error_code(error) not in _MISSING:  # deleted by another worker, or by an earlier try with a lost answer
                 raise
 
     def _remove_tag(self, path: str) -> None:
@@ -98,14 +98,18 @@ class LoadedObjects:
         self._call("put_object_tagging", path, Tagging={"TagSet": others})
 
     def _head_of(self, path: str, identity: str) -> dict[str, Any]:
-        """Return what the store says of an object, if it has the identity."""
+        """Return the store's description of an object, if it has the identity.
+
+        Raises:
+            InputChanged: it has another identity.
+        """
         head: dict[str, Any] = self._call("head_object", path)
         if store_identity(path, head["ContentLength"], head.get("ETag"), head.get("VersionId")) != identity:
             raise changed(path)
         return head
 
     def _has(self, target: str, head: dict[str, Any], identity: str) -> bool:
-        """Return whether an object of this content is at the target: moved before, or a copy with the same ETag.
+        """Return True if the target has an object of this content: moved before, or a copy with the same ETag.
 
         Raises:
             ClientError: the store refuses to say.
@@ -122,7 +126,7 @@ class LoadedObjects:
         return here == identity or there.get("Metadata", {}).get(_IDENTITY) == identity
 
     def _copy(self, path: str, target: str, head: dict[str, Any], identity: str, progress: Callable[[], None]) -> bool:
-        """Copy an object to where none is; return whether its content is there now."""
+        """Copy an object to a free path; return True if the path has its content afterwards."""
         kept = {name: head[name] for name in _KEPT if name in head}
         if head.get("TagCount"):
             tags = self._call("get_object_tagging", path)["TagSet"]
@@ -139,7 +143,7 @@ class LoadedObjects:
         except Exception as error:
             if error_code(error) not in (*_NOT_MET, _NO_UPLOAD):
                 raise
-            # Another worker was faster, an answer was lost, another object is there, or this one changed.
+            # Another worker was faster, an answer was lost, the target has another object, or this object changed.
             has_it = self._has(target, self._head_of(path, identity), identity)
             if not has_it and error_code(error) == _NO_UPLOAD:
                 raise
@@ -154,7 +158,7 @@ class LoadedObjects:
     def _copy_whole(
         self, path: str, target: str, head: dict[str, Any], kept: dict[str, Any], progress: Callable[[], None]
     ) -> None:
-        """Read an object and write it: other stores than Amazon's may ignore the condition of a copy on its target."""
+        """Read an object and write it: stores other than Amazon's may ignore a copy's condition on its target."""
         body = self._call("get_object", path, IfMatch=head["ETag"])["Body"]
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
             for piece in body.iter_chunks(CHUNK):
@@ -166,7 +170,7 @@ class LoadedObjects:
     def _copy_parts(
         self, path: str, target: str, head: dict[str, Any], kept: dict[str, Any], progress: Callable[[], None]
     ) -> None:
-        """Have the store copy an object part by part."""
+        """Copy an object part by part within the store."""
         id = self._call("create_multipart_upload", target, **kept)["UploadId"]
         try:
             parts = []
@@ -189,12 +193,12 @@ class LoadedObjects:
             raise
 
     def _parts(self, path: str, head: dict[str, Any]) -> list[tuple[int, int]]:
-        """Return where each part of an object begins, and its size: as it was uploaded, where the store knows that."""
+        """Return the start and size of each part of an object: the uploaded parts if the store knows them."""
         whole, match = head["ContentLength"], _OF_PARTS.fullmatch(head["ETag"])
         size = _PART
         if match:
             first = self._call("head_object", path, PartNumber=1, IfMatch=head["ETag"])["ContentLength"]
-            if -(-whole // first) == int(match[1]):  # all have one size, but for the last
+            if -(-whole // first) == int(match[1]):  # all have one size, except the last
                 size = first
         return [(start, min(size, whole - start)) for start in range(0, whole, size)]
 
@@ -222,7 +226,7 @@ def _bucket_and_key(path: str) -> tuple[str, str]:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Map errors of the store: what it refuses stays as it is, and what it cannot do now is tried again."""
+    """Map errors of the store: refusals become `Unmovable`, temporary errors are retried."""
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
     try:

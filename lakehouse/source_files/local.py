@@ -1,4 +1,4 @@
-"""Source files on a file system of this machine: list and read them."""
+"""List and read source files on a file system of this machine."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from sluice.errors import InvalidInput
 def list_local(path: str) -> Iterator[ListedFile]:
     """List a file, all files of a folder, or the files and folders that match a pattern.
 
-    A name that is there is taken literally, also if it could be a pattern.
+    An existing name is taken literally, even if it could be a pattern.
 
     Raises:
         InvalidInput: a folder cannot be read, or a file that Spark would ignore is named.
@@ -35,7 +35,7 @@ def describe_local(path: Path) -> ListedFile:
     """Return a file that can be read.
 
     Raises:
-        InvalidInput: it is not there, or holds nothing.
+        InvalidInput: it does not exist, is empty, or has a name that Spark cannot open.
     """
     try:
         str(path).encode()
@@ -61,7 +61,7 @@ def describe_local(path: Path) -> ListedFile:
 
 
 def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield the paths below `base` that a pattern of parts matches, by name."""
+    """Yield the paths below `base` that a pattern of parts matches, sorted by name."""
     if not parts:
         yield base
         return
@@ -82,7 +82,7 @@ def expand_pattern(base: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def walk_folder(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that Spark would read, also behind symbolic links."""
+    """Yield the files below a folder that Spark would read, including those behind symbolic links."""
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True, onerror=_raise):
         real = os.path.realpath(root)

@@ -1,7 +1,7 @@
-"""Move local files that main holds out of a landing zone: none is overwritten, and none is lost.
+"""Move loaded local files out of a landing zone, without overwriting or losing any.
 
-A file is linked at its new path, which fails where there is one already, and then taken away from its old one. A kill
-between the two leaves both, which are one file, and the next try goes on from there.
+A file is linked at its new path, which fails if that exists, and then removed from its old one. If the process is
+killed in between, both paths name the same file, and the next try continues from there.
 """
 
 import errno
@@ -16,21 +16,21 @@ from pathlib import Path
 from lakehouse.source_files.listing import CHUNK, changed, vanished
 
 _NO_LINK = (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
-"""What a system answers that cannot link these two paths: then the file is copied."""
+"""Errors of a system that cannot link two paths. The file is then copied."""
 _DIGITS = 12
 
 
 class Unmovable(Exception):
-    """Raised when a file stays as it is, with the reason."""
+    """Raised when a file cannot be moved, with the reason. The file stays unchanged."""
 
 
 def local_state(now: os.stat_result) -> str:
-    """Return what a file system tells of a file: another state shows that it was changed."""
+    """Return the state of a file as its file system reports it. Another state shows a change."""
     return f"{now.st_size}:{now.st_mtime_ns}:{now.st_ctime_ns}:{now.st_ino}"
 
 
 def names_at(target: str, identity: str) -> Iterator[str]:
-    """Yield the paths that a file may be moved to: its own, and one with digits where another file has that."""
+    """Yield the possible target paths of a file: its own, and one with digits if another file has that."""
     folder, _, name = target.rpartition("/")
     stem, dot, suffix = name.partition(".")
     yield target
@@ -38,12 +38,12 @@ def names_at(target: str, identity: str) -> Iterator[str]:
 
 
 def move_file(path: str, state: str, identity: str, target: str, progress: Callable[[], None]) -> str:
-    """Move a file if it is still as it was listed; return where it is now.
+    """Move a file if it is unchanged since it was listed; return its new path.
 
     Args:
-        identity: that of its content, as runs know it.
-        target: where it is moved to, unless a file of other content is there.
-        progress: called while a large file is copied; what it raises stops that.
+        identity: the identity of its content, as runs know it.
+        target: the path to move to, unless a file of other content has it.
+        progress: called while a large file is copied. Any error that it raises stops the copy.
 
     Raises:
         InputChanged: it is not the file that was listed.
@@ -68,7 +68,7 @@ def move_file(path: str, state: str, identity: str, target: str, progress: Calla
 
 
 def _put(source: Path, now: os.stat_result, target: Path, digest: str, progress: Callable[[], None]) -> bool:
-    """Have the file at the target, too; return whether it is there now: otherwise another one is."""
+    """Link or copy the file to the target; return False if the target is another file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)
@@ -78,14 +78,14 @@ def _put(source: Path, now: os.stat_result, target: Path, digest: str, progress:
         if error.errno not in _NO_LINK:
             raise
         return _copy(source, now, target, digest, progress)
-    if not _is_file(target.lstat(), now):  # it was replaced after it was looked at
+    if not _is_file(target.lstat(), now):  # it was replaced after it was checked
         target.unlink()
         raise changed(str(source))
     return True
 
 
 def _copy(source: Path, now: os.stat_result, target: Path, digest: str, progress: Callable[[], None]) -> bool:
-    """Copy the file under a hidden name, and give it its name when it is whole."""
+    """Copy the file under a hidden name, and rename it when it is complete."""
     hidden = target.with_name(f".{uuid.uuid4().hex}.sluice-moving")
     try:
         with source.open("rb") as read, hidden.open("xb") as write:
@@ -107,11 +107,11 @@ def _copy(source: Path, now: os.stat_result, target: Path, digest: str, progress
 
 
 def _take_away(source: Path, now: os.stat_result) -> None:
-    """Remove the file, and no other one that took its path meanwhile: such a one is put back."""
+    """Remove the file. Another file that took its path meanwhile is put back."""
     hidden = source.with_name(f".{uuid.uuid4().hex}.sluice-moving")
     try:
         source.rename(hidden)
-    except FileNotFoundError:  # another worker did it
+    except FileNotFoundError:  # another worker removed it
         return
     if not _is_file(hidden.lstat(), now):
         _put_back(hidden, source)
@@ -122,9 +122,9 @@ def _take_away(source: Path, now: os.stat_result) -> None:
 def _put_back(hidden: Path, source: Path) -> None:
     try:
         os.link(hidden, source)
-    except FileExistsError:  # a still newer one has the path
+    except FileExistsError:  # a still newer file has the path
         pass
-    except OSError:  # its file system has no links
+    except OSError:  # a file system without links
         if not source.exists():
             hidden.rename(source)
             return
@@ -132,13 +132,13 @@ def _put_back(hidden: Path, source: Path) -> None:
 
 
 def _is_file(one: os.stat_result, other: os.stat_result) -> bool:
-    """Return whether two looks saw the same file with the same content; a link to it changes its other times."""
+    """Return True if two states are of the same file with the same content. Linking a file changes its other times."""
     fields = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
     return all(getattr(one, field) == getattr(other, field) for field in fields)
 
 
 def _is_same(target: Path, now: os.stat_result, digest: str, progress: Callable[[], None]) -> bool:
-    """Return whether what is at the target is the file, or has its content."""
+    """Return True if the target is the file, or has its content."""
     there = target.lstat()
     if _is_file(there, now):
         return True

@@ -1,4 +1,4 @@
-"""Source files in an object store (S3 and its like, Google, Azure): list, identify and read them."""
+"""List, identify and read source files in an object store (S3 and compatible ones, Google, Azure)."""
 
 import contextlib
 import hashlib
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure")
 _CONTENT_ETAG = re.compile(r'"?([0-9a-f]{32}(?:-[0-9]{1,5})?)"?', re.IGNORECASE)
-"""An MD5, or the MD5 of the MD5s of an upload's parts with their number. Where the store encrypts by a key, it is a
-random number of the same form: then equal objects have different identities, and never the other way round."""
+"""An MD5, or the MD5 of the MD5s of an upload's parts with their number.
+
+If the store encrypts with a key, it is a random number of the same form. Equal objects then have different identities,
+but different objects never have equal ones.
+"""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
@@ -31,7 +34,7 @@ _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 def list_objects(path: str) -> Iterator[ListedFile]:
     """List an object, all objects of a folder, or the objects and folders that match a pattern.
 
-    A key that is there is taken literally, also if it could be a pattern.
+    An existing key is taken literally, even if it could be a pattern.
 
     Raises:
         InvalidInput: the store refuses, or an object that Spark would ignore is named.
@@ -61,8 +64,8 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
     """List the objects below a prefix, or those that match a pattern.
 
     Returns:
-        Of each its path, its size in bytes, a text of its state, and why it cannot be read, if it cannot. One may be
-        listed twice.
+        For each object its path, its size in bytes, a text of its state, and the reason if it cannot be read. An object
+        may be listed twice.
 
     Raises:
         InvalidInput: the store refuses.
@@ -89,7 +92,7 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterator[tuple[str, int, str, str]]:
-    """List the objects of a folder as `list_object_states` does, also where obstore refuses one of their keys."""
+    """List the objects of a folder like `list_object_states`, even if obstore refuses one of their keys."""
     for each in list_keys(bucket, "/".join([*folder, ""])):
         key, size = each["Key"].removesuffix("/"), each["Size"]
         below = key.split("/")[len(folder) :]
@@ -102,7 +105,7 @@ def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterat
 
 
 def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
-    """Return the states of some objects below a prefix as `list_object_states` does, by one request for each.
+    """Yield the states of some objects below a prefix like `list_object_states`, by one request for each.
 
     Raises:
         InvalidInput: the store refuses.
@@ -124,22 +127,22 @@ def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, in
 
 
 def _state_text(meta: Mapping[str, Any]) -> str:
-    """Return what a store tells of an object, where a listing and a question for it alone tell the same.
+    """Return an object's state from fields that are the same in a listing and in a request for the object alone.
 
-    Only the first has fractions of seconds, and only the second the version.
+    Only a listing has fractions of seconds, and only a request for the object has the version.
     """
     return f"{meta['e_tag']}:{int(meta['last_modified'].timestamp())}"
 
 
 def _key_problem(part: str) -> str:
-    """Return why obstore and Spark read no object whose key has such a part between two slashes."""
+    """Return why obstore and Spark cannot read an object with this part in its key."""
     if part in ("", ".", ".."):
         return f"its key has the part {part!r} between slashes: rename it"
     return "its key has control characters: rename it" if _CONTROL.search(part) else ""
 
 
 def object_exists(path: str) -> bool:
-    """Return whether a store has an object of this path.
+    """Return True if a store has an object of this path.
 
     Raises:
         InvalidInput: the store refuses.
@@ -160,7 +163,7 @@ def describe_object(path: str) -> ListedFile:
     """Return one object of a store.
 
     Raises:
-        InvalidInput: it is not there.
+        InvalidInput: it does not exist.
         ServiceUnavailable: the store does not answer.
     """
     import obstore  # noqa: PLC0415
@@ -175,7 +178,7 @@ def describe_object(path: str) -> ListedFile:
 
 
 def split_url(path: str) -> tuple[str, str]:
-    """Return the URL of the bucket and the key: a key may hold characters that other URLs do not."""
+    """Return the URL of the bucket, and the key, which may contain characters that other URLs may not."""
     scheme, rest = path.split("://", 1)
     bucket, _, key = rest.partition("/")
     return f"{scheme}://{bucket}", key.strip("/")
@@ -201,7 +204,7 @@ def _below(store: "ObjectStore", bucket: str, folder: list[str], pattern: list[s
         for each in page:
             parts = each["path"].split("/")[len(folder) :]
             if not parts or (each["size"] == 0 and not PurePosixPath(each["path"]).suffix):
-                continue  # the empty object by which some tools mark a folder
+                continue  # an empty object: some tools mark a folder by one
             if path_matches(parts, pattern):
                 yield _describe(store, bucket, each, named=bool(pattern) and is_hidden(parts[-1]))
 
@@ -226,10 +229,10 @@ def _describe(store: "ObjectStore", bucket: str, meta: "ObjectMeta", named: bool
 
 
 def store_identity(path: str, size: int, etag: str | None, version: str | None) -> str:
-    """Return the identity of an object by what its store says of it; empty if that does not identify it.
+    """Return the identity of an object from its store's description; empty if that does not identify it.
 
-    An ETag that is a checksum identifies the content wherever it lies. Any other one, and a version, are about this
-    object alone.
+    An ETag that is a checksum identifies the content at any path. Any other ETag, and a version, identify only this
+    object.
     """
     if etag and (checksum := _CONTENT_ETAG.fullmatch(etag)):
         return f"etag:{checksum[1].lower()}:{size}"

@@ -1,4 +1,4 @@
-"""Read the footers of Parquet files: how many rows each holds, and the columns whose types differ between files."""
+"""Read the footers of Parquet files: row counts, and columns whose types differ between files."""
 
 import io
 import json
@@ -20,31 +20,34 @@ if TYPE_CHECKING:
 _UNTYPED = "null"
 _MAX_PRECISION = 38
 _NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
-"""By type that Spark does not read, what to write instead."""
+"""Replacements for the types that Spark does not read."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
 _TAIL = 64 * 1024
-"""So many bytes are read at first, which hold most footers."""
+"""Number of bytes read at first, enough for most footers."""
 _END = 8
-"""The bytes behind the footer: its length, and `PAR1`. Source: the Parquet format, "File format"."""
+"""Number of bytes after the footer: its length, and `PAR1`. Source: the Parquet format, "File format"."""
 
 
 @dataclass(frozen=True)
 class ParquetFooter:
-    """What the footer of a Parquet file says."""
+    """Content of the footer of a Parquet file."""
 
     rows: int
     types: Mapping[str, str]
-    """The type of each column as Arrow calls it: a number's, `null` for one of the logical type UNKNOWN, which holds
-    nothing but NULL, or empty for all other types."""
+    """Arrow's name for the type of each column, if it is a number.
+
+    `null` stands for a column of the logical type UNKNOWN, which contains only NULL; empty for all other types.
+    """
     nanoseconds: Mapping[str, bool] = field(default_factory=dict)
-    """By column with times in nanoseconds, whether these are in UTC."""
+    """Columns with times in nanoseconds; True for a column in UTC."""
 
 
 def read_footer(file: ListedFile) -> ParquetFooter:
     """Read the footer of a Parquet file.
 
     Raises:
-        InvalidInput: it has none, was changed, or has a list, map or struct of values without a type.
+        InvalidInput: it has none, was changed, or has a list, map or struct of values without a type, or another type
+            or a compression that Spark does not read.
         ServiceUnavailable: its store does not answer.
     """
     from pyarrow import ArrowException, parquet  # noqa: PLC0415  # slow to import
@@ -96,11 +99,11 @@ def nanosecond_columns(footers: Mapping[str, ParquetFooter]) -> list[NanosecondC
 
 
 def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
-    """Return the files in groups in which each column has one type, or none; nothing if that is so for all files.
+    """Return groups of files with at most one type for each column; empty if all files form one group.
 
-    Only columns without a type and numbers of different types make groups: what else differs, Spark merges or refuses.
-    Spark does not distinguish names by capital letters. Each group is a read of its own, which costs time to plan: a
-    file joins the first group that has no other type for one of its columns.
+    Groups arise only from columns without a type and from numbers of different types. Spark merges or refuses other
+    differences. Spark does not distinguish names by capital letters. Each group is a separate read, which costs time to
+    plan, so a file joins the first group that has no other type for one of its columns.
     """
     by_column: dict[str, set[str]] = {}
     for footer in footers.values():
@@ -128,7 +131,7 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
 
 
 def _check_readable(path: str, metadata: "FileMetaData") -> None:
-    """Make sure that Spark reads the types and the compression of all columns.
+    """Verify that Spark reads the types and the compression of all columns.
 
     Raises:
         InvalidInput: it does not.
@@ -154,7 +157,7 @@ def _nanoseconds(path: str, metadata: "FileMetaData") -> Mapping[str, bool]:
     """Return the columns with times in nanoseconds.
 
     Raises:
-        InvalidInput: a list, map or struct has such times, which Spark does not read.
+        InvalidInput: a list, map or struct contains such times, which Spark does not read.
     """
     columns: dict[str, bool] = {}
     for number in range(metadata.num_columns):
@@ -174,12 +177,12 @@ def _nanoseconds(path: str, metadata: "FileMetaData") -> Mapping[str, bool]:
 
 @lru_cache(maxsize=32)
 def _shared(types: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the types by column: one mapping for all files with the same columns, of which there may be 100,000."""
+    """Return the types by column: one mapping for all files with the same columns, which may be 100,000 files."""
     return dict(types)
 
 
 def _holds_untyped(type: "DataType") -> bool:
-    """Return whether a list, map or struct holds values without a type, at any depth."""
+    """Return True if a list, map or struct contains values without a type, at any depth."""
     from pyarrow import types  # noqa: PLC0415
 
     inner = [type.field(number).type for number in range(type.num_fields)]

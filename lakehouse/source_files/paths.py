@@ -1,4 +1,4 @@
-"""Paths of source files: made absolute, matched by patterns, and what Spark ignores because of its name."""
+"""Paths of source files: make them absolute, match patterns, and recognise names that Spark ignores."""
 
 import re
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ def absolute_source(source: Source, folder: Path | None = None) -> Source:
     """Return the source with absolute local paths, since a worker may run in another folder.
 
     Args:
-        folder: what relative paths are relative to; None means the current folder.
+        folder: the base of relative paths; None means the current folder.
     """
     paths = [path if is_remote(path) else str(absolute_path(without_scheme(path), folder)) for path in source.paths]
     return source.model_copy(update={"path": paths[0] if isinstance(source.path, str) else paths})
 
 
 def absolute_path(path: str, folder: Path | None = None) -> Path:
-    """Return a local path as an absolute one, `~` and `~somebody` expanded.
+    """Return a local path as an absolute one, with `~` and `~somebody` expanded.
 
     Raises:
         InvalidInput: no file can have such a path.
@@ -40,7 +40,7 @@ def absolute_path(path: str, folder: Path | None = None) -> Path:
 
 
 def base_path(source: Source) -> str | None:
-    """Return the directory of a source that is one directory: its folders named `column=value` become columns."""
+    """Return the directory of a source that is one directory. Its folders named `column=value` become columns."""
     stated = next((value for key, value in source.options.items() if key.lower() == "basepath"), None)
     if stated:
         return stated
@@ -54,7 +54,7 @@ def base_path(source: Source) -> str | None:
 
 
 def source_of_files(source: Source, paths: list[str]) -> Source:
-    """Return a source that lists some of its files by name, with the columns that its folders make of them."""
+    """Return a source that lists some of its files by name, with the columns from their folders."""
     base = base_path(source)
     is_partitioned = any(partition_of(path, base) for path in paths)
     stated = any(key.lower() == "basepath" for key in source.options)
@@ -63,7 +63,7 @@ def source_of_files(source: Source, paths: list[str]) -> Source:
 
 
 def partition_of(path: str, base: str | None) -> str:
-    """Return the folders of a path that are named `column=value` below the base path, in their order."""
+    """Return the folders named `column=value` in a path below the base path, in their order."""
     prefix = f"{base.rstrip('/')}/" if base else ""
     if not prefix or not path.startswith(prefix):
         return ""
@@ -71,12 +71,12 @@ def partition_of(path: str, base: str | None) -> str:
 
 
 def is_remote(path: str) -> bool:
-    """Return whether a path is a URL of a store, and not a local file."""
+    """Return True if a path is a URL of a store, not a local file."""
     return "://" in path and not path.startswith("file:")
 
 
 def without_scheme(path: str) -> str:
-    """Return the path of a `file:` URL, character by character as Hadoop reads it; any other path as it is."""
+    """Return the path of a `file:` URL, read literally as Hadoop does; any other path unchanged."""
     if not path.startswith("file:"):
         return path
     plain = path.removeprefix("file:").removeprefix("//localhost")
@@ -84,22 +84,22 @@ def without_scheme(path: str) -> str:
 
 
 def has_wildcards(text: str) -> bool:
-    """Return whether a path, or a part of one, may be a pattern."""
+    """Return True if a path, or a part of one, may be a pattern."""
     return any(character in text for character in _WILDCARDS)
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether Spark ignores a file because of its name, without a word."""
+    """Return True if Spark silently ignores a file because of its name."""
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith(_BEING_COPIED)
 
 
 def part_matches(name: str, pattern: str) -> bool:
-    """Return whether a name matches one part of a pattern; hidden names match only if the pattern begins so."""
+    """Return True if a name matches one part of a pattern. Hidden names match only a pattern that begins like them."""
     return name == pattern or (fnmatchcase(name, pattern) and (not is_hidden(name) or is_hidden(pattern)))
 
 
 def path_matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a file, or a folder that it lies in, matches a pattern of parts; `**` is any folders."""
+    """Return True if a file, or a folder that contains it, matches a pattern of parts; `**` matches any folders."""
     if not pattern:
         return not any(map(is_hidden, parts))
     if pattern[0] == _ANY_FOLDERS:
@@ -109,9 +109,9 @@ def path_matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def may_list(path: str, folder: str) -> bool:
-    """Return whether a listing of a path or pattern may have files that are put into a folder; both are absolute.
+    """Return True if listing a path or pattern may find files that are put into a folder; both are absolute.
 
-    A folder above the path counts, since the files may have folders of their own.
+    A folder above the path counts too, since the files may have folders of their own.
     """
     listed, parts = _parts(path), _parts(folder)
     fixed = _fixed(listed)
@@ -121,18 +121,18 @@ def may_list(path: str, folder: str) -> bool:
 
 
 def fixed_folder(path: str) -> str:
-    """Return the folder of an absolute local path or pattern that is before its first wildcard."""
+    """Return the folder of an absolute local path or pattern before its first wildcard."""
     parts = _parts(path)
     return f"/{'/'.join(parts[: _fixed(parts)])}"
 
 
 def may_share(first: str, second: str) -> bool:
-    """Return whether two absolute paths or patterns may list a file in common, as far as their names tell."""
+    """Return True if two absolute paths or patterns may list a common file, judged by their names."""
     return _may_share(_parts(first), _parts(second))
 
 
 def resolved_pattern(path: str) -> str:
-    """Return an absolute local path or pattern with the links in front of its first wildcard resolved."""
+    """Return an absolute local path or pattern, with links before the first wildcard resolved."""
     if is_remote(path) or Path(path).exists():
         return path if is_remote(path) else str(Path(path).resolve())
     parts = _parts(path)
@@ -141,7 +141,7 @@ def resolved_pattern(path: str) -> str:
 
 
 def path_below(path: str, file: str) -> str:
-    """Return the path of a file below the folder that a path or pattern lists: that before its first wildcard."""
+    """Return the path of a file below the folder that a path or pattern has before its first wildcard."""
     listed, parts = _parts(path), _parts(file)
     return "/".join(parts[_fixed(listed) :] or parts[-1:])
 
@@ -155,12 +155,12 @@ def _parts(path: str) -> list[str]:
 
 
 def _fixed(parts: Sequence[str]) -> int:
-    """Return how many parts there are before the first one with a wildcard."""
+    """Return the number of parts before the first one with a wildcard."""
     return next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
 
 
 def _may_share(first: Sequence[str], second: Sequence[str]) -> bool:
-    if not first or not second:  # one is a folder around the other
+    if not first or not second:  # one is a folder that contains the other
         return True
     if _ANY_FOLDERS in (first[0], second[0]):
         one, other = (first, second) if first[0] == _ANY_FOLDERS else (second, first)
@@ -169,7 +169,7 @@ def _may_share(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def _may_be_one_name(first: str, second: str) -> bool:
-    """Return whether some name may match both of two parts of patterns; `True` where that is hard to tell."""
+    """Return True if a name may match both of two parts of patterns, or if that is hard to decide."""
     if not has_wildcards(first) or not has_wildcards(second):
         return first == second or part_matches(first, second) or part_matches(second, first)
     one, other = _WILDCARD.split(first), _WILDCARD.split(second)
@@ -178,7 +178,7 @@ def _may_be_one_name(first: str, second: str) -> bool:
 
 
 def _may_match(folder: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether some file below a folder may match a pattern of parts."""
+    """Return True if a file below a folder may match a pattern of parts."""
     if not folder:
         return True
     if not pattern:

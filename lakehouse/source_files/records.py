@@ -7,7 +7,7 @@ from sluice.errors import InvalidInput
 
 
 def find_line(path: str, encoding: str, record: str) -> int | None:
-    """Return the number of the line, from 1, at which a record first begins in a file; None if it is not found."""
+    """Return the number of the line, from 1, at which a record first begins in a file; None if it does not occur."""
     plain = record.replace("\r\n", "\n").rstrip("\n")
     if not plain:
         return None
@@ -19,6 +19,6 @@ def find_line(path: str, encoding: str, record: str) -> int | None:
             if position >= 0:
                 return lines + text.count("\n", 0, position) + 1
             lines += text.count("\n")
-    except InvalidInput:  # another problem of the file, which is reported elsewhere
+    except InvalidInput:  # another problem of the file, reported elsewhere
         return None
     return None

@@ -1,4 +1,4 @@
-"""Amazon's client of S3, for what obstore cannot do: tags, moves, and keys that obstore takes for errors."""
+"""Amazon's S3 client, for features that obstore lacks: tags, moves, and keys that obstore rejects."""
 
 import os
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ _BUSY = (
     *("SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling", "ThrottlingException"),
     *("RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict", "500", "502", "503", "504"),
 )
-"""The errors of a store that asks to be asked later."""
+"""Error codes of a store that requires a later retry."""
 
 
 def store_endpoint() -> str | None:
-    """Return the URL of the store; None is Amazon's own."""
+    """Return the URL of the store; None means Amazon's own."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
 
 
 def open_client() -> Any:
-    """Open a client by the credentials and the endpoint of the environment."""
+    """Open a client with the credentials and the endpoint of the environment."""
     import botocore.session  # noqa: PLC0415  # slow to import, and few landing zones need it
     from botocore.config import Config  # noqa: PLC0415
 
@@ -30,7 +30,7 @@ def open_client() -> Any:
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     config = Config(
         connect_timeout=10,
-        read_timeout=300,  # the store copies a part meanwhile
+        read_timeout=300,  # the store may copy a part meanwhile
         max_pool_connections=32,
         retries={"mode": "standard", "total_max_attempts": 4},
         request_checksum_calculation="when_required",
@@ -41,14 +41,14 @@ def open_client() -> Any:
 
 
 def error_code(error: BaseException) -> str:
-    """Return the code of an error of the store; empty for another error."""
+    """Return the code of an error of the store; empty for any other error."""
     response = getattr(error, "response", None)
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) and "Error" in response else ""
 
 
 @contextmanager
 def map_passing_errors(path: str) -> Iterator[None]:
-    """Map the errors of a store that does not answer, or asks to be asked later; the others stay as they are.
+    """Map the errors of a store that does not answer, or requires a later retry. Other errors pass unchanged.
 
     Raises:
         ServiceUnavailable: it is one of them.
@@ -64,14 +64,14 @@ def map_passing_errors(path: str) -> Iterator[None]:
 
 
 def list_keys(bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
-    """List the objects of a bucket below a prefix, whatever their keys are, as the store describes them.
+    """List the objects of a bucket below a prefix, with any keys, as the store describes them.
 
     Args:
         bucket: its URL.
 
     Raises:
         InvalidInput: the store refuses.
-        CredentialsExpired: it refuses because the credentials are too old.
+        CredentialsExpired: it refuses because the credentials expired.
         ServiceUnavailable: it does not answer.
     """
     from botocore.exceptions import ClientError  # noqa: PLC0415

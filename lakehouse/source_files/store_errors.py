@@ -1,4 +1,4 @@
-"""Errors of obstore's client, as one line that stays the same while the trouble does."""
+"""Map errors of obstore's client to one-line messages that stay the same while a problem lasts."""
 
 import re
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from sluice.store_trouble import credentials_expired, is_expiry
 
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _SILENT_HEAD = re.compile(r"performing HEAD .*status code: 400 ")
-"""The answer to a HEAD has no body: an expired token is a 400 without a reason there."""
+"""An answer to a HEAD request has no body, so an expired token appears there as a 400 without a reason."""
 _TIMING = re.compile(r" in [\d.]+(?:ns|µs|ms|s)\b|, after \d+ retries|, (?:max_retries|retry_timeout): \w+")
-"""What is another time in each error: people would be notified of each look at a landing zone."""
+"""Parts of an error that differ each time. With them, each listing of a landing zone would notify people again."""
 _TAG = re.compile(r"<(Code|Message)>([^<]*)</")
 _WIDTH = 300
 
 
 @contextmanager
 def map_store_errors(path: str) -> Iterator[None]:
-    """Map errors of the store: what it refuses fails for good, what it cannot do now is tried again.
+    """Map errors of the store: refusals are final, other errors are retried.
 
     Raises:
         InvalidInput: the store refuses.
-        CredentialsExpired: it refuses because the credentials are too old.
-        ServiceUnavailable: it does not answer, or asks to be asked later.
+        CredentialsExpired: it refuses because the credentials expired.
+        ServiceUnavailable: it does not answer, or requires a later retry.
     """
     from obstore import exceptions  # noqa: PLC0415  # only sources in a store need it
 
@@ -41,7 +41,7 @@ def map_store_errors(path: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """Return what a store answered, by its own words if it has any; else the first line of the client's error."""
+    """Return the store's own reason if it has one; else the first line of the client's error."""
     tags = dict(_TAG.findall(text))
     if tags.get("Code"):
         return f"{tags['Code']}: {tags.get('Message') or 'without a message'}"[:_WIDTH]

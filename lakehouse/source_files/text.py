@@ -1,4 +1,4 @@
-"""Decode and decompress text files piece by piece; what is not text in its encoding is refused with its offset."""
+"""Decode and decompress text files piece by piece. Bytes outside of the encoding are refused with their offset."""
 
 import bz2
 import codecs
@@ -15,24 +15,24 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 _COMPRESSED_OTHERWISE = (".lz4", ".snappy", ".deflate", ".zst", ".zstd", ".xz", ".zip", ".z")
-"""Suffixes of compressions of which Spark reads some, and none is checked here."""
+"""Suffixes of other compressions. Spark reads some of them, but none is checked here."""
 _MAX_PIECE = 4 * 1024 * 1024
-"""How many bytes are decompressed at once."""
+"""Maximum number of bytes decompressed at once."""
 
 
 def stated_encoding(options: Mapping[str, str]) -> str:
-    """Return the encoding that options of Spark's reader state, whose names are in small letters."""
+    """Return the encoding stated by options of Spark's reader, whose names are in small letters."""
     return options.get("encoding", options.get("charset", "UTF-8"))
 
 
 def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
-    """Decode the content of a file, decompressed if its name says that it is compressed.
+    """Decode the content of a file, decompressed if its name states a compression.
 
     Raises:
-        InvalidInput: it is not text of that encoding, or not whole.
+        InvalidInput: it is not text in that encoding, or is incomplete.
     """
     try:
-        "".encode(encoding)  # fails for codecs that are none of text, such as base64
+        "".encode(encoding)  # fails for codecs that are not text encodings, such as base64
         decoder = codecs.getincrementaldecoder(encoding)("strict")
     except (LookupError, ValueError):
         raise InvalidInput(f"source.options.encoding: {encoding!r} is not an encoding that is known") from None
@@ -54,10 +54,10 @@ def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
 
 
 def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Decompress a file if its name says so.
+    """Decompress a file if its name states a compression.
 
     Raises:
-        InvalidInput: it is cut off, followed by something else, or compressed in a way that is not known here.
+        InvalidInput: it is truncated, followed by something else, or in an unsupported compression.
     """
     name = path.lower()
     if name.endswith(".gz"):
@@ -83,7 +83,7 @@ class _Gzip:
 
     @property
     def rest(self) -> bytes | None:
-        """What follows the member, once it has ended."""
+        """Data after the end of the member; None before the end."""
         return self._stream.unused_data if self._stream.eof else None
 
 
@@ -99,12 +99,12 @@ class _Bzip2:
 
     @property
     def rest(self) -> bytes | None:
-        """What follows the member, once it has ended."""
+        """Data after the end of the member; None before the end."""
         return self._stream.unused_data if self._stream.eof else None
 
 
 def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]) -> Iterator[bytes]:
-    """Decompress members that follow each other, as `cat a.gz b.gz` makes them."""
+    """Decompress consecutive members, as `cat a.gz b.gz` creates them."""
     member: _Gzip | _Bzip2 | None = None
     try:
         for piece in pieces:
@@ -130,12 +130,12 @@ def _decode(
         return decoder.decode(piece, final)
     except UnicodeDecodeError as error:
         where = offset - waiting + error.start
-        bytes_there = error.object[error.start : error.start + 1]  # no more: a reason quotes no values
+        bytes_there = error.object[error.start : error.start + 1]  # only one byte: a reason quotes no values
         raise InvalidInput(
             f"{path} is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}). "
             "Set source.options.encoding to what it is, such as ISO-8859-1"
         ) from None
-    except UnicodeError as error:  # as for UTF-16 without a byte order mark
+    except UnicodeError as error:  # for example UTF-16 without a byte order mark
         raise InvalidInput(f"{path} is not {encoding}: {error}. Set source.options.encoding to what it is") from None
 
 

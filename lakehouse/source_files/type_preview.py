@@ -35,9 +35,9 @@ from sluice.input.plain_notation import (
 from sluice.pipeline.source import Source
 
 _FILES, _ROWS = 3, 5_000
-"""Maximum number of files, and of rows of each, that are read: a start waits for it."""
+"""Maximum number of files, and of rows of each, to read: the start of a run waits for it."""
 _FEWEST = 20
-"""A column with fewer values gets no hint."""
+"""Minimum number of values of a column with a hint."""
 _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
@@ -106,7 +106,7 @@ class _Column:
 def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
     """Guess the types of the columns of CSV files from their first rows.
 
-    The preview is empty for files of a store, for other formats, and where types are stated.
+    The preview is empty for files of a store, for other formats, and if types are stated.
     """
     options = {key.lower(): value for key, value in source.options.items()}
     infers = options.get("inferschema", "true").lower() == "true"
@@ -129,14 +129,14 @@ def first_records(path: str, options: Mapping[str, str], limit: int) -> list[dic
     """Return the first rows of a local CSV file that has a header, by column.
 
     Raises:
-        InvalidInput: it is no text of its encoding, or truncated.
+        InvalidInput: it is not text in its encoding, or is truncated.
     """
     reader, header = _open(path, options)
     return [dict(zip(header, row, strict=False)) for row in islice(reader, limit)] if reader else []
 
 
 def _open(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
-    """Return a reader of the rows of a file, and its header; no reader where the format is not known."""
+    """Return a reader of the rows of a file, and its header; no reader if the format is not supported."""
     form = CsvFormat.of(options)
     if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
         return None, []
@@ -161,7 +161,7 @@ def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bo
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the lines of a text that comes in pieces, up to a line that is too long to be one of a table."""
+    """Yield the lines of a text in pieces, up to a line that is too long for a table."""
     rest = ""
     for number, piece in enumerate(pieces):
         lines = _LINE.findall(rest + piece if number else piece.removeprefix("\ufeff"))

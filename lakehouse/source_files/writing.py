@@ -1,6 +1,7 @@
-"""Write rows into one source file, as the reader of a pipeline reads it: CSV, JSON lines, Parquet or ORC.
+"""Write rows into one source file in the format that a pipeline reads: CSV, JSON lines, Parquet or ORC.
 
-The file appears whole: it is written under a hidden name, which no reader looks at, and then named. None is replaced.
+The file is written under a hidden name, which readers ignore, and gets its name when it is complete. No existing file
+is replaced.
 """
 
 import filecmp
@@ -27,7 +28,7 @@ _UNKNOWN_OPTIONS = {
     *("chartoescapequoteescaping", "nanvalue", "positiveinf", "negativeinf", "emptyvalue"),
     *("ignoreleadingwhitespace", "ignoretrailingwhitespace"),
 }
-"""Options of readers, in small letters, for which files are not written."""
+"""Reader options, in small letters, for which no files can be written."""
 _SUFFIXES: dict[Format, str] = {"csv": ".csv", "json": ".json", "parquet": ".parquet", "orc": ".orc"}
 _ORC_ROWS = 10_000
 
@@ -38,10 +39,10 @@ def suffix_of(format: Format) -> str:
 
 
 def check_writable(source: Source) -> None:
-    """Make sure that files can be written as the reader of a source expects them.
+    """Verify that files can be written as the reader of a source expects them.
 
     Raises:
-        InvalidPipeline: the source sets an option for which they are not.
+        InvalidPipeline: the source sets an option that prevents it.
     """
     text = source.reader_format() in ("csv", "json")
     wrong = [key for key in source.options if text and key.lower() in _UNKNOWN_OPTIONS]
@@ -50,10 +51,10 @@ def check_writable(source: Source) -> None:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], source: Source) -> None:
-    """Write rows into a file that appears whole. One that is there already and is the same stays.
+    """Write rows into a file that appears complete. An identical existing file stays.
 
     Raises:
-        InvalidInput: it cannot be written, or another file has its name.
+        InvalidInput: the file cannot be written, or a different file has its name.
     """
     writers = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet, "orc": _write_orc}
     with _hidden(path) as hidden:
@@ -61,10 +62,10 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str
 
 
 def local_folder(path: str) -> Path:
-    """Return the folder to write into, made if need be.
+    """Return the folder to write into, created if needed.
 
     Raises:
-        InvalidInput: it is in a store, or cannot be made.
+        InvalidInput: it is in a store, or cannot be created.
     """
     if is_remote(path):
         raise InvalidInput(f"files are written into local folders: write into one, and copy the file to {path}")
@@ -91,17 +92,17 @@ def _hidden(path: Path) -> Iterator[Path]:
 
 
 def _name(hidden: Path, path: Path) -> None:
-    """Give a file its name, unless another one has it.
+    """Give a file its name, unless a different file has it.
 
     Raises:
-        InvalidInput: another one has it.
+        InvalidInput: a different file has it.
     """
     try:
         os.link(hidden, path)
     except FileExistsError:
         if not filecmp.cmp(hidden, path, shallow=False):
             raise InvalidInput(f"{path} is there already with other rows: give another --seed or --to") from None
-    except OSError:  # of a file system without links
+    except OSError:  # a file system without links
         if path.exists():
             raise InvalidInput(f"{path} is there already: give another --seed or --to") from None
         hidden.rename(path)
@@ -169,7 +170,7 @@ def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str
 
 
 class _CsvStyle:
-    """How the values of a CSV file are written."""
+    """Format of the values of a CSV file."""
 
     def __init__(self, separator: str, quote: str, escape: str, null: str) -> None:
         self.separator, self.quote, self.escape, self.null = separator, quote, escape, null

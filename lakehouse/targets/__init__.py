@@ -1,1 +1,1 @@
-"""Targets of registrations: receivers of events, and catalogs elsewhere that hold tables as main holds them."""
+"""Targets of registrations: receivers of events, and other catalogs that mirror tables of main."""

@@ -18,19 +18,20 @@ from sluice.registration.target_kinds import CommandTarget
 
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 _KEPT = 16 * 1024
-"""So many bytes of the end of the output are looked at."""
+"""Number of bytes kept from the end of the output."""
 _SHOWN = 500
-"""So many characters of them a message has."""
+"""Maximum number of characters of the output in a message."""
 _AFTER_KILL = 5.0
 
 
 def run_command(target: CommandTarget, event: PublicationEvent, installation: str, variables: Mapping[str, str]) -> str:
     """Run the command once, without a shell, with the event as JSON on its standard input; return its exit code.
 
-    It runs in a session and an empty folder of its own. What it left running is killed with it.
+    The command runs in its own session and in an empty folder of its own. Processes that it leaves running are killed.
 
     Args:
-        variables: the worker's environment, of which it inherits what the target says.
+        variables: the worker's environment. The command inherits a fixed set of variables, and those that the target
+            names.
 
     Raises:
         CommandFailed: it exits with another code than 0, or takes too long.
@@ -59,7 +60,7 @@ def _ended(process: subprocess.Popen[bytes], body: bytes, timeout: float, hidden
     """Wait for the end of a command; return how it ended.
 
     Args:
-        hidden: values of its environment that the operator gave it, which its output may repeat and nobody may see.
+        hidden: values of environment variables that the target names. The output may repeat them, so they are masked.
 
     Raises:
         CommandFailed: it failed, or took too long.
@@ -79,7 +80,7 @@ def _ended(process: subprocess.Popen[bytes], body: bytes, timeout: float, hidden
     finally:
         _kill_session(process)
     for thread in threads:
-        thread.join(_AFTER_KILL)  # a process that left the session may hold the pipe
+        thread.join(_AFTER_KILL)  # a process that left the session may keep the pipe open
     if code == 0:
         return "exit code 0"
     how = f"it took longer than {timeout:g} s" if code is None else f"exit code {code}"
@@ -105,7 +106,7 @@ def _write(pipe: IO[bytes], body: bytes) -> None:
 
 
 class _OutputEnd:
-    """The end of a command's output; the rest is read and forgotten, however much it is."""
+    """The end of a command's output. Earlier output is read and dropped, whatever its size."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe, self._end = pipe, b""
@@ -117,6 +118,6 @@ class _OutputEnd:
                 self._end = (self._end + part)[-_KEPT:]
 
     def text(self) -> str:
-        """Return the end of the output; its first line is left out where it may be cut, since that hides a secret."""
+        """Return the end of the output, without a first line that may be cut: half a secret could not be masked."""
         text = self._end.decode(errors="replace")
         return text.partition("\n")[2] if len(self._end) == _KEPT else text

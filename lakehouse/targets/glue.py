@@ -1,4 +1,4 @@
-"""Register tables of main in the AWS Glue Data Catalog, by its optimistic lock."""
+"""Register tables of main in the AWS Glue Data Catalog, with its optimistic lock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,7 +32,7 @@ from sluice.identifiers import name_elements
 from sluice.registration.target_kinds import GlueTarget
 
 _LOCATION, _PREVIOUS, _TYPE = "metadata_location", "previous_metadata_location", "table_type"
-"""The parameters of an Iceberg table in Glue, as Iceberg's own catalog for Glue writes them."""
+"""Parameters of an Iceberg table in Glue, as Iceberg's own catalog for Glue writes them."""
 _MAX_COMMENT = 255
 _SIMPLE: dict[type[IcebergType], str] = {
     BooleanType: "boolean",
@@ -46,11 +46,11 @@ _SIMPLE: dict[type[IcebergType], str] = {
     BinaryType: "binary",
     FixedType: "binary",
 }
-"""Hive's names of types; of what Hive does not have, as times and UUIDs, it is `string`."""
+"""Hive's names of types. A type that Hive lacks, such as a time or UUID, becomes `string`."""
 
 
 class GlueMirror:
-    """The tables of a Glue catalog. Credentials are read as the AWS SDKs read them."""
+    """The tables of a Glue catalog. Credentials come from the usual sources of the AWS SDKs."""
 
     def __init__(self, target: GlueTarget) -> None:
         session = botocore.session.Session(profile=target.profile or None)
@@ -62,10 +62,10 @@ class GlueMirror:
             )
 
     def find(self, table: str) -> MirroredTable | None:
-        """Return a table as Glue has it, with its version, or None if it has none of this name.
+        """Return a table of Glue with its version, or None if Glue has no table of this name.
 
         Raises:
-            RegistrationRefused: it has one that is not Iceberg's.
+            RegistrationRefused: the table in Glue is not an Iceberg table.
         """
         held = self._get(table)
         if held is None:
@@ -86,7 +86,7 @@ class GlueMirror:
             )
 
     def update(self, table: str, location: str, metadata: TableMetadata, present: MirroredTable) -> None:
-        """Point a table at another metadata file, if Glue still has the version that was looked at."""
+        """Point a table at another metadata file, if Glue still has the version that was read before."""
         database, name = name_elements(table)
         held = self._get(table)
         if held is None or held.get("VersionId", "") != present.version:
@@ -101,7 +101,7 @@ class GlueMirror:
             )
 
     def examine(self) -> str:
-        """List one database, which needs the region and the credentials to be right."""
+        """List one database, which succeeds only with the right region and credentials."""
         with _errors():
             self._glue.get_databases(**self._catalog, MaxResults=1)
         return f"Glue in {self._glue.meta.region_name} answers"
@@ -117,7 +117,7 @@ class GlueMirror:
 
 
 def _table_input(name: str, location: str, metadata: TableMetadata, held: dict[str, Any]) -> dict[str, Any]:
-    """Return a table as Glue is told of it; what others wrote of it there, as an owner or a comment, stays."""
+    """Return Glue's description of a table. Fields that others wrote in Glue, such as owner or comment, stay."""
     kept: dict[str, Any] = {key: held[key] for key in ("Owner", "Description", "Retention") if key in held}
     parameters = dict(held.get("Parameters", {}))
     if parameters.get(_LOCATION):
@@ -132,7 +132,7 @@ def _table_input(name: str, location: str, metadata: TableMetadata, held: dict[s
 
 
 def _columns(metadata: TableMetadata) -> list[dict[str, Any]]:
-    """Return the columns for Glue's console; engines read the metadata file."""
+    """Return the columns for Glue's console. Engines read them from the metadata file."""
     return [
         {
             "Name": field.name,
@@ -157,7 +157,7 @@ def _hive_type(kind: IcebergType) -> str:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """Map errors of the SDK. All may be mended within a day: rights and credentials are changed by people, too."""
+    """Map errors of the SDK, all as retryable: people may correct rights and credentials within a day."""
     try:
         yield
     except ClientError as error:

@@ -1,6 +1,6 @@
-"""Bring a table of a target to main as it is now, whatever the target: the target holds it as a mirror.
+"""Bring a table of any target to the present version on main: the target mirrors main.
 
-The target's entry points at the metadata file that main points at. Nothing is copied, and no file is deleted.
+The target's entry points at the same metadata file as main. Nothing is copied, and no file is deleted.
 """
 
 from collections.abc import Mapping
@@ -16,27 +16,27 @@ from sluice.errors import RegistrationRefused, ServiceUnavailable
 from sluice.registration.target_kinds import TableTarget
 
 _LOOKS = 3
-"""So often main is looked at again because it moved while the target was written."""
+"""Maximum number of updates in one call, because main moved while the target was written."""
 
 
 @dataclass(frozen=True)
 class MirroredTable:
-    """A table as a target has it."""
+    """A table in a target."""
 
     metadata_location: str
     version: str = ""
-    """What the target compares before it changes the entry, where it can."""
+    """Version that the target compares before it changes the entry, if it can."""
 
 
 class Mirror(Protocol):
-    """A target that holds tables.
+    """A target that mirrors tables.
 
-    Every method raises `ServiceUnavailable` when the target does not answer or another change came first, and
-    `RegistrationRefused` or `BadEnvironment` for what no retry mends.
+    Every method raises `ServiceUnavailable` when the target does not answer or another change came first. Problems that
+    no retry solves raise `RegistrationRefused` or `BadEnvironment`.
     """
 
     def find(self, table: str) -> MirroredTable | None:
-        """Return a table as the target has it, or None if it has none of this name."""
+        """Return a table of the target, or None if it has no table of this name."""
 
     def create(self, table: str, location: str, metadata: TableMetadata) -> None:
         """Register a table that the target does not have, with its namespaces."""
@@ -45,23 +45,27 @@ class Mirror(Protocol):
         """Point a table of the target at another metadata file, if the target still has it as `present`."""
 
     def examine(self) -> str:
-        """Return what the target says of itself, without changing it."""
+        """Return the target's description of itself, without changing it."""
 
 
 @dataclass(frozen=True)
 class MirrorWriter:
-    """Brings tables of one target to main. Needs the catalog, and how Iceberg reads the lake."""
+    """Writer of one target's tables.
+
+    Requires the catalog, and Iceberg's properties for file access.
+    """
 
     catalog: BranchCatalog
     io: Mapping[str, str]
 
     def bring_to_main(self, target: TableTarget, mirror: Mirror, table: str) -> str:
-        """Point a table of a target at what main points at now; return in one line what was done.
+        """Point a table of a target at main's present metadata file; return a one-line description of the change.
 
-        Main is read again afterwards: what was published meanwhile is registered too.
+        Main is read again afterwards, so that a publication during the update is registered too.
 
         Raises:
-            RegistrationRefused: main has no such table, the target cannot read it, or it has another table there.
+            RegistrationRefused: main has no such table, the target cannot read it, or the target has another table of
+                this name.
             ServiceUnavailable: main or the target does not answer, or moves each time.
         """
         done = ""
@@ -73,15 +77,15 @@ class MirrorWriter:
         raise ServiceUnavailable(f"main moves: {table} was published again while it was registered")
 
     def is_behind(self, target: TableTarget, mirror: Mirror, table: str) -> bool:
-        """Return whether a target has a table in another version than main, or not at all."""
+        """Return True if a target lacks a table, or has it in another version than main."""
         present = mirror.find(table)
         return present is None or present.metadata_location != self.main_version(target, table).metadata_location
 
     def main_version(self, target: TableTarget, table: str) -> TableVersion:
-        """Return the version of a table that main has now.
+        """Return the version of a table that is on main now.
 
         Raises:
-            RegistrationRefused: main has none, or the target cannot read it.
+            RegistrationRefused: main has no such table, or the target cannot read it.
         """
         version = self.catalog.table_version(self.catalog.main, table)
         if version is None:
@@ -106,7 +110,7 @@ class MirrorWriter:
         return f"now at {_file_name(location)}"
 
     def _check_same_table(self, table: str, metadata: TableMetadata, present: MirroredTable) -> None:
-        """Make sure that the target's table is main's, in another version: others are nobody's to overwrite.
+        """Verify that the target's table is main's table in another version: no other table may be overwritten.
 
         Raises:
             RegistrationRefused: it is not.
@@ -114,7 +118,7 @@ class MirrorWriter:
         try:
             held = self._metadata(present.metadata_location)
         except FileNotFoundError:
-            return  # its files are gone, and main's are there
+            return  # the files of the target's version were deleted; those of main exist
         if held.table_uuid != metadata.table_uuid:
             raise RegistrationRefused(
                 f"the target has another table of the name {table} (uuid {held.table_uuid}, main's is "

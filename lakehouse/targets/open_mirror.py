@@ -1,4 +1,4 @@
-"""Open a target that holds tables, by its kind."""
+"""Open a target that mirrors tables, by its kind."""
 
 from lakehouse.targets.glue import GlueMirror
 from lakehouse.targets.mirror import Mirror
@@ -9,7 +9,7 @@ from sluice.registration.target_kinds import GlueTarget, RestTarget, SnowflakeTa
 
 
 def open_mirror(target: TableTarget) -> Mirror:
-    """Return a target that holds tables.
+    """Open a target that mirrors tables.
 
     Raises:
         ServiceUnavailable: it does not answer.

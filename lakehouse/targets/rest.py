@@ -28,11 +28,11 @@ from sluice.identifiers import name_elements
 from sluice.registration.target_kinds import RestTarget
 
 _TIMEOUT = (10, 60)
-"""Seconds to connect, and between two parts of an answer."""
+"""Time-outs in seconds: to connect, and between two parts of an answer."""
 
 
 class _WithTimeout(HTTPAdapter):
-    """Gives each request a time-out: PyIceberg's have none."""
+    """Adapter that gives each request a time-out, since PyIceberg sets none."""
 
     def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
         return super().send(request, *args, **{**options, "timeout": options.get("timeout") or _TIMEOUT})
@@ -56,7 +56,7 @@ class RestMirror:
             self._catalog = _Catalog("target", **self._properties())
 
     def find(self, table: str) -> MirroredTable | None:
-        """Return a table as the catalog has it, or None if it has none of this name."""
+        """Return a table of the catalog, or None if it has no table of this name."""
         with self._errors():
             try:
                 held = self._catalog.load_table(tuple(name_elements(table)))
@@ -74,7 +74,7 @@ class RestMirror:
                 raise ServiceUnavailable(f"{self._host}: {table} was created there meanwhile") from None
 
     def update(self, table: str, location: str, metadata: TableMetadata, present: MirroredTable) -> None:
-        """Point a table at another metadata file: by one request where the catalog can, or dropped and registered."""
+        """Point a table at another metadata file, by one request if the catalog can, else by drop and register."""
         with self._errors():
             try:
                 self._register(table, location, overwrite=True)
@@ -84,7 +84,7 @@ class RestMirror:
                 self._drop_and_register(table, location)
 
     def examine(self) -> str:
-        """List the namespaces, which needs the address and the credentials to be right."""
+        """List the namespaces, which succeeds only with the right address and credentials."""
         with self._errors():
             return f"{self._host}: {len(self._catalog.list_namespaces())} namespaces"
 
@@ -94,7 +94,7 @@ class RestMirror:
             raise RegistrationRefused(f"{self._host} registered {table} at another metadata file than was asked for")
 
     def _drop_and_register(self, table: str, location: str) -> None:
-        """Replace an entry where the catalog cannot overwrite it: for a moment its readers see no table."""
+        """Replace an entry in a catalog that cannot overwrite it. Readers see no table for a moment."""
         if not self._target.drop_and_register:
             raise RegistrationRefused(
                 f"{self._host} cannot register a table that it has already: use a catalog that knows `overwrite`, or "
@@ -106,7 +106,7 @@ class RestMirror:
         try:
             self._register(table, location, overwrite=False)
         except Exception:
-            with suppress(Exception):  # the first error says more
+            with suppress(Exception):  # the first error is more informative
                 self._register(table, present, overwrite=False)
             raise
 
@@ -132,10 +132,10 @@ class RestMirror:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Map errors. Their texts may quote requests, so messages of transport name the host alone."""
+        """Map errors. Their texts may quote requests, so messages about the connection name only the host."""
         try:
             yield
-        except (UnauthorizedError, ForbiddenError, OAuthError) as error:  # who may do what is often changed later
+        except (UnauthorizedError, ForbiddenError, OAuthError) as error:  # people often correct rights later
             raise ServiceUnavailable(f"{self._host} does not accept the credentials: {type(error).__name__}") from None
         except requests.RequestException as error:
             raise ServiceUnavailable(f"{self._host} does not answer: {type(error).__name__}") from None
@@ -148,5 +148,5 @@ class RestMirror:
 
 
 def _cannot_overwrite(error: Exception) -> bool:
-    """Return whether a catalog refused to overwrite an entry: it does not know how, or does not know the option."""
+    """Return True if a catalog refused to overwrite an entry because it does not support or know the option."""
     return isinstance(error, TableAlreadyExistsError) or "unsupportedoperation" in str(error).casefold()

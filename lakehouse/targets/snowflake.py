@@ -1,4 +1,4 @@
-"""Register tables of main in Snowflake, by its connector: created once, then refreshed to a metadata file."""
+"""Register tables of main in Snowflake with its connector: create once, then refresh to a metadata file."""
 
 import importlib
 import json
@@ -15,13 +15,13 @@ from sluice.identifiers import name_elements
 from sluice.registration.target_kinds import SnowflakeTarget
 
 _NO_SUCH_OBJECT = 2003
-"""Snowflake's number of an error about an object that does not exist, or that the role may not see."""
+"""Snowflake's error number for an object that does not exist, or that the role may not see."""
 _TIMEOUT = 120
-"""Seconds for a login, and for a statement."""
+"""Time-out of a login and of a statement, in seconds."""
 
 
 class Cursor(Protocol):
-    """What is used of a cursor of Snowflake's connector."""
+    """The part of a cursor of Snowflake's connector that is used here."""
 
     def execute(self, command: str, params: Sequence[object] | None = None) -> Any:
         """Run one statement."""
@@ -30,11 +30,11 @@ class Cursor(Protocol):
         """Return the next row."""
 
     def close(self) -> Any:
-        """Free it."""
+        """Close the cursor."""
 
 
 class SnowflakeMirror:
-    """The tables of a Snowflake database, of an external volume and a catalog integration for object stores."""
+    """The tables of a Snowflake database with an external volume and a catalog integration for object stores."""
 
     def __init__(self, target: SnowflakeTarget) -> None:
         self._target = target
@@ -47,7 +47,7 @@ class SnowflakeMirror:
             ) from None
 
     def find(self, table: str) -> MirroredTable | None:
-        """Return a table as Snowflake has it, or None if it has none of this name."""
+        """Return a table of Snowflake, or None if it has no table of this name."""
         with self._cursor() as cursor:
             try:
                 cursor.execute("SELECT SYSTEM$GET_ICEBERG_TABLE_INFORMATION(%s)", [self._name(table)])
@@ -59,7 +59,7 @@ class SnowflakeMirror:
         return MirroredTable(self._location(answer))
 
     def create(self, table: str, location: str, metadata: TableMetadata) -> None:
-        """Create an Iceberg table of a metadata file; one that is there by now is left to the next look."""
+        """Create an Iceberg table from a metadata file. If it exists by now, the next registration updates it."""
         with self._cursor() as cursor:
             cursor.execute(
                 f"CREATE ICEBERG TABLE IF NOT EXISTS {self._name(table)} "
@@ -74,18 +74,18 @@ class SnowflakeMirror:
             cursor.execute(f"ALTER ICEBERG TABLE {self._name(table)} REFRESH {_literal(self._path(location))}")
 
     def examine(self) -> str:
-        """Log in and look at the database, which needs the account, the user and the role to be right."""
+        """Log in and describe the database, which succeeds only with the right account, user and role."""
         with self._cursor() as cursor:
             cursor.execute(f"DESCRIBE DATABASE {_quoted(self._target.database)}")
         return f"Snowflake {self._target.account}, database {self._target.database}"
 
     def _name(self, table: str) -> str:
-        """Return a table's name in Snowflake: in capital letters, so that queries need no quotes."""
+        """Return a table's name in Snowflake, in capital letters so that queries need no quotes."""
         parts = (part.upper() for part in name_elements(table))
         return ".".join(map(_quoted, (self._target.database, *parts)))
 
     def _location(self, row: Any) -> str:
-        """Return the metadata location that Snowflake says, as a whole; empty where it says none."""
+        """Return the complete metadata location that Snowflake states; empty if it states none."""
         try:
             location = str(json.loads(row[0]).get("metadataLocation") or "")
         except (TypeError, ValueError, IndexError, AttributeError):
@@ -95,10 +95,10 @@ class SnowflakeMirror:
         return location
 
     def _path(self, location: str) -> str:
-        """Return a metadata file's path from the base of the external volume.
+        """Return a metadata file's path relative to the base of the external volume.
 
         Raises:
-            RegistrationRefused: it does not lie there.
+            RegistrationRefused: the file is not below that base.
         """
         base = self._target.volume_location.rstrip("/") + "/"
         if not location.startswith(base):
@@ -107,7 +107,7 @@ class SnowflakeMirror:
 
     @contextmanager
     def _cursor(self) -> Iterator[Cursor]:
-        """Yield a cursor of a connection of its own; map errors. Their texts hold statements, and no credential."""
+        """Yield a cursor of a new connection; map errors. Their texts contain statements, but no credentials."""
         target, errors = self._target, self._connector.errors
         secret = target.private_key.read(os.environ) if target.private_key else ""
         try:
@@ -143,10 +143,10 @@ def _credential(private_key: str, target: SnowflakeTarget) -> dict[str, Any]:
 
 
 def _der(text: str) -> bytes:
-    """Return a private key in PEM as the connector takes it.
+    """Convert a private key from PEM to the connector's format.
 
     Raises:
-        BadEnvironment: it is no such key; the message does not quote it.
+        BadEnvironment: it is no such key. The message does not quote it.
     """
     serialization = importlib.import_module("cryptography.hazmat.primitives.serialization")
     try:

@@ -1,4 +1,4 @@
-"""Send the event of a publication to a webhook, signed."""
+"""Send the signed event of a publication to a webhook."""
 
 import time
 from collections.abc import Mapping
@@ -12,21 +12,21 @@ from sluice.registration.events import CONTENT_TYPE, event_body, event_id, signe
 from sluice.registration.target_kinds import WebhookTarget
 
 _TIMEOUT = (10, 30)
-"""Seconds to connect, and between two parts of the answer."""
+"""Time-outs in seconds: to connect, and between two parts of the answer."""
 _WANTS_NO_MORE = 410
-"""The answer of a receiver that wants no more events, by Standard Webhooks."""
+"""Status of a receiver that wants no more events, as defined by Standard Webhooks."""
 
 
 def send_event(
     target: WebhookTarget, event: PublicationEvent, installation: str, environment: Mapping[str, str]
 ) -> str:
-    """Send the event once; return what the receiver answered.
+    """Send the event once; return the receiver's answer.
 
-    Redirects are not followed: they would carry the event to an address that the operator did not name. The address's
-    path may be a secret, so messages name the host alone.
+    Redirects are not followed: they would send the event to an address that the operator did not name. The address's
+    path may be a secret, so messages name only the host.
 
     Raises:
-        ServiceUnavailable: the receiver does not answer, or its answer is another one than 2xx.
+        ServiceUnavailable: the receiver does not answer, or answers with another status than 2xx.
         RegistrationRefused: the receiver wants no more events.
         BadEnvironment: the secret cannot be read.
     """
@@ -41,7 +41,7 @@ def send_event(
         with requests.post(
             target.url, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False, stream=True
         ) as answer:
-            status = answer.status_code  # the body is not read: it may be endless
+            status = answer.status_code  # the body is not read, since it may be endless
     except requests.RequestException as error:
         raise ServiceUnavailable(f"{host} does not answer: {type(error).__name__}") from None
     if status == _WANTS_NO_MORE:

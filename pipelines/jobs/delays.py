@@ -1,8 +1,8 @@
-"""Join flights to airlines, and sum up delays by carrier: a plain PySpark program that knows nothing of Sluice.
+"""Join flights to airlines, and summarize delays by carrier, in a plain PySpark program without any Sluice code.
 
     spark-submit delays.py AIRLINES_CSV
 
-The catalog that it sees is on a branch by configuration alone, so both tables are published together.
+Configuration alone puts the program's catalog on a branch, so both tables are published together.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Landing zones of pipelines on Temporal: as they are, as they are to be, and what people ask of them."""
+"""Landing zones on Temporal: deploy them, read their status, and send them the requests of people."""
 
 import asyncio
 import hashlib
@@ -43,13 +43,13 @@ from workflows.arrivals.landing_zone import LandingZone
 
 _DIGITS = 12
 _LIMIT = 30.0
-"""Seconds to wait for an answer of a landing zone."""
+"""Time to wait for an answer of a landing zone, in seconds."""
 _T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
 
 
 class DeployedLandingZones:
-    """The landing zones of one installation: a kind of thing that `deploy` applies."""
+    """The landing zones of one installation, as a kind of thing that `deploy` applies."""
 
     kind = "landing zone"
 
@@ -58,10 +58,10 @@ class DeployedLandingZones:
         self._working_directory = str(working_directory)
 
     def wanted(self, file: PipelineFile) -> DeployedItem | None:
-        """Return what a file wants of this kind, if anything.
+        """Return the landing zone that a file states, or None.
 
         Raises:
-            InvalidPipeline: loaded files would be moved to where the landing zone lists them.
+            InvalidPipeline: the zone would move loaded files to a place where it lists them again.
         """
         if file.pipeline.arrival is None:
             return None
@@ -81,7 +81,7 @@ class DeployedLandingZones:
         return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
 
     async def present(self) -> list[DeployedItem]:
-        """Return those of this installation that are there, and stay."""
+        """Return the landing zones of this installation that are deployed and not ending."""
         return [
             DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
             async for memo in zone_memos(self._client, self._settings)
@@ -89,11 +89,11 @@ class DeployedLandingZones:
         ]
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
-        """Create, change or remove one. A run that a removed one started goes on.
+        """Create, change or remove a landing zone. A run that a removed zone started goes on.
 
         Raises:
             InvalidPipeline: another deploy was faster.
-            ServiceUnavailable: no worker took the change.
+            ServiceUnavailable: no worker carried out the change in time.
         """
         handle = _handle(self._client, self._settings, change.item.pipeline)
         if change.action == "remove":
@@ -111,7 +111,7 @@ class DeployedLandingZones:
         """Wait until a landing zone is on the task queue that it was deployed for.
 
         Raises:
-            ServiceUnavailable: something that it does takes longer.
+            ServiceUnavailable: the zone is busy, and the move takes longer.
         """
         queue, until = self._settings.sluice_task_queue, time.monotonic() + _LIMIT
         while (now := (await handle.describe()).task_queue) != queue:
@@ -158,7 +158,7 @@ class DeployedLandingZones:
 
 
 async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneStatus:
-    """Return what the landing zone of a pipeline holds.
+    """Return the status of the landing zone of a pipeline.
 
     Raises:
         InvalidPipeline: there is none.
@@ -172,12 +172,12 @@ async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneSt
 
 
 async def list_zones(client: Client, settings: Settings) -> list[str]:
-    """Return the names of the pipelines that have a landing zone, in order."""
+    """Return the sorted names of the pipelines that have a landing zone."""
     return sorted([memo["name"] async for memo in zone_memos(client, settings)])
 
 
 async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
-    """Have the landing zone of a pipeline looked at soon. Raises `InvalidPipeline` if there is none."""
+    """Make the landing zone of a pipeline list its files soon. Raises `InvalidPipeline` if there is none."""
     await (await _find(client, settings, pipeline)).signal(LandingZone.look)
 
 
@@ -199,7 +199,7 @@ async def command_batch(client: Client, settings: Settings, pipeline: str, comma
 
 
 async def split_batch(client: Client, settings: Settings, pipeline: str, request: SplitBatch) -> list[Batch]:
-    """Split a batch that was kept out or set aside into two, which are loaded by themselves; return them.
+    """Split a batch that was kept out or set aside into two batches, each loaded by itself; return them.
 
     Raises:
         InvalidPipeline: there is no such landing zone or batch, it has one file, or its run is under way.
@@ -210,7 +210,7 @@ async def split_batch(client: Client, settings: Settings, pipeline: str, request
 
 
 async def load_batch(client: Client, settings: Settings, pipeline: str, request: LoadBatch) -> Batch:
-    """Have the landing zone of a pipeline load a batch of named files.
+    """Make the landing zone of a pipeline load a batch of named files.
 
     Raises:
         InvalidPipeline: there is no such landing zone, it is full, or it has this batch.
@@ -222,7 +222,7 @@ async def load_batch(client: Client, settings: Settings, pipeline: str, request:
 
 @contextmanager
 def _refusals(pipeline: str) -> Iterator[None]:
-    """Raise what a landing zone refuses as an error of the request."""
+    """Raise a refusal of a landing zone as an error of the request."""
     try:
         yield
     except WorkflowUpdateFailedError as error:
@@ -252,7 +252,7 @@ def _handle(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle
 
 
 async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
-    """Yield what the memos of the landing zones of this installation hold."""
+    """Yield the memos of this installation's landing zones, which say how each was deployed."""
     prefix = landing_zone_id(settings.sluice_installation, "")
     async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):
         memo = (await execution.memo()).get(ZONE_MEMO)
@@ -261,12 +261,12 @@ async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[s
 
 
 async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
-    """Return whether a landing zone was told to end; without a worker it cannot follow."""
+    """Return True if a landing zone got a request to end. Without a worker it cannot follow the request."""
     return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
 
 
 async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = False) -> None:
-    """Wait until a landing zone that was told to end, now or before, has ended.
+    """Wait until a landing zone has ended that was cancelled, now or before.
 
     Raises:
         ServiceUnavailable: no worker ends it in time.
@@ -279,7 +279,7 @@ async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = Fa
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-    except WorkflowFailureError:  # it ended as one that was cancelled
+    except WorkflowFailureError:  # it ended as cancelled
         pass
 
 

@@ -1,4 +1,4 @@
-"""The files of a landing zone that is not deployed, for a start by hand: those that look whole, and the others."""
+"""Files of a landing zone that is not deployed, for a manual start: the complete ones, and the others."""
 
 import time
 from pathlib import Path
@@ -15,15 +15,15 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 
 _MOST = 2000
-"""Maximum number of files of one start: their paths go into the request of the run."""
+"""Maximum number of files in one start, since the request of the run contains their paths."""
 
 
 def list_for_start(pipeline: Pipeline) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the paths of the files that can be loaded, and of the others with the reason.
+    """Return the paths of the files that can be loaded, and the other paths with the reason.
 
     Raises:
         InvalidInput: the folder or store cannot be listed.
-        InvalidPipeline: there are too many for one run.
+        InvalidPipeline: there are too many files for one run.
     """
     arrival = pipeline.arrival
     assert arrival, "only a pipeline with a landing zone is listed like this"
@@ -45,7 +45,7 @@ def list_for_start(pipeline: Pipeline) -> tuple[list[str], list[tuple[str, str]]
 
 
 def absolute_name(file: str) -> str:
-    """Return a file that a person named as its landing zone lists it.
+    """Return the path of a named file in the form in which its landing zone lists it.
 
     Raises:
         InvalidInput: no file can have such a path.
@@ -54,14 +54,14 @@ def absolute_name(file: str) -> str:
 
 
 def with_files(pipeline: Pipeline, paths: list[str]) -> Pipeline:
-    """Return a pipeline that loads these files of its landing zone alone."""
+    """Return a pipeline that loads only these files of its landing zone."""
     assert pipeline.write.source, "a pipeline with a landing zone has a source"
     source = source_of_files(pipeline.write.source, paths)
     return pipeline.model_copy(update={"write": pipeline.write.model_copy(update={"source": source})})
 
 
 def _why_unsettled(file: ArrivingFile, settle: float) -> str:
-    """Return why a local file may still be written: it changed just now. An object in a store is always whole."""
+    """Return why a local file may be incomplete: it changed just now. An object in a store is always complete."""
     if is_remote(file.path):
         return ""
     try:

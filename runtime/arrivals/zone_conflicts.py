@@ -1,4 +1,4 @@
-"""Refuse landing zones that list files of Sluice's own or of another zone, and runs that read files of a zone."""
+"""Refuse landing zones that list files of Sluice or of another zone, and runs that read files of a zone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,15 +40,15 @@ _FOLDERS_OF_CHECKOUT = (
 
 @dataclass(frozen=True)
 class KnownZone:
-    """A landing zone that is deployed, or is to be."""
+    """A landing zone that is deployed, or is to be deployed."""
 
     pipeline: str
     path: str
-    """Absolute, with links resolved."""
+    """Absolute path with links resolved."""
     tables: frozenset[str]
-    """The tables that it loads into; empty where that is not known."""
+    """Tables that the zone loads into; empty if they are not known."""
     keeps: bool
-    """Whether it leaves its files where they are."""
+    """True if the zone leaves its files where they are."""
     move_to: str = ""
 
     @property
@@ -56,7 +56,7 @@ class KnownZone:
         return f"the landing zone {self.path} of {self.pipeline!r}"
 
     def problem_with(self, other: "KnownZone") -> str:
-        """Return why this zone cannot be deployed together with another one; empty if it can."""
+        """Return why this zone and another one cannot be deployed together; empty if they can."""
         if other.move_to and may_share(self.path, other.move_to):
             return f"{self._text} would list the files that {other.pipeline!r} moves to {other.move_to}"
         if not may_share(self.path, other.path):
@@ -69,7 +69,7 @@ class KnownZone:
         )
 
     def problem_with_source(self, pipeline: Pipeline) -> str:
-        """Return why a run of another pipeline should not read its source; empty where it may."""
+        """Return why a run of another pipeline should not read its source; empty if it may."""
         source = pipeline.write.source
         if pipeline.name == self.pipeline or source is None or not self._may_share_table(frozenset(pipeline.tables)):
             return ""
@@ -87,15 +87,15 @@ class KnownZone:
 
 
 def resolved_source(path: str, folder: Path | None = None) -> str:
-    """Return a path of a pipeline as zones are compared: absolute, with links resolved."""
+    """Return a path in the form in which zones are compared: absolute, with links resolved."""
     return path if is_remote(path) else resolved_pattern(str(absolute_path(without_scheme(path), folder)))
 
 
 def check_location(pipeline: Pipeline, settings: Settings, working_directory: Path) -> None:
-    """Make sure that a landing zone has nothing in common with the lake, the home, or a checkout of Sluice.
+    """Check that a landing zone shares no files with the lake, the home, or a checkout of Sluice.
 
     Raises:
-        InvalidPipeline: it has.
+        InvalidPipeline: it does.
     """
     if pipeline.arrival is None:
         return
@@ -122,15 +122,15 @@ def _own_locations(path: str, settings: Settings, working_directory: Path) -> It
 def check_deploy(
     wanted: Sequence[DeployedItem], present: Sequence[DeployedItem], scheduled: Sequence[Pipeline]
 ) -> None:
-    """Make sure that no two zones list the same files, and that no scheduled run loads files of a zone.
+    """Check that no two zones list the same files, and that no scheduled run loads files of a zone.
 
     Args:
-        wanted: the landing zones that the files of the deploy state.
-        present: the landing zones that are deployed, without those that this deploy changes or removes.
-        scheduled: the pipelines that have a schedule after the deploy, with absolute paths.
+        wanted: landing zones that the files of the deploy state.
+        present: deployed landing zones, without those that this deploy changes or removes.
+        scheduled: pipelines that have a schedule after the deploy, with absolute paths.
 
     Raises:
-        InvalidPipeline: they do; the message has every problem.
+        InvalidPipeline: there are conflicts; the message has all of them.
     """
     new = [_zone(item.pipeline, item.properties) for item in wanted]
     old = [_zone(item.pipeline, item.properties) for item in present]
@@ -145,20 +145,20 @@ def check_deploy(
 
 
 async def find_zone_problems(client: Client, settings: Settings, pipeline: Pipeline) -> list[str]:
-    """Return why a run by hand should not load the source of a pipeline: a deployed zone of another has its files.
+    """Return why a manual run should not load the source of a pipeline: another pipeline's zone has its files.
 
     Args:
-        pipeline: one whose paths are absolute.
+        pipeline: a pipeline with absolute paths.
     """
     zones = [_zone(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
     return list(filter(None, (zone.problem_with_source(pipeline) for zone in zones)))
 
 
 async def refuse_backfill(client: Client, settings: Settings, stated: PipelineText, partitions: Sequence[str]) -> None:
-    """Make sure that no partition of a backfill lies in a landing zone that loads into the same table.
+    """Check that no partition of a backfill has files in a landing zone that loads into the same table.
 
     Raises:
-        InvalidPipeline: one does.
+        InvalidPipeline: a partition has.
     """
     zones = [_zone(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
     for partition in partitions if zones else ():
@@ -171,9 +171,9 @@ def hint_at_zones(pipeline: Pipeline, file: Path, directory: Path) -> list[str]:
     """Return why `deploy` would refuse a pipeline together with a landing zone of another file in its folder.
 
     Args:
-        pipeline: that of the file, with absolute paths.
+        pipeline: the pipeline of the file, with absolute paths.
         file: the pipeline file.
-        directory: what relative paths of the other files are relative to.
+        directory: the folder to which relative paths of the other files refer.
     """
     own = _stated_zone(pipeline, directory)
     hints = []
@@ -181,7 +181,7 @@ def hint_at_zones(pipeline: Pipeline, file: Path, directory: Path) -> list[str]:
         try:
             other = read_pipeline(path) if path.suffix in (".yml", ".yaml") and path.name != file.name else None
             zone = _stated_zone(other, directory) if other else None
-        except (InvalidPipeline, InvalidInput):  # a file that is not valid, or has placeholders: it has no zone
+        except (InvalidPipeline, InvalidInput):  # a file that is not valid, or has placeholders, states no zone
             continue
         if zone and own:
             hints.append(own.problem_with(zone) or zone.problem_with(own))
@@ -191,7 +191,7 @@ def hint_at_zones(pipeline: Pipeline, file: Path, directory: Path) -> list[str]:
 
 
 def _stated_zone(pipeline: Pipeline, directory: Path) -> KnownZone | None:
-    """Return the landing zone that a pipeline states, if it does."""
+    """Return the landing zone that a pipeline states, or None."""
     if pipeline.arrival is None:
         return None
     more = {"tables": ", ".join(sorted(pipeline.tables)), "paths are relative to": str(directory)}
@@ -208,7 +208,7 @@ def with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:
 
 
 def _zone(pipeline: str, properties: Mapping[str, str]) -> KnownZone:
-    """Return a zone as its memo describes it; one of an earlier version names no tables."""
+    """Return the zone that a memo describes. A memo of an earlier version names no tables."""
     folder = Path(properties.get("paths are relative to", "."))
     after = properties.get("after", "keep")
     move_to = after.removeprefix("move to ") if after.startswith("move to ") else ""

@@ -1,4 +1,4 @@
-"""What a backfill would do: its pipeline for each partition, and the files of each. This needs no server."""
+"""The plan of a backfill: its pipeline for each partition, and the files of each. Needs no server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,19 +19,19 @@ from sluice.pipeline.scope import placeholders_of_loads
 
 @dataclass(frozen=True)
 class PlannedPartition:
-    """What a partition would load now."""
+    """The files that a partition would load now."""
 
     partition: str
     files: int | None = None
-    """None where the pipeline has no source, or it cannot be listed."""
+    """Number of files; None if the pipeline has no source, or it cannot be listed."""
     bytes: int = 0
     problem: str = ""
     paths: list[str] = field(default_factory=list)
-    """Where its files are."""
+    """Paths of the source of this partition."""
 
 
 def preview_partition(stated: PipelineText, partition: str) -> tuple[Pipeline, TypePreview]:
-    """Return the pipeline of a partition, and the types that the first rows of its files give to columns."""
+    """Return the pipeline of a partition, and the column types guessed from the first rows of its files."""
     pipeline = pipeline_of(stated, partition)
     source = pipeline.write.source
     return pipeline, preview_types(source, find_files(source)) if source and pipeline.write.built_in else TypePreview()
@@ -41,7 +41,7 @@ def read_backfill_pipeline(file: Path, folder: Path) -> PipelineText:
     """Read the pipeline file of a backfill.
 
     Raises:
-        InvalidPipeline: it cannot be read.
+        InvalidPipeline: the file cannot be read.
     """
     return PipelineText(name=str(file), text=read_pipeline_text(file), folder=str(folder))
 
@@ -50,14 +50,14 @@ def pipeline_of(stated: PipelineText, partition: str) -> Pipeline:
     """Return the pipeline of one partition.
 
     Raises:
-        InvalidPipeline: it is not valid.
+        InvalidPipeline: the pipeline is not valid for it.
     """
     pipeline = parse_pipeline(stated.text, stated.name, partition_values(partition))
     return resolve_paths(pipeline, Path(stated.folder))
 
 
 def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipeline:
-    """Validate the pipeline of the first and the last partition; return the first.
+    """Validate the pipeline of the first and the last partition; return that of the first.
 
     Raises:
         InvalidPipeline: one is not valid, or two partitions would write the same.
@@ -99,7 +99,7 @@ def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used
 
 
 def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
-    """Validate the pipeline of all partitions together, by which the whole is audited before it is published.
+    """Validate the pipeline for all partitions together, which a joint publish audits before it merges.
 
     Raises:
         InvalidPipeline: it is not valid, or the partitions differ in more than the path that they are loaded from.
@@ -110,13 +110,13 @@ def check_together(stated: PipelineText, partitions: Sequence[str]) -> None:
 
 
 def check_same_for_all(stated: PipelineText, values: Mapping[str, str]) -> None:
-    """Check that a pipeline says the same of all partitions, but for the path that they are loaded from.
+    """Check that a pipeline is the same for all partitions, except for the path that they are loaded from.
 
     Args:
-        values: those of the placeholders for all of them.
+        values: values of the placeholders for all partitions together.
 
     Raises:
-        InvalidPipeline: it does not: a check would be asked about the partition `*`, which has no rows.
+        InvalidPipeline: it is not: a check would be about the partition `*`, which has no rows.
     """
     if names := sorted(differing_placeholders(YAML(typ="safe").load(stated.text), values)):
         raise InvalidPipeline(
@@ -127,7 +127,7 @@ def check_same_for_all(stated: PipelineText, values: Mapping[str, str]) -> None:
 
 
 def plan_partition(stated: PipelineText, partition: str) -> PlannedPartition:
-    """Return what a partition would load now; what is wrong with it is part of the plan."""
+    """Return the files that a partition would load now. Problems become part of the plan."""
     try:
         source = pipeline_of(stated, partition).write.source
         if source is None:

@@ -1,4 +1,4 @@
-"""Backfills: where the campaign of a pipeline is, starting or joining it, and changing it while it runs."""
+"""Backfills on Temporal: find the campaign of a pipeline, start or join it, and change it while it runs."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -34,7 +34,7 @@ from workflows.backfills.backfill import Backfill
 from workflows.backfills.discard_backfill import DiscardBackfill
 
 ANSWER_WITHIN = 20.0
-"""Seconds in which a worker has to answer a command about a backfill."""
+"""Time that a worker has to answer a command about a backfill, in seconds."""
 _TRIES = 5
 _T = TypeVar("_T")
 
@@ -42,7 +42,7 @@ Handle = WorkflowHandle[Backfill, CampaignStatus]
 
 
 def backfill_id(settings: Settings, pipeline: str) -> str:
-    """Return the workflow id of a pipeline's backfill: one for each installation."""
+    """Return the workflow id of a pipeline's backfill, which is unique in each installation."""
     return f"sluice-{with_installation(settings).sluice_installation}-backfill-{pipeline}"
 
 
@@ -56,13 +56,13 @@ def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle
 
 
 async def start_backfill(client: Client, settings: Settings, given: BackfillInput) -> tuple[Handle, bool]:
-    """Start a backfill, or add its partitions to the one of its pipeline that is under way.
+    """Start a backfill, or add its partitions to the pipeline's running backfill.
 
     Returns:
-        Its handle, and whether one was under way.
+        Its handle, and True if it was running before.
 
     Raises:
-        InvalidPipeline: the one under way cannot be joined.
+        InvalidPipeline: the running backfill cannot be joined.
         ServiceUnavailable: no worker answers for it.
     """
     workflow_id = backfill_id(settings, given.name)
@@ -97,10 +97,10 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
 
 
 async def change_backfill(client: Client, settings: Settings, pipeline: str, change: CampaignChange) -> CampaignStatus:
-    """Change the backfill of a pipeline; return how it stands.
+    """Change the running backfill of a pipeline; return its status.
 
     Raises:
-        InvalidPipeline: none is under way, or the change is refused.
+        InvalidPipeline: no backfill is running, or the change is refused.
         ServiceUnavailable: no worker answers for it.
     """
     handle = backfill_handle(client, settings, pipeline)
@@ -111,9 +111,9 @@ async def change_backfill(client: Client, settings: Settings, pipeline: str, cha
 
 
 async def find_running_backfill(client: Client, settings: Settings, pipeline: str) -> Handle | None:
-    """Return the handle of exactly the backfill of a pipeline that is under way; None where none is.
+    """Return the handle of a pipeline's running backfill; None if none is running.
 
-    The handle is bound to this backfill, also after it continues as new: a later one of the pipeline is another.
+    The handle stays bound to this backfill, also after it continues as new, and never means a later backfill.
     """
     handle = backfill_handle(client, settings, pipeline)
     try:
@@ -129,7 +129,7 @@ async def find_running_backfill(client: Client, settings: Settings, pipeline: st
 
 
 async def cancel_backfill(handle: Handle) -> None:
-    """Ask a backfill to end, with the runs that it started.
+    """Request that a backfill end, together with the runs that it started.
 
     Raises:
         InvalidPipeline: it has ended.
@@ -146,11 +146,11 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
     """Cancel the runs that an ended backfill left, and delete the branches on which it collected partitions.
 
     Returns:
-        The workflows that were cancelled, and the branches that were deleted.
+        The cancelled workflows and the deleted branches.
 
     Raises:
         InvalidPipeline: it left nothing.
-        ServiceUnavailable: no worker, or the catalog does not answer.
+        ServiceUnavailable: no worker answers, or the catalog does not.
     """
     left: list[str] = []
     with suppress(InvalidPipeline):  # Temporal no longer has it
@@ -164,7 +164,7 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
 
 
 async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:
-    """Return how the latest backfill of a pipeline stands, or ended. One that has completed needs no worker.
+    """Return the status of the latest backfill of a pipeline. A completed backfill needs no worker.
 
     Raises:
         InvalidPipeline: there is none, or Temporal no longer has it.
@@ -182,7 +182,7 @@ async def read_backfill(client: Client, settings: Settings, pipeline: str) -> Ca
 
 
 class _NotRunning(Exception):
-    """Raised when a workflow is not there, or has ended and takes no update."""
+    """Raised when a workflow does not exist, or has ended and accepts no update."""
 
 
 async def _answered(settings: Settings, answer: Awaitable[_T]) -> _T:

@@ -1,4 +1,4 @@
-"""Backfills that run or have ended, as `list --backfills` shows them."""
+"""Running and ended backfills, for `list --backfills`."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from workflows.backfills.backfill import Backfill
 
 _WORKFLOW_TYPE = 'WorkflowType = "Backfill"'
 _MOST_LISTED = 1000
-"""How many workflows are looked at: one that continued as new is several."""
+"""Maximum number of workflows read; a backfill that continued as new is several of them."""
 _AT_ONCE = 8
-"""How many backfills are asked at the same time."""
+"""Maximum number of backfills queried at the same time."""
 _ANSWER_WITHIN = 2.0
-"""Seconds in which a worker has to answer for a backfill; else the list shows no counts."""
+"""Time that a worker has to answer for a backfill, in seconds; after that the list shows no counts."""
 _NO_ANSWER = (ServiceUnavailable, InvalidPipeline, BadEnvironment, RPCError, asyncio.TimeoutError, ValueError)
-"""Why a backfill is shown without counts: no worker, Temporal forgot it, or its data is encrypted by another key."""
+"""Errors that leave a backfill without counts: no worker, Temporal forgot it, or its data has another key."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class ListedBackfill:
 
     pipeline: str
     state: str
-    """`running`, `completed`, `canceled` and so on, as Temporal has it."""
+    """State from Temporal: `running`, `completed`, `canceled` and so on."""
     started: datetime
-    """When its present workflow began: one with many partitions continues as new."""
+    """Start time of its present workflow; a backfill with many partitions continues as new."""
     closed: datetime | None
     status: CampaignStatus | None
-    """How it stands; None where nobody tells."""
+    """Status of the backfill; None if it cannot be read."""
 
 
 async def list_backfills(client: Client, settings: Settings, limit: int) -> list[ListedBackfill]:
-    """Return the latest backfill of each pipeline of an installation, the newest first."""
+    """Return the latest backfill of each pipeline of an installation, newest first."""
     prefix = backfill_id(settings, "")
     newest: dict[str, WorkflowExecution] = {}
     query = f'{_WORKFLOW_TYPE} AND WorkflowId STARTS_WITH "{prefix}"'
@@ -69,7 +69,7 @@ async def _listed(
 async def _status(
     client: Client, settings: Settings, execution: WorkflowExecution, pipeline: str
 ) -> CampaignStatus | None:
-    """Return how a backfill stands; of one that has ended well, this needs no worker."""
+    """Return the status of a backfill, or None if it cannot be read. A completed backfill needs no worker."""
     try:
         if execution.status == WorkflowExecutionStatus.COMPLETED:
             handle = client.get_workflow_handle_for(Backfill.run, execution.id, run_id=execution.run_id)

@@ -1,4 +1,4 @@
-"""Examining an installation from the command line: settings, Temporal, and what its workers say of themselves."""
+"""Examine an installation from the command line: settings, Temporal, and the findings of its workers."""
 
 import asyncio
 import urllib.request
@@ -23,7 +23,7 @@ _START = "start one with `make up` or `python worker.py`: a worker that cannot s
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
-    """Look at every part of an installation, as far as those that it needs are there."""
+    """Check every part of an installation, as far as the parts that the check needs are available."""
     try:
         settings = read_settings(environment)
     except SluiceError as error:
@@ -67,12 +67,12 @@ async def _search_attributes(client: Client) -> Finding:
 
 
 def _web_ui(settings: Settings) -> Finding:
-    """Look at the address to which reports and messages link."""
+    """Check the address to which reports and messages link."""
     address = settings.temporal_ui
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT):  # the operator's own setting
             return Finding(part="Web UI", state="ok", detail=address)
-    except HTTPError:  # it answers, and asks for a login
+    except HTTPError:  # it answers, and requires a login
         return Finding(part="Web UI", state="ok", detail=address)
     except (OSError, ValueError, HTTPException) as error:
         return Finding(
@@ -84,9 +84,9 @@ def _web_ui(settings: Settings) -> Finding:
 
 
 async def _workers(client: Client, settings: Settings) -> list[Finding]:
-    """Ask a worker of each task queue about itself; where none takes work, its part is not known.
+    """Let a worker of each task queue examine itself. Without a worker, its part is unknown.
 
-    The question goes through the first task queue, whose workers run the workflow.
+    The requests go through the first task queue, whose workers run the workflow.
     """
     findings: list[Finding] = []
     queues: dict[str, ExamineInstallationInput | ExamineSparkInput] = {
@@ -114,10 +114,10 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
 
 
 def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnavailable) -> Finding:
-    """Return the finding of a worker that gives no answer: it ended, or is of Spark and has a job in each slot.
+    """Return the finding for a worker that does not answer: it ended, or is a Spark worker with all slots in use.
 
     Args:
-        number: how many workers Temporal knows. Temporal forgets a killed worker after five minutes.
+        number: number of workers that Temporal knows. Temporal forgets a killed worker after five minutes.
     """
     if queue != settings.spark_queue:
         known = f"Temporal knows {format_count(number, 'worker')} that asked for work within the last five minutes"

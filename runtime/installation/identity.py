@@ -1,4 +1,4 @@
-"""The id of this installation, by which its branches are told from those of others in the same catalog."""
+"""The id of this installation, which distinguishes its branches from others in the same catalog."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from sluice.errors import BadEnvironment
 from sluice.settings import INSTALLATION_PATTERN, Settings
 
 FILE = "installation"
-"""The file in the home that holds the id."""
+"""File in the home that contains the id."""
 
 
 def with_installation(settings: Settings) -> Settings:
-    """Return settings with the id of the installation: the one that is set, or that of the home, made once and kept.
+    """Return settings with the installation's id: the setting, or the id in the home, which is created once.
 
     Raises:
         BadEnvironment: the id cannot be read or written.
@@ -24,10 +24,10 @@ def with_installation(settings: Settings) -> Settings:
 
 
 def with_known_installation(settings: Settings) -> Settings:
-    """Return settings with the id of the installation, which is made by no command: a worker has it.
+    """Return settings with the installation's id. No command creates the id: a worker does.
 
     Raises:
-        BadEnvironment: it is not set, and this home has none.
+        BadEnvironment: the id is not set, and this home has none.
     """
     if not known_installation(settings):
         raise BadEnvironment(
@@ -38,7 +38,7 @@ def with_known_installation(settings: Settings) -> Settings:
 
 
 def known_installation(settings: Settings) -> str:
-    """Return the id of the installation, or nothing where the home has none yet.
+    """Return the id of the installation; empty if the home has none yet.
 
     Raises:
         BadEnvironment: the id cannot be read.
@@ -49,7 +49,7 @@ def known_installation(settings: Settings) -> str:
 
 
 def _read_or_create(file: Path) -> str:
-    """Return the id in a file. Of several processes that start at once, one creates it and the others read it."""
+    """Return the id in a file. If several processes start at once, one creates it and the others read it."""
     try:
         if not file.exists():
             _create(file)
@@ -62,7 +62,7 @@ def _read_or_create(file: Path) -> str:
 
 
 def _create(file: Path) -> None:
-    """Write a new id beside the file, whole and on disk, and link it to the file's name if there is none yet."""
+    """Write a new id to a temporary file, sync it to disk, and link it to the file's name unless that exists."""
     file.parent.mkdir(parents=True, exist_ok=True)
     written = file.with_name(f".{FILE}-{uuid.uuid4().hex}")
     try:

@@ -1,8 +1,8 @@
-"""Connect a command to Temporal, and make sure that it reaches its own installation.
+"""Connect a command to Temporal, and check that it reaches its own installation.
 
 The workers of an installation name it in their identity, which Temporal shows for each task queue. A person who sets
-the address of Temporal chose it. Without an address, a command reaches the stack of its folder, or nothing: another
-stack may listen on the usual port.
+the address of Temporal chose it. Without an address, a command reaches the stack of its folder, or nothing, since
+another stack may listen on the usual port.
 """
 
 import os
@@ -32,13 +32,13 @@ _OWN_STACK = "`make up` starts it"
 
 @dataclass(frozen=True)
 class ReachedTemporal:
-    """A connection of a command, and what a person should know of it."""
+    """A command's connection to Temporal, with a hint for the person."""
 
     client: Client
     installation: str
-    """The id of the installation whose workers the command reaches, as far as it is known."""
+    """Id of the installation whose workers the command reaches, as far as it is known."""
     hint: str = ""
-    """Whose installation it is, if it is not the one of this folder."""
+    """Sentence that names the reached installation, if it is not the one of this folder."""
 
 
 def worker_identity(installation: str) -> str:
@@ -47,11 +47,11 @@ def worker_identity(installation: str) -> str:
 
 
 async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
-    """Connect a command as its variables say.
+    """Connect a command according to its environment variables.
 
     Raises:
-        BadEnvironment: the variables are invalid, or SLUICE_INSTALLATION is not the installation that is reached.
-        ServiceUnavailable: no server answers, or, without an address, one that is not of this folder.
+        BadEnvironment: the variables are invalid, or SLUICE_INSTALLATION is not the reached installation.
+        ServiceUnavailable: no server answers; or, without an address, the server is not the one of this folder.
     """
     settings = read_settings(environment)
     chosen, has_stack = _is_chosen(environment), bool(stack_environment(environment))
@@ -77,7 +77,7 @@ async def check_task_queue(client: Client, settings: Settings, environment: Mapp
     """Return a warning if workers of another installation take work from the task queue of this worker.
 
     Raises:
-        BadEnvironment: they do, and nobody chose this Temporal: this worker would take work of theirs.
+        BadEnvironment: they do, and no person chose this Temporal, so this worker would take their work.
     """
     others = await serving_installations(client, settings.sluice_task_queue) - {settings.sluice_installation}
     if not others:
@@ -111,7 +111,7 @@ async def polling_workers(client: Client, queue: str) -> set[str]:
 
 
 def _is_chosen(environment: Mapping[str, str]) -> bool:
-    """Return whether a person set the address, by a variable, in `.env`, or in a configuration file of Temporal."""
+    """Return True if a person set the address: by a variable, in `.env`, or in Temporal's configuration file."""
     try:
         given = ClientConfig.load_client_connect_config(override_env_vars=dict(given_environment()))
     except Exception:  # `connect` reports it
@@ -120,10 +120,10 @@ def _is_chosen(environment: Mapping[str, str]) -> bool:
 
 
 async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_stack: bool) -> bool:
-    """Return whether this Temporal knows this installation, whose workers do not run now."""
+    """Return True if this Temporal knows this installation, although its workers do not run now."""
     if not own:
         return False
-    if not settings.sluice_reap_every:  # then there is no schedule to know it by
+    if not settings.sluice_reap_every:  # without this schedule, Temporal does not show the installation
         return has_stack
     try:
         await client.get_schedule_handle(
@@ -135,10 +135,10 @@ async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_
 
 
 def _hint(client: Client, settings: Settings, own: str, served: set[str]) -> str:
-    """Return whose installation the chosen Temporal has, if that is not this one's.
+    """Return a sentence on the installation that the chosen Temporal serves, if it is not this one.
 
     Raises:
-        BadEnvironment: SLUICE_INSTALLATION names another one.
+        BadEnvironment: SLUICE_INSTALLATION is set, and is not the installation that the Temporal serves.
     """
     if not served or not own:
         return ""

@@ -1,4 +1,4 @@
-"""Files of generated rows for a pipeline: what a worker is asked of the lake first, and what is written."""
+"""Files of generated rows for a pipeline: query a worker about the lake, generate rows, and write them."""
 
 import hashlib
 import json
@@ -42,47 +42,47 @@ from sluice.settings import read_settings
 from sluice.sql.dialect import DUCKDB
 
 _SOURCE_OF_PROGRAMS = Source(path="rows.csv")
-"""How files are written for a pipeline that states no source."""
+"""Source that determines the file format for a pipeline that states no source."""
 _MOST_KEYS = 10_000
 _SAMPLED = 500
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a person asks for."""
+    """Options of a person for generated files."""
 
     rows: int | None = None
-    """None means as many as the checks allow, near a thousand."""
+    """Number of rows; None for as many as the checks allow, near a thousand."""
     seed: int = 7
     no_null: bool = False
     faults: Sequence[str] = ()
     values: Mapping[str, str] = field(default_factory=dict)
-    """Those of the pipeline's placeholders."""
+    """Values of the pipeline's placeholders."""
 
 
 @dataclass(frozen=True)
 class LakeAnswers:
-    """What a worker answered about the tables of a pipeline."""
+    """Answers of a worker about the tables of a pipeline."""
 
     columns: Sequence[Column] | None = None
-    """Those of the pipeline's table on main."""
+    """Columns of the pipeline's table on main."""
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """The values that foreign keys may have, by `reference_key`."""
+    """Values that foreign keys may have, by `reference_key`."""
     rows: Sequence[Mapping[str, Any]] = ()
-    """Some rows of the table."""
+    """Sample rows of the table."""
     problems: Sequence[str] = ()
-    """What could not be asked, for a person."""
+    """Failed queries, as messages for a person."""
 
 
 def needs_lake(pipeline: Pipeline | None) -> bool:
-    """Return whether the lake knows something of the rows that the pipeline does not state."""
+    """Return True if generating rows needs columns or keys that the lake knows and the pipeline does not state."""
     if pipeline is None or pipeline.write.source is None:
         return False
     return not pipeline.write.source.schema_ or bool(wanted_references(checks_of(pipeline)))
 
 
 async def ask_lake(pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAnswers:
-    """Ask a worker for the columns of a pipeline's table, and for the keys of tables that it refers to."""
+    """Query a worker for the columns of a pipeline's table, and for the keys of tables that it refers to."""
     try:
         client = (await connect_command(environment)).client
     except SluiceError as error:
@@ -91,7 +91,7 @@ async def ask_lake(pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAn
 
 
 async def ask_worker(client: Client, pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAnswers:
-    """Ask as `ask_lake` does, by a client that is connected."""
+    """Query as `ask_lake` does, with a connected client."""
     problems: list[str] = []
     columns: Sequence[Column] | None = None
     rows: list[Mapping[str, Any]] = []
@@ -129,7 +129,7 @@ async def _ask(client: Client, sql: str, environment: Mapping[str, str], problem
 
 
 def prepare_request(pipeline: Pipeline | None, answers: LakeAnswers, options: Options, now: datetime) -> Request:
-    """Return what is to be generated.
+    """Return the request to generate rows.
 
     Raises:
         InvalidPipeline: rows or files of this pipeline cannot be generated.
@@ -149,10 +149,10 @@ def prepare_request(pipeline: Pipeline | None, answers: LakeAnswers, options: Op
 def generate_file(
     pipeline: Pipeline | None, request: Request, options: Options, folder: str, source: Source
 ) -> tuple[Path, Generated, int]:
-    """Write a file of generated rows; return its path, the rows, and their number.
+    """Write a file of generated rows. Return its path, the rows, and their number.
 
     Args:
-        source: how the file will be read.
+        source: the source that will read the file, which determines its format.
 
     Raises:
         InvalidPipeline: the checks cannot be satisfied, or a fault cannot be planted.
@@ -165,23 +165,23 @@ def generate_file(
 
 
 def write_file(path: Path, rows: Sequence[Row], request: Request, source: Source) -> None:
-    """Write generated rows as the pipeline's reader expects them."""
+    """Write generated rows in the form that the pipeline's reader expects."""
     types = {each.name: each.type for each in request.shape.columns}
     write_rows(path, without_computed(rows, request.shape), types, source)
 
 
 def source_of(pipeline: Pipeline) -> Source:
-    """Return how the files of a pipeline are read."""
+    """Return the source of a pipeline, or a default one for a pipeline without a source."""
     return pipeline.write.source or _SOURCE_OF_PROGRAMS
 
 
 def source_of_environment(environment: Mapping[str, str]) -> Source:
-    """Return how files are read without a pipeline file: as the suffix of S3_PATH says, else as Parquet."""
+    """Return the source for files without a pipeline: its format is that of the suffix of S3_PATH, or Parquet."""
     return Source(path=f"rows{suffix_of(format_of(environment.get('S3_PATH', '').strip()) or 'parquet')}")
 
 
 def _file_name(pipeline: Pipeline | None, options: Options, rows: int, source: Source) -> str:
-    """Return a name that tells files of other arguments apart."""
+    """Return a file name that differs for different arguments."""
     more = [*options.faults, *(["no-null"] if options.no_null else [])]
     more += [f"{name}={value}" for name, value in sorted(options.values.items())]
     digest = f"-{hashlib.sha256(json.dumps(more).encode()).hexdigest()[:8]}" if more else ""

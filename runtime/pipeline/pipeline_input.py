@@ -1,4 +1,4 @@
-"""The pipeline of a start and its input, read where the run is started: this needs no server."""
+"""The pipeline and the input of a start, read on the machine that starts the run. Needs no server."""
 
 import hashlib
 import json
@@ -44,15 +44,15 @@ _NO_VALUES: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class InspectedInput:
-    """The files that a pipeline loads."""
+    """Files that a pipeline loads."""
 
     run_input: RunInput
     columns: list[str] | None = None
-    """The names of their columns, where those are known before Spark reads them."""
+    """Names of their columns, if they are known before Spark reads the files."""
     types: TypePreview = field(default_factory=TypePreview)
-    """The types that the first rows give to columns which neither the pipeline nor a table types."""
+    """Types guessed from the first rows, for columns that neither the pipeline nor a table types."""
     hints: list[str] = field(default_factory=list)
-    """What a person may want to look at in them before the run starts."""
+    """Hints about the files, for a person to read before the run starts."""
 
 
 def load_pipeline(
@@ -61,13 +61,13 @@ def load_pipeline(
     working_directory: Path,
     values: Mapping[str, str] = _NO_VALUES,
 ) -> Pipeline:
-    """Read the pipeline of a file, or that of the environment; make its paths absolute.
+    """Read the pipeline of a file, or of the environment; make its paths absolute.
 
     Args:
-        values: those of the placeholders in the file.
+        values: values of the placeholders in the file.
 
     Raises:
-        InvalidPipeline: it is not valid, its job does not exist, or it names targets that do not.
+        InvalidPipeline: the pipeline is not valid, its job does not exist, or it names targets that do not exist.
         BadEnvironment: the file of targets is not valid.
     """
     pipeline = read_pipeline(file, values) if file else pipeline_from_environment(environment)
@@ -79,16 +79,16 @@ def pipeline_of_text(stated: PipelineText, values: Mapping[str, str] = MappingPr
     """Return the pipeline of a file whose text came with a message; make its paths absolute.
 
     Args:
-        values: the values of its placeholders.
+        values: values of its placeholders.
 
     Raises:
-        InvalidPipeline: it is not valid, or its job does not exist.
+        InvalidPipeline: the pipeline is not valid, or its job does not exist.
     """
     return resolve_paths(parse_pipeline(stated.text, stated.name, values), Path(stated.folder))
 
 
 def _check_targets(pipeline: Pipeline, file: Path | None, environment: Mapping[str, str]) -> None:
-    """Hold the targets that a pipeline names against the installation's, where their file is here.
+    """Compare the targets that a pipeline names with those of the installation, if their file is on this machine.
 
     A worker does so in any case, when it opens the branch of the run.
     """
@@ -105,7 +105,7 @@ def resolve_paths(pipeline: Pipeline, working_directory: Path) -> Pipeline:
     """Return a pipeline whose local paths are absolute, since a worker may run in another folder.
 
     Raises:
-        InvalidPipeline: its job does not exist, or loaded files would be moved into the landing zone.
+        InvalidPipeline: its job does not exist, or it would move loaded files into the landing zone again.
     """
     write, arrival = pipeline.write, pipeline.arrival and resolve_arrival(pipeline.arrival, working_directory)
     if write.source:
@@ -125,7 +125,7 @@ def resolve_arrival(arrival: Arrival, working_directory: Path) -> Arrival:
     """Return an arrival with absolute local paths.
 
     Raises:
-        InvalidPipeline: loaded files would be moved to where the landing zone lists them.
+        InvalidPipeline: it would move loaded files to a place where the landing zone lists them again.
     """
     paths = {"from_": arrival.from_} | ({"move_to": arrival.move_to} if arrival.move_to else {})
     for name, path in paths.items():
@@ -143,13 +143,13 @@ def resolve_arrival(arrival: Arrival, working_directory: Path) -> Arrival:
 def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:
     """Find the files that a pipeline loads, and return their identity.
 
-    A job without a source does not say what it reads: then what it is started with is the identity.
+    A job without a source does not state its input. Its identity is then everything that it is started with.
 
     Args:
-        file: the pipeline file, whose lines messages name.
+        file: the pipeline file, whose lines the messages name.
 
     Raises:
-        InvalidInput: there are no files, or one is empty or broken.
+        InvalidInput: there are no files, or a file is empty or broken.
         InvalidPipeline: the pipeline names columns that the files do not have.
     """
     return inspect_input(pipeline, file).run_input
@@ -170,17 +170,17 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
 
 
 def _identity_of_job(write: Write) -> str:
-    """Return all that decides what a job without a source writes: its program, and what it is started with."""
+    """Return everything that decides what a job without a source writes: its program, arguments and settings."""
     program = "" if write.built_in else hashlib.sha256(Path(write.job).read_bytes()).hexdigest()
     stated = (write.args, write.statements, write.options, write.environment, write.conf)
     return "\0".join([write.job, program, write.mode, *(json.dumps(each, sort_keys=True) for each in stated)])
 
 
 def _check_columns(pipeline: Pipeline, columns: Sequence[str] | None, file: Path | None) -> None:
-    """Make sure that the columns that a pipeline names are columns of its input, as far as these are known.
+    """Check that the columns that a pipeline names exist in its input, as far as its columns are known.
 
     Raises:
-        InvalidPipeline: some are not.
+        InvalidPipeline: some columns do not exist.
     """
     misplaced = transform_column_problems(pipeline, columns) if columns is not None else []
     written = columns_of_table(pipeline, columns)
@@ -192,7 +192,7 @@ def _check_columns(pipeline: Pipeline, columns: Sequence[str] | None, file: Path
 
 
 def identify_paths(paths: Sequence[str], working_directory: Path) -> tuple[list[str], list[str]]:
-    """Return paths as runs record them, and the identities of those files that can be read here.
+    """Return paths in the form in which runs record them, and the identities of the files that can be read here.
 
     Raises:
         InvalidInput: no file can have such a path.
@@ -203,6 +203,6 @@ def identify_paths(paths: Sequence[str], working_directory: Path) -> tuple[list[
     for path in named:
         try:
             identities += [file.identity for file in find_files(Source(path=path, format="csv"))]
-        except InvalidInput:  # it is not here any more: then its path alone is looked for
+        except InvalidInput:  # the file is no longer here: search by its path alone
             continue
     return named, identities

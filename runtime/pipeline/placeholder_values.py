@@ -1,4 +1,4 @@
-"""The values of placeholders that a person gives one run."""
+"""Placeholder values that a person gives to one run."""
 
 from datetime import datetime
 from pathlib import Path
@@ -14,14 +14,14 @@ from sluice.times import parse_time
 
 
 def placeholder_values(file: Path | None, scheduled_for: str, partition: str) -> dict[str, str]:
-    """Return the values of a file's placeholders, as the schedule or the backfill would give them.
+    """Return the values of a file's placeholders, in the form in which a schedule or backfill gives them.
 
     Args:
-        scheduled_for: a time in ISO 8601; without an offset it is in the zone of the file's schedule.
-        partition: the partition; empty, as the time, for none.
+        scheduled_for: a time in ISO 8601, in the zone of the file's schedule if it has no offset; empty for none.
+        partition: the partition; empty for none.
 
     Raises:
-        InvalidPipeline: they are not valid, or there is no file that could have placeholders.
+        InvalidPipeline: the values are not valid, or there is no file that could have placeholders.
     """
     if not scheduled_for and not partition:
         return {}
@@ -38,17 +38,17 @@ def placeholder_values(file: Path | None, scheduled_for: str, partition: str) ->
 
 
 def order_of(file: Path | None, scheduled_for: str, partition: str, *, over_younger: bool = False) -> LoadOrder:
-    """Return how old the rows of one run are, by the values that a person gives it.
+    """Return the load order of one run, according to the values that a person gives it.
 
     Raises:
-        InvalidPipeline: they are not valid.
+        InvalidPipeline: the values are not valid.
     """
     values = placeholder_values(file, scheduled_for, partition)
     return LoadOrder(partition=partition_of(values), over_younger=over_younger)
 
 
 def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:
-    """Return a time in the zone of a schedule, where there is one: its parts are those that a schedule would give."""
+    """Return a time in the zone of a schedule, if there is one, so that its parts equal those of a scheduled start."""
     if schedule is None and time.tzinfo is None:
         raise InvalidPipeline(f"{given!r} has no time zone, nor has the pipeline a `schedule`: add it, as in +01:00")
     if schedule is None:

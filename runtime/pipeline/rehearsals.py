@@ -1,4 +1,4 @@
-"""Rehearsals: runs of a copy of a pipeline on generated rows, which are never published."""
+"""Rehearsals: runs of a copy of a pipeline on generated rows, never published."""
 
 import asyncio
 import contextlib
@@ -33,11 +33,11 @@ from sluice.settings import Settings
 
 _SUFFIX = "-rehearsal"
 _KEPT = 86400
-"""Seconds after which the folder of a rehearsal is nobody's any more."""
+"""Age after which the folder of a rehearsal is left over and is deleted, in seconds."""
 
 
 def check_rehearsable(pipeline: Pipeline) -> None:
-    """Make sure that a pipeline can be rehearsed, as far as its file says.
+    """Check that a pipeline can be rehearsed, as far as its file shows.
 
     Raises:
         InvalidPipeline: it cannot.
@@ -51,15 +51,15 @@ def check_rehearsable(pipeline: Pipeline) -> None:
 
 
 def rehearsal_copy(pipeline: Pipeline, path: str, left_out: Mapping[int, str]) -> Pipeline:
-    """Return the copy of a pipeline whose runs load a generated file and tell nobody.
+    """Return a copy of a pipeline whose runs load a generated file and notify nobody.
 
-    Its rows take the place of those of the table on the branch: so checks see generated rows alone.
+    On the branch, the generated rows replace the rows of the table, so that checks see only generated rows.
 
     Args:
-        left_out: the checks for which there is no fault, by position.
+        left_out: checks without a fault, by position.
 
     Raises:
-        InvalidPipeline: it would not be a valid pipeline.
+        InvalidPipeline: the copy is not a valid pipeline.
     """
     name, source = generated_table(pipeline), pipeline.write.source
     assert source, "rows are generated for pipelines with a source"
@@ -89,7 +89,7 @@ def _loaded_once(source: Source, path: str) -> Source:
 
 
 def _validated(copy: Pipeline) -> Pipeline:
-    """Return a copy that a worker accepts: one that it refuses would keep a workflow task failing for ever.
+    """Return the copy if a worker accepts it. A refused copy would make a workflow task fail forever.
 
     Raises:
         InvalidPipeline: it is not valid.
@@ -114,7 +114,7 @@ class RehearsalRuns:
     folder: Path
 
     async def run(self, rows: Sequence[Row], number: int) -> RunResult:
-        """Write and audit rows on a branch of their own, and return how that ended. A cancel ends the run.
+        """Write and audit rows on a separate branch, and return the result. A cancellation ends the run.
 
         Raises:
             ServiceUnavailable: the run could not reach a service.
@@ -161,7 +161,7 @@ async def _cancel(starting: "asyncio.Future[RunHandle]") -> None:
 
 @contextlib.contextmanager
 def rehearsal_folder(settings: Settings, pipeline: Pipeline) -> Iterator[Path]:
-    """Yield a folder for the files of a rehearsal, which workers can read, and delete it."""
+    """Yield a folder that workers can read, for the files of a rehearsal, and delete it in the end."""
     parent = settings.sluice_home.absolute() / "rehearsals"
     parent.mkdir(parents=True, exist_ok=True)
     _remove_old(parent)
@@ -182,7 +182,7 @@ def _remove_old(parent: Path) -> None:
 
 
 async def head_of_main(client: Client, settings: Settings) -> str:
-    """Return the hash that main is at, as a worker reads it.
+    """Return the hash of the head of main, as a worker reads it.
 
     Raises:
         ServiceUnavailable: no worker answers.

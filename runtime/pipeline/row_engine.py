@@ -1,4 +1,4 @@
-"""Queries over generated rows in memory, by a DuckDB that reaches no file, no network and no setting."""
+"""Queries over generated rows in memory, by a DuckDB without access to files, network and settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ _LOCK = "SET TimeZone = 'UTC'; SET enable_external_access = false; SET lock_conf
 
 
 class DuckDBRows:
-    """Implements `RowEngine` of `generation/judging.py`: one database, which holds one set of rows at a time."""
+    """A `RowEngine` (`generation/judging.py`): one database, which contains one set of rows at a time."""
 
     @cached_property
     def _connection(self) -> "duckdb.DuckDBPyConnection":
@@ -35,7 +35,7 @@ class DuckDBRows:
     def load(
         self, rows: Sequence[Row], types: Mapping[str, str], others: Mapping[str, Mapping[str, Sequence[Any]]]
     ) -> Iterator[Query]:
-        """Yield what runs a query over the view `ROWS`, and over views of columns of other tables, by name."""
+        """Yield a function that queries the view `ROWS`, and one view for each other table, by name."""
         import pyarrow as pa  # noqa: PLC0415  # slow to import
 
         numbers = pa.array(range(len(rows)), pa.int64())

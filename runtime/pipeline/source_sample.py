@@ -1,4 +1,4 @@
-"""Some rows of a pipeline's source files, whose values generated rows take."""
+"""Sample rows of a pipeline's source files, whose values generated rows use."""
 
 import csv
 import json
@@ -15,11 +15,11 @@ _FILES, _ROWS = 3, 500
 
 
 def sample_source(source: Source) -> list[Mapping[str, Any]]:
-    """Return the first rows of the first local files of a source; none where there are no files, or they are broken."""
+    """Return the first rows of the first local files of a source; empty if there are none, or a file is broken."""
     try:
         files = [file.path for file in find_files(source)[:_FILES]]
         return [row for path in files if not is_remote(path) for row in _rows(path, source)]
-    except (InvalidInput, csv.Error, ValueError, OSError):  # a run says what is wrong with them
+    except (InvalidInput, csv.Error, ValueError, OSError):  # a run reports the problem
         return []
 
 

@@ -1,4 +1,4 @@
-"""What the publish of a run guarantees, asked before the run is started."""
+"""The guarantee of a run's publish, queried before the run starts."""
 
 import asyncio
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from sluice.publishing.older_rows import may_be_older
 from sluice.settings import Settings
 
 _LIMIT = 20.0
-"""Seconds that a start waits for the answer."""
+"""Time that a start waits for the answer, in seconds."""
 
 
 async def plan_publish(
@@ -25,16 +25,16 @@ async def plan_publish(
     tables: Collection[str] | None = None,
     order: LoadOrder = ANY_ORDER,
 ) -> PublishPlan:
-    """Return what the publish of a run guarantees: about one table nobody needs to be asked.
+    """Return the guarantee of a run's publish. A single table needs no query, unless its rows may be too old.
 
     Args:
-        tables: what the run may change; None means the pipeline's tables and their quarantine tables.
-        order: how old the rows of the run are: what main holds may be younger.
+        tables: tables that the run may change; None means the pipeline's tables and their quarantine tables.
+        order: age of the run's rows; main may have younger ones.
 
     Raises:
-        InvalidPipeline: the catalog cannot publish these tables as the pipeline asks for, or rows are older than those
-            that they would take the place of.
-        ServiceUnavailable: no worker could be asked.
+        InvalidPipeline: the catalog cannot publish these tables as the pipeline requires, or the rows are older than
+            those that they would replace.
+        ServiceUnavailable: no worker answers.
     """
     changed = list(with_quarantine_tables(pipeline.tables) if tables is None else tables)
     asks_main = may_be_older(order, pipeline.write, pipeline.tables)

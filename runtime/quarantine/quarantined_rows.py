@@ -1,4 +1,4 @@
-"""Quarantined rows on main, as `quarantine` lists and shows them."""
+"""Quarantined rows on main, for `quarantine list` and `quarantine show`."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from sluice.sql.dialect import DUCKDB
 from sluice.sql.expression import likely_duckdb
 
 _MOST_RUNS = 20
-"""Maximum number of runs that are listed for a table."""
+"""Maximum number of runs listed for a table."""
 _PREVIEWED = 5
 _NEW = "new "
 
@@ -24,10 +24,10 @@ class QuarantinedRows:
     """The rows of one run in a quarantine table of main."""
 
     table: str
-    """The table that they were kept out of."""
+    """Table that the rows were kept out of."""
     run_id: str
     at: str
-    """When they were quarantined, in ISO 8601."""
+    """Time of the quarantine, in ISO 8601."""
     rows: int
 
 
@@ -41,22 +41,22 @@ class ShownRows:
     """Number of rows that break each check."""
     sample: QueryRows
     run_id: str = ""
-    """The run that quarantined them; empty for all runs."""
+    """Id of the run that quarantined the rows; empty for all runs."""
 
 
 def duckdb_table(name: str) -> str:
-    """Return the name of a table in SQL of DuckDB, which has one part for a namespace."""
+    """Return the name of a table in DuckDB's SQL, in which a namespace is one part."""
     *namespace, table = name_elements(name)
     return f"{DUCKDB.column('.'.join(namespace))}.{DUCKDB.column(table)}"
 
 
 def duckdb_text(value: str) -> str:
-    """Return a string literal in SQL of DuckDB, where a backslash escapes nothing."""
+    """Return a string literal in DuckDB's SQL, in which a backslash escapes nothing."""
     return "'" + value.replace("'", "''") + "'"
 
 
 async def list_quarantined_rows(client: Client, settings: Settings) -> tuple[list[QuarantinedRows], list[str]]:
-    """Return the rows in the quarantine tables of main by run, the newest first, at most 20 runs of each table.
+    """Return the rows in the quarantine tables of main by run, newest first, at most 20 runs of each table.
 
     Returns:
         The rows, and the tables that could not be read, each with the reason.
@@ -78,11 +78,11 @@ async def list_quarantined_rows(client: Client, settings: Settings) -> tuple[lis
 
 
 async def show_quarantined_rows(client: Client, settings: Settings, named: str, limit: int) -> list[ShownRows]:
-    """Return the rows that a run quarantined, or those of a table; nothing where there are none.
+    """Return the rows that a run quarantined, or those of a table; empty if there are none.
 
     Args:
         named: a run id, a table, or its quarantine table.
-        limit: how many rows of each table to return.
+        limit: maximum number of rows returned for each table.
     """
     tables = await _quarantine_tables(client, settings)
     own = [name for name in tables if named in (name, name.removesuffix(SUFFIX))]
@@ -106,9 +106,9 @@ async def show_quarantined_rows(client: Client, settings: Settings, named: str, 
 
 
 async def preview_requeue(client: Client, settings: Settings, table: str, selection: RequeueSelection) -> QueryRows:
-    """Return the first rows of a requeue, and the values that they get, as columns named `new COLUMN`.
+    """Return the first rows of a requeue, with their new values in columns named `new COLUMN`.
 
-    DuckDB computes the values: Spark, which computes those of the requeue, may mean another thing by an expression.
+    DuckDB computes these values, while Spark computes those of the requeue: an expression may differ between them.
 
     Raises:
         SluiceError: DuckDB cannot answer.

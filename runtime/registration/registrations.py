@@ -1,4 +1,4 @@
-"""How the registrations of a run stand now: they go on after its report was made."""
+"""Current state of a run's registrations, which go on after its report was made."""
 
 import asyncio
 
@@ -16,11 +16,11 @@ from sluice.contracts.run import RunResult
 from workflows.registration.register_publication import RegisterPublication
 
 _TIMEOUT = 5.0
-"""Seconds for the look at one registration."""
+"""Time limit for reading one registration, in seconds."""
 
 
 async def with_registrations_now(client: Client, result: RunResult) -> RunResult:
-    """Return a result with its registrations as they are now; those that nobody answers for stay as they are."""
+    """Return a result with the present state of its registrations. An unreadable registration stays unchanged."""
     looks = (_look(client, each) for each in result.registrations)
     return result.model_copy(update={"registrations": list(await asyncio.gather(*looks))})
 

@@ -1,4 +1,4 @@
-"""Finding runs, and reading their status, request and result from Temporal, with or without a worker."""
+"""Find runs, and read their status, request and result from Temporal, with or without a worker."""
 
 import re
 from dataclasses import dataclass
@@ -35,20 +35,20 @@ Handle = WorkflowHandle[WriteAuditPublish, RunResult]
 
 @dataclass(frozen=True)
 class RunLookup:
-    """A run, and what Temporal says of it."""
+    """A run with its description by Temporal."""
 
     handle: Handle
     description: WorkflowExecutionDescription
 
     @property
     def ended(self) -> bool:
-        """Whether it ended, with any outcome."""
+        """True if the run has ended, with any outcome."""
         return self.description.status != WorkflowExecutionStatus.RUNNING
 
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs a list has; an empty field selects all."""
+    """Conditions that select the runs of a list. An empty field selects all."""
 
     pipeline: str = ""
     table: str = ""
@@ -61,7 +61,7 @@ class RunFilter:
         """Check the state and the names.
 
         Raises:
-            InvalidPipeline: there is no such state, or a name has a character that none has.
+            InvalidPipeline: the state does not exist, or a name has a character that no name has.
         """
         if self.state not in ("", RUNNING, *OUTCOMES):
             known = [RUNNING, *OUTCOMES]
@@ -73,7 +73,7 @@ class RunFilter:
 
     @property
     def query(self) -> str:
-        """The query of Temporal's visibility."""
+        """The query in Temporal's visibility language."""
         parts = [
             _WORKFLOW_TYPE,
             f'SluicePipeline = "{self.pipeline}"' if self.pipeline else "",
@@ -87,11 +87,11 @@ class RunFilter:
 
 ALL_RUNS = RunFilter()
 _MOST_LISTED = 1000
-"""How many runs are looked at for the latest of a pipeline: runs that were not to publish are not it."""
+"""Maximum number of runs read to find those of a pipeline; its runs that were not to publish do not count."""
 
 
 async def find_run(client: Client, named: str) -> RunLookup:
-    """Find a run by its workflow id, its run id, or its pipeline's name, which means the latest run of it.
+    """Find a run by its workflow id, its run id, or its pipeline's name, which means the pipeline's latest run.
 
     Raises:
         InvalidPipeline: there is no such run.
@@ -113,9 +113,9 @@ async def find_run(client: Client, named: str) -> RunLookup:
 
 
 async def find_run_to_end(client: Client, named: str) -> RunLookup:
-    """Find a run to decide on or to cancel: a pipeline's name counts where one run of it is under way.
+    """Find a run to decide on or to cancel. A pipeline's name means its one run that is under way.
 
-    Where none is under way, it is the latest, which has ended.
+    If none is under way, it means the latest run, which has ended.
 
     Raises:
         InvalidPipeline: there is no such run, or several are under way.
@@ -138,7 +138,7 @@ def _is_run_of(pipeline: str, workflow_id: str) -> bool:
 
 
 async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
-    """Return a run by its workflow id, the latest one or that of a run id; None if Temporal has none."""
+    """Return the run with a workflow id and a run id, or the latest without one; None if Temporal has none."""
     handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=run_id)
     try:
         description = await handle.describe()
@@ -154,7 +154,7 @@ async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequ
     """Return the request that started a run, or None if Temporal no longer has its history."""
     events = client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history_events(page_size=1)
     try:
-        first = await anext(events)  # a long history is not fetched for it
+        first = await anext(events)  # only the first page: a history may be long
     except RPCError as error:
         if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
             return None
@@ -166,12 +166,12 @@ async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequ
 
 
 async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) -> list[WorkflowExecution]:
-    """Return the latest runs that match a filter, the newest first."""
+    """Return the latest runs that match a filter, newest first."""
     return [execution async for execution in client.list_workflows(wanted.query, limit=limit)]
 
 
 def find_handle(client: Client, run: WorkflowExecution) -> Handle:
-    """Return the handle of a run that was listed."""
+    """Return the handle of a listed run."""
     return client.get_workflow_handle_for(WriteAuditPublish.run, run.id, run_id=run.run_id)
 
 
@@ -184,7 +184,7 @@ async def query_status(handle: Handle) -> RunStatus | None:
 
 
 async def read_result(client: Client, run: WorkflowExecution) -> RunResult | None:
-    """Return the result of a run that ended: its return value, its failure's details or its memo, by outcome."""
+    """Return the result of an ended run: its return value, the details of its failure, or its memo."""
     try:
         return await find_handle(client, run).result(follow_runs=False)
     except WorkflowFailureError as failure:

@@ -1,4 +1,4 @@
-"""The lines of `list`: runs, the runs of one backfill as one line, and what became of quarantines."""
+"""The lines of `list`: runs, one line for the runs of a backfill, and the state of quarantines."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ from workflows.search_attributes import RELEASES_MEMO
 _MOST_READ = 1000
 """Maximum number of runs that are read to fill a list with lines."""
 _ANSWER_WITHIN = 3.0
-"""Seconds in which a worker has to list the quarantines; else their runs are listed as they ended."""
+"""Time that a worker has to list the quarantines, in seconds; after that the list has no state of quarantines."""
 
 
 @dataclass(frozen=True)
 class ListedRuns:
-    """A line of the list: one run, or those of one backfill."""
+    """A line of the list: one run, or the runs of one backfill."""
 
     runs: list[WorkflowExecution]
-    """The newest first."""
+    """Runs, newest first."""
     is_running: bool = False
     """True while the backfill runs or is paused."""
     backfill: str = ""
@@ -38,9 +38,9 @@ class Quarantines:
     """The quarantines of listed runs: kept, or published by another run."""
 
     kept: frozenset[str] | None = None
-    """The ids of the runs whose quarantine is kept; None where that is not known."""
+    """Ids of the runs whose quarantine is kept; None if they are not known."""
     released_by: dict[str, str] = field(default_factory=dict)
-    """By run id, the workflow id of the run that published its quarantine."""
+    """Workflow ids of the runs that published a quarantine, by the run id of the quarantined run."""
 
 
 async def list_lines(
@@ -49,7 +49,7 @@ async def list_lines(
     """Return the newest lines of the list.
 
     Args:
-        each_run: whether the runs of backfills have a line each.
+        each_run: True to return one line for each run of a backfill.
     """
     if each_run:
         return [ListedRuns([run]) for run in await list_runs(client, limit, wanted)]
@@ -67,7 +67,7 @@ async def list_lines(
 
 
 async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
-    """Return the line of a backfill with its state: that of its latest workflow, if the runs are of that."""
+    """Return the line of a backfill with its state, which is that of its workflow if the runs are of the latest one."""
     root = line.runs[0]
     try:
         latest = await client.get_workflow_handle(root.root_id or "").describe()
@@ -78,7 +78,7 @@ async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
 
 
 async def find_quarantines(client: Client, settings: Settings, runs: Sequence[WorkflowExecution]) -> Quarantines:
-    """Return what became of the quarantines of some runs, as far as a worker and Temporal answer."""
+    """Return the state of the quarantines of some runs, as far as a worker and Temporal answer."""
     if not runs:
         return Quarantines()
     query = query_lake(client, settings, ListQuarantineInput(), ListQuarantineResult)
@@ -95,7 +95,7 @@ async def find_quarantines(client: Client, settings: Settings, runs: Sequence[Wo
     for run in await list_runs(client, _MOST_READ, published):
         try:
             of = str((await run.memo()).get(RELEASES_MEMO, ""))
-        except Exception:  # each codec has errors of its own, and a list is shown without what it hides
+        except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
             continue
         if of in ended:
             released[of] = run.id

@@ -20,7 +20,7 @@ log = logging.getLogger("sluice.worker")
 
 
 async def remove_old_run_files_daily(client: Client, settings: Settings) -> None:
-    """Remove the files of runs that ended long ago, now and each day; a failure is logged."""
+    """Remove the files of runs that ended long ago, now and once a day. Log a failure."""
     while settings.sluice_keep_run_files:
         try:
             if removed := await remove_old_run_files(client, settings):
@@ -31,9 +31,9 @@ async def remove_old_run_files_daily(client: Client, settings: Settings) -> None
 
 
 async def remove_old_run_files(client: Client, settings: Settings) -> int:
-    """Remove the folders of runs that changed last before the time that they are kept; return how many.
+    """Remove the folders of runs whose last change is older than the retention; return their number.
 
-    A run that goes on keeps its files however old they are. While Temporal does not answer, every run does.
+    A run that goes on keeps its files, however old they are. While Temporal does not answer, every run keeps its files.
     """
     oldest = time.time() - settings.sluice_keep_run_files
     removed = 0
@@ -45,7 +45,7 @@ async def remove_old_run_files(client: Client, settings: Settings) -> int:
 
 
 def _run_folders(runs: Path) -> Iterator[Path]:
-    """Yield the folders that are named by a run; a link is none, since it may lead anywhere."""
+    """Yield the folders named after a run. Skip links, since they may lead anywhere."""
     if runs.is_dir():
         for each in runs.iterdir():
             if _RUN_ID.fullmatch(each.name) and each.is_dir() and not each.is_symlink():
@@ -53,7 +53,7 @@ def _run_folders(runs: Path) -> Iterator[Path]:
 
 
 def _last_change(folder: Path) -> float:
-    """Return when anything in a folder was last written; a file that is gone meanwhile has just been."""
+    """Return the time of the last write in a folder; now if a file disappears meanwhile."""
     try:
         return max(each.lstat().st_mtime for each in (folder, *folder.rglob("*")))
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def _last_change(folder: Path) -> float:
 
 
 async def _goes_on(client: Client, run_id: str) -> bool:
-    """Return whether Temporal knows a run of this id that has not ended."""
+    """Return True if Temporal knows a run of this id that has not ended."""
     async for execution in client.list_workflows(f'RunId = "{run_id}"', limit=1):
         return execution.status == WorkflowExecutionStatus.RUNNING
     return False

@@ -1,8 +1,8 @@
-"""Starting a run: the one way for the command line, schedules, triggers and a page.
+"""Start a run, in the same way for the command line, schedules, triggers and a page.
 
-`start_run` builds the request and starts the workflow, or attaches to the run of the same input that is under way. Who
-starts it, and the working directory, are arguments. `runtime/pipeline/pipeline_input.py` reads the pipeline and finds
-its input.
+`start_run` builds the request and starts the workflow, or attaches to the run of the same input that is under way. The
+starter and the working directory are arguments. `runtime/pipeline/pipeline_input.py` reads the pipeline and finds its
+input.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 @dataclass(frozen=True)
 class Starter:
-    """Who starts a run, and where: a program of the user's runs in that folder, if the worker has it."""
+    """The starter of a run, and the folder in which a job of the user runs, if the worker has this folder."""
 
     name: str
     working_directory: Path
@@ -42,31 +42,31 @@ class Starter:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """What kind of run is started. By default it writes the pipeline's input, unless that was published before."""
+    """Options of a start. By default the run writes the pipeline's input, unless that was published before."""
 
     again: bool = False
-    """Whether an input that was published before may be published again."""
+    """True if an input that was published before may be published again."""
     publish: bool = True
-    """Whether to publish what passes the audit. Otherwise the run keeps nothing, and says what the audit did."""
+    """True to publish what passes the audit. Otherwise the run keeps nothing, and reports the audit."""
     one_content_per_path: bool = False
-    """Whether a file is refused whose path main holds with other content."""
+    """True to refuse a file if main has loaded other content from the same path."""
     resume: Resume | None = None
-    """Publish rows that a quarantined branch holds, instead of writing."""
+    """Quarantined branch whose rows are published; nothing is written. None for a run that writes."""
     restore: Restore | None = None
-    """Restore tables to earlier versions, instead of writing."""
+    """Earlier versions to restore tables to; nothing is written. None for a run that writes."""
     order: LoadOrder = ANY_ORDER
-    """How old the rows are."""
+    """Age of the rows, as far as it is known."""
     target: str = ""
-    """The branch to publish to, where that is not main."""
+    """Branch to publish to; empty for main."""
     is_watched: bool = True
-    """Whether a person waits for an answer. Otherwise the run waits for services from its first step on."""
+    """True if a person waits for an answer. Otherwise the run waits for services from its first step on."""
     guarantee: str = ""
-    """What its publish guarantees, where a worker was asked: the Web UI shows it from the start."""
+    """Guarantee of its publish, if a worker was queried: the Web UI shows it from the start."""
 
 
 @dataclass(frozen=True)
 class RunHandle:
-    """A run that was started now, or by an earlier start with the same input."""
+    """A run started now, or by an earlier start with the same input."""
 
     handle: WorkflowHandle[WriteAuditPublish, RunResult]
     attached: bool
@@ -80,15 +80,15 @@ async def start_run(
     starter: Starter,
     options: StartOptions = StartOptions(),  # immutable
 ) -> RunHandle:
-    """Start a run, or attach to the one with the same input that is under way.
+    """Start a run, or attach to the run with the same input that is under way.
 
-    Whether main holds the input, or files of it, is decided by the run: main's history knows it, Temporal does not.
+    The run itself decides if main holds the input, or files of it: main's history shows that, Temporal does not.
 
     Args:
-        run_input: what is loaded, or where resumed rows came from; None where that is not known.
+        run_input: the input to load, or the input of resumed rows; None if it is not known.
 
     Raises:
-        RunUnderWay: the one that is under way is of another version of the pipeline, or loads less.
+        RunUnderWay: the run under way is of another version of the pipeline, or loads less.
     """
     request, workflow_id = await make_request(client, settings, pipeline, run_input, starter, options)
     signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
@@ -103,16 +103,16 @@ async def make_request(
     starter: Starter,
     options: StartOptions = StartOptions(),  # immutable
 ) -> tuple[RunRequest, str]:
-    """Return the request that starts a run, not signed, and the workflow id of the run.
+    """Return the unsigned request that starts a run, and the workflow id of the run.
 
     Args:
-        run_input: what is loaded, or where resumed rows came from; None where that is not known.
+        run_input: the input to load, or the input of resumed rows; None if it is not known.
     """
     pipeline = pipeline.model_copy(
         update={"schedule": None, "arrival": None}
-    )  # a changed schedule leaves runs what they are
+    )  # a changed schedule or arrival does not change a run
     continued = options.resume or options.restore
-    if options.resume:  # not its statements: a release and a repair of the same rows are one run
+    if options.resume:  # without its statements, so that a release and a repair of the same rows are one run
         digest = release_digest(options.resume.branch, options.resume.head)
     else:
         digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
@@ -141,7 +141,7 @@ async def make_request(
 
 
 def _signed_start(request: RunRequest, workflow_id: str, settings: Settings) -> SignedStart | None:
-    """Return the starter's signature, where this person has a key: no environment variable changes whose it is."""
+    """Return the starter's signature if there is a key. Its owner does not depend on environment variables."""
     key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
     return sign_start(request.start_statement(workflow_id), datetime.now(timezone.utc), key) if key else None
 
@@ -189,10 +189,10 @@ async def _start_or_attach(client: Client, settings: Settings, request: RunReque
 async def _refuse_another_pipeline(
     client: Client, running: WorkflowHandle[WriteAuditPublish, RunResult], request: RunRequest
 ) -> None:
-    """Make sure that the run under way does what this start asks for: else its end would be taken for that.
+    """Check that the run under way does what this start requests. Otherwise its end would be mistaken for that.
 
     Raises:
-        RunUnderWay: it does not.
+        RunUnderWay: it does something else.
     """
     earlier = await read_request(client, running.id, running.run_id or "")
     if earlier is None:  # it ended meanwhile, and Temporal forgot it
@@ -205,7 +205,7 @@ async def _refuse_another_pipeline(
 
 
 def _difference(earlier: RunRequest, request: RunRequest) -> str:
-    """Return in what the run under way differs from the one that is asked for; empty if it does the same."""
+    """Return the difference between the run under way and the requested one; empty if both do the same."""
     stated = request.pipeline.model_copy(update={"publish": earlier.pipeline.publish})
     if earlier.pipeline.digest == stated.digest != request.pipeline.digest:
         return "the message or metadata of its merge commit are other ones"
@@ -222,7 +222,7 @@ def _difference(earlier: RunRequest, request: RunRequest) -> str:
 
 
 def describe_work(request: RunRequest) -> str:
-    """Return what a run does, in one line for lists of runs: which tables it changes, from what."""
+    """Return a summary of a run's work, in one line for lists of runs: the tables that change, and their source."""
     return _describe_work(request)[:LONGEST_SUMMARY]
 
 

@@ -1,4 +1,4 @@
-"""Cancelling the runs of a `StartPipeline`: they go on after it was terminated."""
+"""Cancel the runs of a `StartPipeline`, which go on after it was terminated."""
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -10,10 +10,10 @@ async def cancel_start(client: Client, workflow_id: str) -> list[str]:
     """Cancel a `StartPipeline`, which then cancels its run. If it has ended, cancel the runs that it started.
 
     Returns:
-        The ids of the workflows that were cancelled.
+        The ids of the cancelled workflows.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal does not answer.
     """
     handle = client.get_workflow_handle(workflow_id)
     try:
@@ -32,10 +32,10 @@ async def cancel_started_runs(client: Client, started_by: str, since: str = "") 
     Args:
         started_by: the id of the workflow, which may have ended. A run that it started in the last second may be
             missing: Temporal lists workflows a moment after they start.
-        since: those that ended after this time, in ISO 8601, are returned, too.
+        since: a time in ISO 8601; runs that ended after it are returned, too.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal does not answer.
     """
     wanted = 'ExecutionStatus = "Running"' + (f' OR CloseTime > "{since}"' if since else "")
     query = f'WorkflowType = "WriteAuditPublish" AND ParentWorkflowId = "{started_by}" AND ({wanted})'

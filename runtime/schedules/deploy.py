@@ -1,4 +1,4 @@
-"""Deploying a folder of pipeline files: what is read, planned and applied."""
+"""Deploy a folder of pipeline files: read the files, plan the changes, and apply them."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -23,32 +23,32 @@ _ENDINGS = (".yml", ".yaml")
 
 
 class DeployedKind(Protocol):
-    """A kind of thing that a deploy applies."""
+    """A kind of thing that a deploy applies, such as schedules."""
 
     kind: str
 
     def wanted(self, file: PipelineFile) -> DeployedItem | None:
-        """Return what a file wants of this kind, if anything."""
+        """Return the item of this kind that a file states, or None."""
 
     async def present(self) -> list[DeployedItem]:
-        """Return those of this installation that are there."""
+        """Return the deployed items of this installation."""
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
-        """Create, change or remove one; a removed one has no file."""
+        """Create, change or remove an item. A removed item has no file."""
 
 
 @dataclass(frozen=True)
 class Deploy:
-    """A deploy that was planned, and not applied."""
+    """A planned deploy."""
 
     kinds: Mapping[str, DeployedKind]
     files: Mapping[str, PipelineFile]
-    """By the name of the pipeline."""
+    """Pipeline files by the name of the pipeline."""
     changes: Sequence[Change]
 
     @property
     def has_work(self) -> bool:
-        """Whether there is something to apply."""
+        """True if there is something to apply."""
         return any(change.is_work for change in self.changes)
 
     async def apply(self) -> None:
@@ -60,17 +60,17 @@ class Deploy:
 
 
 def read_folder(folder: Path) -> list[PipelineFile]:
-    """Read all pipeline files of a folder and those below it, without hidden ones.
+    """Read all pipeline files of a folder and the folders below it, except hidden ones.
 
     Raises:
-        InvalidPipeline: there is no such folder, or files of it are not valid: the message has every error.
+        InvalidPipeline: the folder does not exist, or files are not valid; the message has every error.
     """
     if not folder.is_dir():
         raise InvalidPipeline(f"{folder} is no folder: deploy takes the folder of all pipeline files of a set")
     texts: dict[str, str] = {}
     problems: list[str] = []
     for path in sorted(_files_below(folder, problems)):
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # reading a pipe would wait for its writer
             problems.append(f"{path} is no file")
             continue
         try:
@@ -81,9 +81,9 @@ def read_folder(folder: Path) -> list[PipelineFile]:
 
 
 def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
-    """Yield the paths of pipeline files, also behind links; add what cannot be read to the problems.
+    """Yield the paths of pipeline files, also behind links. Add unreadable folders to the problems.
 
-    What is not seen would be removed as if its file were deleted.
+    Otherwise a deploy would remove the items of unseen files, as if the files were deleted.
     """
 
     def note(error: OSError) -> None:
@@ -91,7 +91,7 @@ def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
 
     seen = set[str]()
     for top, folders, names in os.walk(folder, onerror=note, followlinks=True):
-        if (real := os.path.realpath(top)) in seen:  # a link to a folder above, or to one that was read already
+        if (real := os.path.realpath(top)) in seen:  # a link to a folder above, or to one that was already read
             folders.clear()
             continue
         seen.add(real)
@@ -100,7 +100,7 @@ def _files_below(folder: Path, problems: list[str]) -> Iterator[Path]:
 
 
 def make_set(folder: Path, name: str) -> DeploySet:
-    """Return the set that a folder is deployed as: of a stated name, or of the folder's own."""
+    """Return the set that a folder is deployed as. Its name is the given one, or that of the folder."""
     absolute = folder.absolute().resolve()
     return DeploySet(name or absolute.name, str(absolute), stated=bool(name))
 
@@ -108,13 +108,13 @@ def make_set(folder: Path, name: str) -> DeploySet:
 async def plan_deploy(
     client: Client, settings: Settings, files: Sequence[PipelineFile], deployed: DeploySet, working_directory: Path
 ) -> Deploy:
-    """Return what a deploy would do.
+    """Return the plan of a deploy.
 
     Args:
-        working_directory: what relative paths of the pipelines are resolved against.
+        working_directory: the folder against which relative paths of the pipelines are resolved.
 
     Raises:
-        InvalidPipeline: what is there belongs to another set, or a landing zone has files that it may not have.
+        InvalidPipeline: an item belongs to another set, or a landing zone shares files that it must not share.
     """
     kinds = _kinds(client, settings, deployed, working_directory)
     wanted = [item for kind in kinds for file in files if (item := kind.wanted(file))]
@@ -139,11 +139,15 @@ async def plan_deploy(
 
 
 async def _other_scheduled_pipelines(client: Client, settings: Settings, without: Set[str]) -> list[Pipeline]:
-    """Return the pipelines of deployed schedules without those named, with absolute paths."""
+    """Return the pipelines of other deployed schedules, with absolute paths.
+
+    Args:
+        without: names of pipelines to leave out.
+    """
     pipelines = []
     async for _, given in deployed_schedules(client, settings):
         if given.name not in without:
-            with suppress(InvalidPipeline):  # one that is not valid any more starts no run
+            with suppress(InvalidPipeline):  # a pipeline that is no longer valid starts no run
                 (file,) = read_files({given.pipeline.name: given.pipeline.text})
                 pipelines.append(with_absolute_source(file.pipeline, Path(given.pipeline.folder)))
     return pipelines

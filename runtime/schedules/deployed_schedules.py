@@ -1,4 +1,4 @@
-"""Schedules of pipelines on Temporal: as they are, and as they are to be."""
+"""Schedules of pipelines on Temporal: those that are deployed, and those that files state."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ _OTHERWISE = "changed in Temporal"
 
 
 class DeployedSchedules:
-    """The schedules of one installation: a kind of thing that `deploy` applies."""
+    """The schedules of one installation, as a kind of thing that `deploy` applies."""
 
     kind = "schedule"
 
@@ -48,7 +48,7 @@ class DeployedSchedules:
         self._working_directory = str(working_directory)
 
     def wanted(self, file: PipelineFile) -> DeployedItem | None:
-        """Return what a file wants of this kind, if anything."""
+        """Return the schedule that a file states, or None."""
         if file.pipeline.schedule is None:
             return None
         properties = file.pipeline.schedule.properties() | {
@@ -61,13 +61,13 @@ class DeployedSchedules:
         return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
 
     async def present(self) -> list[DeployedItem]:
-        """Return those of this installation that are there."""
+        """Return the deployed schedules of this installation."""
         return [
             _item(description, input) async for description, input in deployed_schedules(self._client, self._settings)
         ]
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
-        """Create, change or remove one.
+        """Create, change or remove a schedule.
 
         Raises:
             InvalidPipeline: another deploy was faster.
@@ -107,7 +107,7 @@ class DeployedSchedules:
 
 
 def make_schedule(stated: pipeline_schedule.Schedule, given: StartScheduledInput, task_queue: str) -> Schedule:
-    """Return the schedule of a pipeline as Temporal has it."""
+    """Return the schedule of a pipeline in Temporal's form."""
     name = schedule_id(given.installation, given.name)
     return Schedule(
         action=ScheduleActionStartWorkflow(StartScheduled.run, given, id=name, task_queue=task_queue),
@@ -119,7 +119,7 @@ def make_schedule(stated: pipeline_schedule.Schedule, given: StartScheduledInput
 async def deployed_schedules(
     client: Client, settings: Settings
 ) -> AsyncIterator[tuple[ScheduleDescription, StartScheduledInput]]:
-    """Yield each schedule of a pipeline of this installation, and what it starts."""
+    """Yield each deployed schedule of this installation, with the input of the workflow that it starts."""
     installation = settings.sluice_installation
     names = sorted([each.id async for each in await client.list_schedules()])
     for name in names:
@@ -132,7 +132,7 @@ async def deployed_schedules(
                 raise
             continue
         given = await _input(client, described)
-        if given.installation == installation:  # the name of another one may begin like this one's
+        if given.installation == installation:  # another installation's id may begin like this one's
             yield described, given
 
 
@@ -186,7 +186,7 @@ def _ranges(ranges: tuple[Range, ...]) -> tuple[ScheduleRange, ...]:
 
 
 def _updated(present: ScheduleUpdateInput, wanted: Schedule) -> ScheduleUpdate:
-    """Return the schedule as the file has it; what a person set stays: whether it is paused, and why."""
+    """Return the schedule as the file states it, except that a person's pause and its note stay."""
     kept = present.description.schedule
     return ScheduleUpdate(schedule=replace(kept, action=wanted.action, spec=wanted.spec, policy=wanted.policy))
 

@@ -1,4 +1,4 @@
-"""Schedules of pipelines: the last start and how it ended, the next one, and those that did not happen."""
+"""Schedules of pipelines with their last start and its end, their next start, and their missed starts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,22 +20,22 @@ from sluice.settings import Settings
 
 @dataclass(frozen=True)
 class ListedSchedule:
-    """A schedule, and how it stands."""
+    """A schedule with its state."""
 
     given: StartScheduledInput
     last: datetime | None
-    """The time of the last start that happened."""
+    """Time of the last start that happened."""
     state: str
-    """How that start stands: `running`, an outcome, or why that is not known; empty where there is none."""
+    """State of the run of that start: `running`, an outcome, or why it is not known; empty if there is none."""
     ended: EndedRun | None
     next: datetime | None
     missed: MissedStarts
     paused: str | None
-    """Why it is paused; None if it is not."""
+    """Reason for which it is paused; None if it is not paused."""
 
 
 async def list_schedules(client: Client, settings: Settings) -> list[ListedSchedule]:
-    """Return the schedules of an installation, by pipeline."""
+    """Return the schedules of an installation, sorted by pipeline."""
     return [await _listed(client, *each) async for each in deployed_schedules(client, settings)]
 
 

@@ -1,4 +1,4 @@
-"""Pausing and resuming what starts a pipeline without a person."""
+"""Pause and resume the automatic starts of a pipeline."""
 
 import getpass
 
@@ -15,10 +15,10 @@ from sluice.settings import Settings
 
 
 async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
-    """Pause the schedule and the landing zone of a pipeline, and note why.
+    """Pause the schedule and the landing zone of a pipeline, with a note that gives the reason.
 
     Raises:
-        InvalidPipeline: it has neither, or there is no note.
+        InvalidPipeline: it has neither, or the note is empty.
     """
     if not note.strip():
         raise InvalidPipeline("--note is empty: say why, for those who see a schedule that does not start")
@@ -43,7 +43,7 @@ async def resume_pipeline(client: Client, settings: Settings, pipeline: str, not
 
 
 async def _find(client: Client, settings: Settings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
-    """Return whether a pipeline has a landing zone, and its schedule."""
+    """Return True if a pipeline has a landing zone, and the handle of its schedule."""
     zones = await list_zones(client, settings)
     handle = client.get_schedule_handle(schedule_id(settings.sluice_installation, pipeline))
     try:

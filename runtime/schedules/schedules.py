@@ -1,4 +1,4 @@
-"""The schedules on which Temporal starts the reaper, and the check of registrations."""
+"""The schedules by which Temporal starts the reaper and the check of registrations."""
 
 import logging
 from dataclasses import replace
@@ -26,12 +26,12 @@ log = logging.getLogger("sluice.worker")
 
 
 def schedule_id(settings: Settings) -> str:
-    """Return the id of the reaper's schedule: one for each installation."""
+    """Return the id of the reaper's schedule, which is unique in each installation."""
     return f"sluice-reaper-{settings.sluice_installation}"
 
 
 async def register_reaper(client: Client, settings: Settings) -> None:
-    """Create the reaper's schedule, or update it; every worker does so when it starts."""
+    """Create or update the reaper's schedule. Every worker does so when it starts."""
     if not settings.sluice_reap_every:
         return
     schedule = Schedule(
@@ -47,7 +47,7 @@ async def register_reaper(client: Client, settings: Settings) -> None:
 
 
 async def register_check_of_registrations(client: Client, settings: Settings) -> None:
-    """Create the schedule that compares tables of targets with main, or update it, if there is a file of targets."""
+    """Create or update the schedule that compares tables of targets with main, if there is a file of targets."""
     if not settings.sluice_check_registrations_every or not settings.sluice_targets_file:
         return
     every = timedelta(seconds=settings.sluice_check_registrations_every)
@@ -72,6 +72,6 @@ async def _register(client: Client, name: str, schedule: Schedule) -> None:
 
 
 def _update(present: ScheduleUpdateInput, wanted: Schedule) -> ScheduleUpdate:
-    """Return the schedule with what the settings say; what a person set stays: whether it is paused, and why."""
+    """Return the schedule as the settings state it, except that a person's pause and its note stay."""
     kept = present.description.schedule
     return ScheduleUpdate(schedule=replace(kept, action=wanted.action, spec=wanted.spec))

@@ -1,7 +1,7 @@
-"""The file of approvers: whose keys count for approvals and for starts.
+"""The file of approvers: the people whose keys count for approvals and for starts.
 
-A line for each person: `name key`, or `name key start-only` for who may start runs and not approve them. A file without
-a key lists nobody, and then nobody can approve; only an unset setting means that decisions are not signed.
+Each person has one line: `name key`, or `name key start-only` for a person who may start runs and not approve them. A
+file without a key lists nobody, and then nobody can approve. Decisions are unsigned only if the setting is unset.
 """
 
 import base64
@@ -18,22 +18,22 @@ _START_ONLY = "start-only"
 
 @dataclass(frozen=True)
 class Approvers:
-    """The public keys of people, by name: of those who may approve, and of those who may only start runs."""
+    """Public keys by name: of the people who may approve, and of those who may only start runs."""
 
     keys: Mapping[str, str] = field(default_factory=dict)
     start_only: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def starters(self) -> dict[str, str]:
-        """Everybody whose signature on a start counts."""
+        """Keys of all people whose signature on a start counts, by name."""
         return {**self.keys, **self.start_only}
 
 
 def parse_approvers(text: str, file: str) -> Approvers:
-    """Return the people whom a file of approvers lists.
+    """Return the people listed in a file of approvers.
 
     Raises:
-        BadEnvironment: a line is something else, or a person or key is listed twice.
+        BadEnvironment: a line has another form, or a person or key is listed twice.
     """
     keys: dict[str, str] = {}
     start_only: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Decisions by people: who may decide what, and when a decision counts."""
+"""Decisions by people about a run, and the rules for counting them."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from sluice.base_model import Model
 from sluice.times import format_time
 
 NAME_LIMIT = 200
-"""So many characters the name of a person may have."""
+"""Maximum length of a person's name, in characters."""
 _INVISIBLE = ("Cf", "Cc")
-"""Categories of Unicode's characters that are not seen: formats, as the zero-width space, and controls."""
+"""Unicode categories of invisible characters: formats, such as the zero-width space, and controls."""
 
 
 class Decision(Model):
-    """A person's decision about one audited hash: as it arrives, as it is recorded, and what is signed of it.
+    """A person's decision about one audited hash: the message, the record and the signed fields.
 
-    The signals `approve` and `reject` set `approve` by their name; the update `decide` needs it in the payload.
+    The signals `approve` and `reject` set the field `approve`; the update `decide` needs it in the payload.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -27,21 +27,21 @@ class Decision(Model):
     by: str = ""
     reason: str = ""
     audited_hash: str = ""
-    """The hash that the person saw; empty means the one that waits, where decisions are not signed."""
+    """The hash that the person saw. An unsigned decision may leave it empty, which means the hash that waits."""
     at: str = ""
-    """When the run recorded it, in ISO 8601."""
+    """Time at which the run recorded it, in ISO 8601."""
     audit_digest: str = ""
-    """The digest of the audit report that the person saw; empty means the one that waits, as for the hash."""
+    """The digest of the audit report that the person saw. An unsigned decision may leave it empty, like the hash."""
     said_at: str = ""
-    """When the person decided, in ISO 8601."""
+    """Time at which the person decided, in ISO 8601."""
     signature: str = ""
-    """The person's signature (`sluice/approval/signatures.py`), where approvers have keys."""
+    """The person's signature (`sluice/approval/signatures.py`), if approvers have keys."""
     waivers: list[Waiver] = Field(default_factory=list)
     """The failed checks that an approval waives."""
 
 
 class RefusedDecision(Model):
-    """A decision that did not count, and why."""
+    """A decision that did not count, with the reason."""
 
     by: str
     why: str
@@ -52,33 +52,33 @@ class ApprovalRecord(Model):
 
     required: int
     why: str = ""
-    """Why so many, where the pipeline alone does not say it."""
+    """Reason for the required number, if the pipeline alone does not explain it."""
     excluded: str = ""
-    """Who may not decide, since four eyes are required: who started the run."""
+    """The person who started the run and may not decide, because four eyes are required."""
     decisions: list[Decision] = Field(default_factory=list)
     refused: list[RefusedDecision] = Field(default_factory=list)
     expired: bool = False
     to_waive: list[WaivableCheck] = Field(default_factory=list)
-    """The failed checks that each approval has to waive; empty where the audit passed, or waivers in force cover it."""
+    """The failed checks that each approval must waive; empty if the audit passed, or waivers in force cover it."""
 
 
 class AwaitedDecision(Model):
-    """What a run waits for: decisions about one hash and report, of so many people."""
+    """The approval that a run waits for: its hash, its report, and the number of people."""
 
     audited_hash: str | None = None
-    """None while the run does not wait."""
+    """The hash to decide about; None while the run does not wait."""
     audit_digest: str = ""
     required: int = 1
     starter: str = ""
-    """Who may not decide, where four eyes are asked for."""
+    """The person who started the run and may not decide, if four eyes are required."""
     signed: bool = False
-    """Whether approvers have keys, so that a decision names the hash and the digest and signs them."""
+    """True if approvers have keys, so that a decision names the hash and the digest and signs them."""
     to_waive: list[WaivableCheck] = Field(default_factory=list)
-    """The failed checks that an approval has to waive (`sluice/approval/waiving.py`)."""
+    """The failed checks that an approval must waive (`sluice/approval/waiving.py`)."""
 
 
 def person(name: str) -> str:
-    """Return the one spelling of a person's name, by which people are compared.
+    """Return the normalised name of a person, for comparing people.
 
     Case, white space, Unicode's compatible and invisible characters, and the machine (`ana@host`) make no difference.
     """
@@ -91,15 +91,15 @@ def person(name: str) -> str:
 
 
 def is_same_person(one: str, other: str) -> bool:
-    """Return whether two names are of one person."""
+    """Return True if two names belong to one person."""
     return person(one) == person(other)
 
 
 def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[Decision], stage: str) -> str | None:
-    """Return why a decision does not count, or None if it does.
+    """Return the reason why a decision does not count, or None if it does.
 
     Args:
-        awaited: what the run waits for.
+        awaited: the approval that the run waits for.
         decisions: the decisions about that hash so far.
         stage: the stage of the run, for the message.
     """
@@ -118,7 +118,7 @@ def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[De
 
 
 def _report_refusal(decision: Decision, awaited: AwaitedDecision) -> str | None:
-    """Return why a decision is not about the hash and the report that wait, or None if it is."""
+    """Return the reason why a decision is not about the hash and the report that wait, or None if it is."""
     waiting_hash = awaited.audited_hash or ""
     if decision.audited_hash and decision.audited_hash != waiting_hash:
         return f"it is for {decision.audited_hash[:12]}, but what waits is {waiting_hash[:12]}: look again"
@@ -138,7 +138,7 @@ def _person_refusal(decision: Decision, awaited: AwaitedDecision, decisions: Seq
 
 
 def approval_outcome(required: int, decisions: Sequence[Decision]) -> bool | None:
-    """Return True when enough people approved, False when one rejected, None while neither holds."""
+    """Return True if enough people approved, False if one rejected, and None otherwise."""
     if any(not decision.approve for decision in decisions):
         return False
     return True if len(decisions) >= required else None

@@ -1,4 +1,4 @@
-"""Which approval a run needs, by what its pipeline asks for, what a worker demands, and who started it."""
+"""The approval that a run needs, from its pipeline, the rules of a worker, and the person who started it."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -17,68 +17,68 @@ _SHOWN_TABLES = 5
 
 
 class StartStatement(Model):
-    """What is signed of the start of a run: which run it is, by what it does and not by its name alone."""
+    """The fields of a run's start that a person signs. They identify a run by its work, not by its name alone."""
 
     workflow_id: str = ""
     pipeline_digest: str = ""
     input_digest: str = ""
     continues: str = ""
-    """The digest of the rows or versions that a release or roll-back begins with; empty for other runs."""
+    """Digest of the rows or versions that a release or roll-back begins with; empty for other runs."""
 
 
 class SignedStart(Model):
-    """The signature of a person on the start of a run."""
+    """A person's signature on the start of a run."""
 
     at: str
-    """When it was signed, in ISO 8601."""
+    """Time of the signature, in ISO 8601."""
     signature: str
 
 
 class ApprovalTerms(Model):
-    """What a run says of its approval and of its start. None of it is trusted before it is verified."""
+    """Statements of a run about its approval and its start. The worker verifies them before it relies on them."""
 
     approval: Approval | None = None
-    """What its pipeline asks for."""
+    """The approval that its pipeline requires."""
     starter: str = ""
-    """Who started it, as the request says."""
+    """The person who started it, according to its request."""
     start: StartStatement = Field(default_factory=StartStatement)
     signed_start: SignedStart | None = None
     started_at: str = ""
-    """When the workflow started, in ISO 8601."""
+    """Start time of the workflow, in ISO 8601."""
 
 
 class RequiredApproval(Model):
     """The approval that a run needs before its merge."""
 
     required: int = 0
-    """How many different people; 0 means that no approval is needed."""
+    """Number of different people who must approve; 0 if no approval is needed."""
     starter: str = ""
-    """Who may not be one of them, where four eyes are asked for."""
+    """The person who started the run and may not approve it, if four eyes are required."""
     signed: bool = False
-    """Whether approvers have keys, so that decisions are signed."""
+    """True if approvers have keys, so that decisions are signed."""
     timeout: float = 24 * 3600.0
-    """How long they have, in seconds."""
+    """Time to decide, in seconds."""
     why: str = ""
-    """Why so many, where the pipeline alone does not say it."""
+    """Reason for the required number, if the pipeline alone does not explain it."""
 
 
 @dataclass(frozen=True)
 class ApprovalRule:
-    """Tables for which a worker demands approval whatever a pipeline says, and by how many people."""
+    """Tables for which a worker demands approval whatever a pipeline says, with the number of people."""
 
     pattern: str
     required: int
 
     def matches(self, table: str) -> bool:
-        """Return whether a table is one of them. Case makes no difference, and `*` stands for dots too."""
+        """Return True if a table matches the pattern. Case makes no difference, and `*` matches dots, too."""
         return fnmatchcase(table.casefold(), self.pattern.casefold())
 
 
 def parse_approval_rules(text: str) -> list[ApprovalRule]:
-    """Return the rules of SLUICE_REQUIRE_APPROVAL: `finance.*=2, nyc.flights`.
+    """Parse the rules of SLUICE_REQUIRE_APPROVAL, such as `finance.*=2, nyc.flights`.
 
     Raises:
-        BadEnvironment: a part is something else.
+        BadEnvironment: a part has another form.
     """
     rules = []
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -101,17 +101,18 @@ def required_approval(
     verified_starter: str,
     at_least: int = 0,
 ) -> RequiredApproval:
-    """Decide which approval a run needs.
+    """Return the approval that a run needs.
 
-    Four eyes, asked for by the pipeline or implied by a demand of the worker: where approvers have keys, the starter is
-    who signed the start. A start that nobody signed may be any approver's, so that one more approval is needed, and
-    nobody is excluded: enough people approved beside the starter in any case.
+    The pipeline can require four eyes; a demand of the worker always does. The starter may then not approve. If
+    approvers have keys, the starter is the person who signed the start. If no listed person signed it, any approver may
+    have started the run: nobody is excluded, and one more approval is needed. So enough people other than the starter
+    approve in any case.
 
     Args:
         changed: the tables that the run really changed.
-        signed: whether approvers have keys.
-        verified_starter: the listed name of who signed the start, or "".
-        at_least: so many people are needed whatever pipeline and worker ask for, as to waive a check.
+        signed: True if approvers have keys.
+        verified_starter: the listed name of the person who signed the start, or "".
+        at_least: minimum number of people, whatever pipeline and worker require. Waiving a check needs one.
     """
     approval = terms.approval
     demands: dict[str, int] = {}

@@ -1,9 +1,9 @@
 """Signatures of decisions and of starts, which anybody can verify.
 
-A signature covers who decided what about which run, hash and report, with which waivers, and when; or which run was
-started, and when.
+The signature of a decision covers the person, the decision with its reason and waivers, the run, the hash, the report
+and the time. The signature of a start covers the run and the time.
 
-It is made with Ed25519 (RFC 8032) over its fields as JSON with sorted keys and no spaces.
+Signatures are made with Ed25519 (RFC 8032) over these fields as JSON with sorted keys and no spaces.
 """
 
 import base64
@@ -27,11 +27,11 @@ from sluice.approval.required import ApprovalTerms, RequiredApproval, SignedStar
 from sluice.errors import BadEnvironment
 
 _START_AGE = timedelta(minutes=15)
-"""So long before or after it a start may be signed: clocks differ, and a server may be slow."""
+"""Maximum time between a start and its signature, in either order: clocks differ, and a server may be slow."""
 
 
 def signed_fields(decision: Decision, run_id: str) -> dict[str, object]:
-    """Return what a person signs of a decision about a run; of one that waives nothing, nothing about waivers."""
+    """Return the fields of a decision about a run that a person signs. Only a decision with waivers lists them."""
     waivers = [waiver.model_dump() for waiver in decision.waivers]
     return {
         "approve": bool(decision.approve),
@@ -46,13 +46,13 @@ def signed_fields(decision: Decision, run_id: str) -> dict[str, object]:
 
 
 def signed_text(decision: Decision, run_id: str) -> bytes:
-    """Return the bytes that a signature is over."""
+    """Return the bytes that the signature of a decision covers."""
     fields = signed_fields(decision, run_id)
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def new_approver_key() -> tuple[str, str]:
-    """Return a new private key as PEM, and the public key as the file of approvers lists it."""
+    """Return a new private key as PEM, and its public key in the form of the file of approvers."""
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return pem, base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
@@ -62,13 +62,13 @@ def sign(decision: Decision, run_id: str, pem: str) -> str:
     """Return the signature of a decision about a run.
 
     Raises:
-        BadEnvironment: this is not a private key of Ed25519.
+        BadEnvironment: the PEM is not a private key of Ed25519.
     """
     return base64.b64encode(_private_key(pem).sign(signed_text(decision, run_id))).decode()
 
 
 def verification_error(decision: Decision, run_id: str, approvers: Approvers | None) -> str:
-    """Return why the signature of a decision does not count, or "" if an approver signed it.
+    """Return the reason why the signature of a decision does not count, or "" if an approver signed it.
 
     Args:
         approvers: the people who may decide; None means that no signature is needed.
@@ -95,7 +95,7 @@ def approval_error(
     required: RequiredApproval,
     approvers: Approvers | None,
 ) -> str:
-    """Return why these decisions do not approve a hash, or "" if enough people approved exactly it.
+    """Return the reason why decisions do not approve a hash, or "" if enough people approved exactly it.
 
     The workflow verified each decision when it arrived. The merge verifies all of them once more, since a person who
     may start workflows may send any activity input.
@@ -120,7 +120,7 @@ def approval_error(
 
 
 def start_text(statement: StartStatement, at: str) -> bytes:
-    """Return the bytes that the signature of a start is over."""
+    """Return the bytes that the signature of a start covers."""
     return json.dumps(
         {"kind": "start", "at": at, **statement.model_dump()}, sort_keys=True, separators=(",", ":")
     ).encode()
@@ -130,7 +130,7 @@ def sign_start(statement: StartStatement, at: datetime, pem: str) -> SignedStart
     """Sign the start of a run.
 
     Raises:
-        BadEnvironment: this is not a private key of Ed25519.
+        BadEnvironment: the PEM is not a private key of Ed25519.
     """
     said_at = at.isoformat(timespec="seconds")
     signature = _private_key(pem).sign(start_text(statement, said_at))
@@ -138,9 +138,10 @@ def sign_start(statement: StartStatement, at: datetime, pem: str) -> SignedStart
 
 
 def verified_starter(terms: ApprovalTerms, approvers: Approvers) -> str:
-    """Return the listed name of who signed the start of a run, or "" if nobody listed did, or not for this start.
+    """Return the listed name of the person who signed the start of a run, or "" if no listed person signed it.
 
-    A signature counts for a start within minutes of it: repeating an old one does not start a run as somebody else.
+    A signature counts only for a start within minutes of it. Repeating an old signature does not start a run as
+    somebody else.
     """
     signed, started_at = terms.signed_start, terms.started_at
     if signed is None or not started_at:

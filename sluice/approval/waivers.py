@@ -1,4 +1,4 @@
-"""Waivers: which failed checks people may waive, how a person names them, and until when a waiver holds."""
+"""Waivers: the failed checks that people may waive, their names in commands, and the end of a waiver."""
 
 import hashlib
 import json
@@ -18,36 +18,37 @@ from sluice.pipeline.table import Table
 from sluice.times import parse_time
 
 MAX_DAYS = 90
-"""So many days ahead a waiver may end. Each is looked at again once a quarter at least, and the search of main's
-history for waivers in force has an end."""
+"""Maximum duration of a waiver, in days. People review each at least once a quarter, and the search of main's history
+for waivers in force has an end."""
 MAX_WAIVED = 20
-"""So many checks of a run may be waived: each is in the merge commit with its reason, and in every report and message.
-An audit that fails with more than that is no exception."""
+"""Maximum number of waived checks of a run. The merge commit contains each with its reason, and so do all reports
+and messages. An audit with more failures is no exception."""
 REASON_LIMIT = 500
-"""So many characters the reason of a waiver may have, for the same cause."""
+"""Maximum length of the reason of a waiver, in characters, since it is in commits, reports and messages."""
 GRACE = timedelta(hours=1)
-"""So long after its end a waiver that held at the audit still lets the run merge. The wait for a slow catalog, or for
-another worker, is no reason to fail a run; the wait for an approval may last for days, and is."""
+"""Time after the end of a waiver during which a run may still merge, if the waiver had not ended at the audit. A run
+should not fail because it waited for a slow catalog or another worker. It does fail after a longer wait, such as days
+for an approval."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = re.compile(r"[0-9:.TZ +-]{10,40}", re.ASCII)
-"""The characters of a time: what a person sends stands in messages, and stays in main's history."""
+"""The characters of a time. No others are allowed: the text appears in messages, and stays in main's history."""
 _SHOWN_DIGITS = 8
 
 
 class Waiver(Model):
-    """A person's waiver of one failed check, as part of a decision and of what is signed of it."""
+    """A person's waiver of one failed check, as part of a decision and of its signed fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     table: str = ""
     check: str = ""
-    """The title of the check, as reports show it: `unique(order_id)`."""
+    """The title of the check in reports, such as `unique(order_id)`."""
     fingerprint: str = ""
     """The fingerprint of the check and its pipeline. It and the table may be empty where decisions are not signed."""
     reason: str = ""
     until: str = ""
-    """When the waiver ends, in ISO 8601 with an offset; a date alone means the end of that day, in UTC."""
+    """End of the waiver, in ISO 8601 with an offset. A date alone means the end of that day, in UTC."""
 
 
 class WaivableCheck(Model):
@@ -57,32 +58,33 @@ class WaivableCheck(Model):
     index: int
     """Its position among the table's checks in the pipeline file, from 0."""
     check: str
-    """Its title, as reports show it."""
+    """Its title in reports."""
     fingerprint: str
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a waiver is for: the table, and the definition of the check."""
+        """The object of a waiver: the table, and the fingerprint of the check's definition."""
         return self.table, self.fingerprint
 
 
 class WaivedCheck(WaivableCheck):
-    """A failed check that is waived, and by which waiver."""
+    """A failed check that is waived, with its waiver."""
 
     by: list[str]
-    """Everybody who waived it."""
+    """All people who waived it."""
     reason: str
     until: str
-    """When the waiver ends, in ISO 8601: the earliest end that any of them named."""
+    """End of the waiver, in ISO 8601: the earliest end that any of these people named."""
     run_id: str
-    """The run that published under it first."""
+    """The first run that published under the waiver."""
     workflow_id: str = ""
 
 
 def check_fingerprint(check: Check, pipeline: str) -> str:
-    """Return the SHA-256, in hexadecimal, of the name of a pipeline and of what its check demands.
+    """Return the SHA-256, in hexadecimal, of the name of a pipeline and the definition of a check.
 
-    That is all its parameters, and not where it is written. A waiver that people sign is so for one pipeline.
+    The definition has all parameters of the check but `waivable`, and not its line in the file. The name of the
+    pipeline binds a signed waiver to that pipeline.
     """
     parameters = check.model_dump(mode="json", by_alias=True, exclude={"at", "waivable"})
     text = json.dumps([pipeline, parameters], sort_keys=True, ensure_ascii=False)
@@ -92,7 +94,7 @@ def check_fingerprint(check: Check, pipeline: str) -> str:
 def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table], pipeline: str) -> list[WaivableCheck]:
     """Return the failed checks of an audit of a pipeline that may be waived; empty if any other verdict blocks.
 
-    A check that could not be answered is no failure: nobody can know what would be waived.
+    A check that could not be answered may not be waived: nobody can know what the waiver would accept.
     """
     checks = []
     for verdict in verdicts:
@@ -114,16 +116,16 @@ def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table]
 
 
 def waivable(checks: Sequence[WaivableCheck]) -> list[WaivableCheck]:
-    """Return checks without what is said of their waivers."""
+    """Return checks without the fields of their waivers."""
     fields = set(WaivableCheck.model_fields)
     return [WaivableCheck.model_validate(check.model_dump(include=fields)) for check in checks]
 
 
 def parse_until(text: str) -> datetime:
-    """Return when a waiver ends; a date means the end of that day, in UTC.
+    """Return the end of a waiver. A date means the end of that day, in UTC.
 
     Raises:
-        ValueError: it is neither a date nor a time with an offset.
+        ValueError: the text is neither a date nor a time with an offset.
     """
     written = text.strip()
     try:
@@ -140,7 +142,7 @@ def parse_until(text: str) -> datetime:
 
 
 def until_problem(text: str, now: datetime) -> str | None:
-    """Return why a waiver may not end then, or None if it may."""
+    """Return the reason why a waiver may not have this end, or None if it may."""
     if not text.strip():
         return "a waiver needs an end: --until DATE"
     try:
@@ -156,7 +158,7 @@ def until_problem(text: str, now: datetime) -> str | None:
 
 
 def reason_problem(reason: str) -> str | None:
-    """Return why a text cannot be the reason of a waiver, or None if it can: one line that people can read."""
+    """Return a message if a text cannot be the reason of a waiver, or None. A reason is one readable line."""
     if not reason.strip():
         return "a waiver needs a reason: --reason …"
     if len(reason) > REASON_LIMIT:
@@ -167,7 +169,7 @@ def reason_problem(reason: str) -> str | None:
 
 
 def waiver_names(checks: Sequence[WaivableCheck]) -> list[str]:
-    """Return how a person names each of these checks, once for each definition, so that no two have one name."""
+    """Return a name for each definition of a check, as people write it. The names differ from each other."""
     distinct = {check.key: check for check in checks}.values()
     names = []
     for check in distinct:
@@ -180,7 +182,7 @@ def choose_checks(names: Sequence[str], checks: Sequence[WaivableCheck]) -> list
     """Return the checks that a person named.
 
     Raises:
-        InvalidPipeline: a name is that of none of them, or of several.
+        InvalidPipeline: a name belongs to none of the checks, or to several.
     """
     distinct = {check.key: check for check in checks}
     chosen = []
@@ -205,12 +207,12 @@ def waive_options(checks: Sequence[WaivableCheck]) -> str:
 
 
 def describe_checks(checks: Sequence[WaivableCheck]) -> str:
-    """Return the names of checks with their tables: `unique(id) of t.x, not_null(id) of t.y`."""
+    """Return the titles of checks with their tables: `unique(id) of t.x, not_null(id) of t.y`."""
     return ", ".join(dict.fromkeys(f"{check.check} of {check.table}" for check in checks))
 
 
 def _forms(check: WaivableCheck) -> tuple[str, str, str]:
-    """Return the names by which a check may be called, the shortest first."""
+    """Return the names that people may use for a check, the shortest first."""
     title = " ".join(check.check.split())
     with_table = f"{check.table}: {title}"
     return title, with_table, f"{with_table}@{check.fingerprint[:_SHOWN_DIGITS]}"

@@ -1,4 +1,4 @@
-"""Waiving: when a decision waives what it has to, and which checks a set of decisions waives."""
+"""Rules of waiving: the waivers that a decision needs, and the checks that a set of decisions waives."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,9 +20,9 @@ from sluice.redaction import redacted
 
 
 def waiver_refusal(decision: Decision, awaited: AwaitedDecision, now: datetime) -> str | None:
-    """Return why the waivers of a decision keep it from counting, or None if they do not.
+    """Return the reason why a decision does not count because of its waivers, or None if they are right.
 
-    An approval waives exactly the failed checks that wait for a waiver; every other decision waives nothing.
+    An approval waives exactly the failed checks that wait for a waiver. Every other decision waives nothing.
     """
     waivers, waiting = decision.waivers, awaited.to_waive
     if not decision.approve:
@@ -33,7 +33,7 @@ def waiver_refusal(decision: Decision, awaited: AwaitedDecision, now: datetime) 
 
 
 def _incomplete(waivers: Sequence[Waiver], awaited: AwaitedDecision, now: datetime) -> str | None:
-    """Return why waivers are not one of each failed check that waits for one, or None if they are."""
+    """Return the reason why waivers do not cover each waiting check exactly once, or None if they do."""
     waived: set[tuple[str, str]] = set()
     for waiver in waivers:
         matching = {check.key for check in awaited.to_waive if _is_for(waiver, check)}
@@ -63,9 +63,9 @@ def _missing(checks: Sequence[WaivableCheck]) -> str:
 
 
 def secret_problem(waivers: Sequence[Waiver]) -> str:
-    """Return why the reason of a waiver may not be kept, or "" if none looks like it holds a secret.
+    """Return a message if the reason of a waiver looks like it contains a secret, or "" if none does.
 
-    It is refused and not redacted, because people sign it as it is.
+    Sluice refuses such a reason and does not redact it, because people sign it as it is.
     """
     if any(redacted(waiver.reason) != waiver.reason for waiver in waivers):
         return "the reason of its waiver holds what looks like a secret, and it is kept in main's history: leave it out"
@@ -85,7 +85,7 @@ def completed_waivers(decision: Decision, waiting: Sequence[WaivableCheck]) -> l
 def granted_waivers(
     decisions: Sequence[Decision], checks: Sequence[WaivableCheck], run_id: str, workflow_id: str
 ) -> list[WaivedCheck]:
-    """Return those of the checks that every one of the decisions waives; the earliest end holds.
+    """Return the checks that every one of the decisions waives, each until the earliest end that is stated.
 
     Args:
         run_id: the run that the decisions are about.
@@ -115,17 +115,17 @@ def granted_waivers(
 
 
 def ended_waivers(waived: Sequence[WaivedCheck], now: datetime) -> list[WaivedCheck]:
-    """Return those that ended so long ago that nothing is merged under them any more."""
+    """Return the waivers that ended too long ago for a merge: more than `GRACE`."""
     return [each for each in waived if parse_until(each.until) + GRACE < now]
 
 
 def describe_ended(waived: Sequence[WaivedCheck]) -> str:
-    """Return which waivers ended before the merge, as a reason says it."""
+    """Return the message that waivers ended before the merge."""
     return f"the waiver of {describe_checks(waived)} ended before the merge"
 
 
 def silent_waivers(decisions: Sequence[Decision], waived: Sequence[WaivedCheck]) -> str:
-    """Return why a merge would hide what people waived, or "" if it names all of that."""
+    """Return a message if a merge does not name a check that its approvals waive, or "" if it names all."""
     named = {each.key for each in waived}
     given = [waiver for decision in decisions for waiver in decision.waivers]
     hidden = [waiver.check for waiver in given if (waiver.table, waiver.fingerprint) not in named]
@@ -135,12 +135,12 @@ def silent_waivers(decisions: Sequence[Decision], waived: Sequence[WaivedCheck])
 def unwaived_error(
     waived: Sequence[WaivedCheck], granted: Sequence[WaivedCheck], in_force: Sequence[WaivedCheck], now: datetime
 ) -> str:
-    """Return why a merge may not rely on waivers, or "" if it may.
+    """Return the reason why a merge may not rely on waivers, or "" if it may.
 
     Args:
-        waived: what the run relies on.
-        granted: what the verified approvals of the run waive.
-        in_force: what verified approvals of published runs waive.
+        waived: the waived checks that the run relies on.
+        granted: the checks that the verified approvals of the run waive.
+        in_force: the checks that verified approvals of published runs waive.
     """
     unverified = [each for each in waived if each not in granted and each not in in_force]
     if unverified:
@@ -166,7 +166,7 @@ def _waiver_of(decision: Decision, check: WaivableCheck) -> Waiver | None:
 
 
 def _reasons(decisions: Sequence[Decision], waivers: Sequence[Waiver]) -> str:
-    """Return the reason that all gave, or each with the name of who gave it."""
+    """Return the reason that all people gave, or each reason with the name of the person who gave it."""
     reasons = dict.fromkeys(waiver.reason.strip() for waiver in waivers)
     if len(reasons) == 1:
         return next(iter(reasons))

@@ -1,4 +1,4 @@
-"""Decide which arrived files make a batch that can be loaded now, and when to look again. Times are in seconds."""
+"""Plan batches of arrived files that can be loaded now, and the time of the next ones. Times are in seconds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sluice.pipeline.arrival import Arrival
 
 _MAX_PATH_BYTES = 256 * 1024
-"""So many bytes of paths a batch may have: they go into the request of its run."""
+"""Maximum size of all paths of a batch, in bytes. The request of its run contains them."""
 
 
 def folder_of(path: str) -> str:
@@ -21,26 +21,26 @@ class WaitingFile:
     path: str
     size: int
     arrived_at: float
-    """When it was listed for the first time."""
+    """Time when it was first listed."""
     changed_at: float
-    """When it was last listed with another state than before."""
+    """Time when it was last listed with another state than before."""
     state: str
-    """What its file system or store told of it then."""
+    """State that its file system or store reported at that time."""
 
     @property
     def folder(self) -> str:
-        """The folder that it lies in."""
+        """Folder that contains the file."""
         return folder_of(self.path)
 
 
 @dataclass(frozen=True)
 class Batching:
-    """What is to be done with the files that wait."""
+    """Plan for the files that wait."""
 
     batches: list[list[WaitingFile]]
-    """The files to load now, each batch in the order of arrival."""
+    """Files to load now, each batch in the order of arrival."""
     look_at: float | None
-    """When more files may be ready if nothing else arrives; None where nothing waits for a time."""
+    """Time when more files may be ready if nothing else arrives; None if no file waits for a time."""
 
 
 def plan_batches(
@@ -49,8 +49,8 @@ def plan_batches(
     """Return the batches that are closed now.
 
     Args:
-        manifests: since when folders have their manifest, for an arrival that closes batches by them. A file that is
-            newer has to settle.
+        manifests: the time since which a folder has its manifest, by folder, for an arrival that closes batches by
+            manifests. A newer file has to settle.
     """
     if arrival.manifest:
         return _plan_by_manifests(waiting, manifests, arrival, now)
@@ -72,13 +72,13 @@ def plan_batches(
 def why_waiting(
     path: str, changed_at: float, manifests: Mapping[str, float], arrival: Arrival, now: float, *, has_room: bool = True
 ) -> str:
-    """Return why a file that waits is in no batch yet.
+    """Return the reason why a file that waits is in no batch yet.
 
     Args:
         path: the file's path.
-        changed_at: when it last changed.
+        changed_at: the time of its last change.
         manifests: as in `plan_batches`.
-        has_room: whether the landing zone may hold another batch.
+        has_room: true if the landing zone accepts another batch.
     """
     complete_at = manifests.get(folder_of(path)) if arrival.manifest else None
     if arrival.manifest and complete_at is None:
@@ -113,7 +113,7 @@ def _in_order(files: Sequence[WaitingFile]) -> list[WaitingFile]:
 
 
 def _split(files: Sequence[WaitingFile], arrival: Arrival) -> list[list[WaitingFile]]:
-    """Split files into batches within the limits; a file that is larger than a batch has one of its own."""
+    """Split files into batches within the limits. A file that is larger than a batch gets one of its own."""
     parts: list[list[WaitingFile]] = []
     size = paths = 0
     for file in files:

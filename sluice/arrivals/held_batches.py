@@ -1,4 +1,4 @@
-"""The batches that a landing zone holds, in the order of their arrival, and what becomes of each."""
+"""Batches of a landing zone in the order of their arrival, and the changes of their state."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -10,15 +10,21 @@ from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 _LONGEST_REASON = 500
 _LONGEST_REASON_SET_ASIDE = 80
-"""Thousands of batches may be set aside, and all are part of one message where the zone continues as new."""
+"""Maximum length of the reason of a batch that is set aside, in characters.
+
+Thousands of batches may be set aside, and one message contains all of them when the zone continues as new.
+"""
 _LEAST_TO_SPLIT = 2
 _ANY = "any"
 _MOST_CHANGES = 3
-"""So often in a row the same files may change under their run, and are collected again; then a person decides."""
+"""Number of changes in a row of the same files under their run at which a person decides.
+
+Until then, the zone collects the files again.
+"""
 _MOST_CHANGES_OF_ANY = 10
-"""The same for files of whichever batches: where a file changes for ever, others may arrive beside it each time."""
+"""The same for files of any batches: a file that keeps changing may be in a batch with other new files each time."""
 _REMEMBERED = 100
-"""So many sets of paths are remembered that changed under a run."""
+"""Maximum number of remembered sets of paths that changed under a run."""
 
 
 def decided_states(batches: Iterable[Batch]) -> dict[str, BatchState]:
@@ -27,13 +33,13 @@ def decided_states(batches: Iterable[Batch]) -> dict[str, BatchState]:
 
 
 class HeldBatches:
-    """Batches of which main has not all files: they wait, a run loads them, or they were kept out or set aside."""
+    """Batches whose files are not all on main: they wait, run, or were kept out or set aside."""
 
     def __init__(self, batches: Iterable[Batch] = (), changes: Mapping[str, int] = MappingProxyType({})) -> None:
         self._batches = {batch.ref.id: batch for batch in batches}
         self._unreported: list[str] = []
         self.changes = dict(changes)
-        """How often in a row files changed under their run, by the paths of the batch, and for all batches together."""
+        """Number of times in a row that files changed under a run, by the paths of the batch and for all batches."""
 
     def __contains__(self, id: str) -> bool:
         return id in self._batches
@@ -42,37 +48,38 @@ class HeldBatches:
         return len(self._batches)
 
     def get(self, id: str) -> Batch | None:
-        """Return a batch, if it is held."""
+        """Return a batch; None if the zone does not have it."""
         return self._batches.get(id)
 
     @property
     def all(self) -> list[Batch]:
-        """All batches, the oldest first."""
+        """All batches, oldest first."""
         return list(self._batches.values())
 
     @property
     def refs(self) -> list[BatchRef]:
-        """Where the files of all batches are listed."""
+        """References to the lists of files of all batches."""
         return [batch.ref for batch in self._batches.values()]
 
     @property
     def decisions(self) -> dict[str, BatchState]:
-        """The state of each batch that waits for a person, or that a person set aside, by its id."""
+        """State of each batch that waits for a person or that a person set aside, by its id."""
         return decided_states(self._batches.values())
 
     @property
     def room(self) -> int:
-        """How many more batches the zone takes."""
+        """Number of further batches that the zone accepts."""
         return room_for_batches(self._batches.values())
 
     def count(self, state: str) -> int:
-        """Return how many batches are in a state."""
+        """Return the number of batches in a state."""
         return sum(batch.state == state for batch in self._batches.values())
 
     def add(self, refs: Iterable[BatchRef], now: float) -> None:
-        """Hold new batches; one that is held already stays as it is.
+        """Add new batches. A batch that the zone already has stays as it is.
 
-        One of paths that changed too often already is kept out with the former one's reason, in its place.
+        If a batch was kept out because its files changed, a new batch of the same paths replaces it, and is kept out
+        for the same reason.
         """
         outdated = {batch.ref.paths: batch for batch in self.all if batch.is_outdated and batch.state == "kept out"}
         for ref in refs:
@@ -82,22 +89,22 @@ class HeldBatches:
             self._batches.setdefault(ref.id, Batch(ref=ref, since=now))
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Hold these batches no more."""
+        """Remove batches that main has."""
         for id in ids:
             self._overtake(id)
             if batch := self._batches.pop(id, None):
                 self._count_changes(batch.ref.paths or id, has_changed=False, is_done=True)
 
     def update(self, id: str, **changes: object) -> Batch:
-        """Change a batch that is held, and return it."""
+        """Change a batch of the zone, and return it."""
         self._batches[id] = self._batches[id].model_copy(update=changes)
         return self._batches[id]
 
     def keep_out(self, id: str, reason: str, *, is_reported: bool = False) -> None:
-        """Hold a batch until a person decides.
+        """Keep a batch out until a person decides.
 
         Args:
-            is_reported: whether people were told of it, as each run does.
+            is_reported: true if people have been informed. Each run informs them of its own end.
         """
         self.update(id, state="kept out", reason=reason[:_LONGEST_REASON])
         if not is_reported:
@@ -105,25 +112,25 @@ class HeldBatches:
 
     @property
     def has_unreported(self) -> bool:
-        """Whether people are to be told of a batch."""
+        """True if there are messages about batches to send to people."""
         return bool(self._unreported)
 
     def take_unreported(self) -> list[str]:
-        """Return what people are to be told of batches, once."""
+        """Return the messages about batches to send to people, each only once."""
         unreported, self._unreported = self._unreported, []
         return unreported
 
     def end(self, ended: EndedRun) -> str:
-        """Take how a run ended: return `loaded`, `changed` or `kept out`; nothing if no run of this batch is known.
+        """Record the end of a run; return `loaded`, `changed` or `kept out`, or "" if no run of its batch is known.
 
-        Where a file was overwritten or removed under the run, the batch is no more: what is there is collected again,
-        unless that happens again and again.
+        If a file was overwritten or removed under the run, the batch is removed and the present files are collected
+        again, unless that has happened too often.
         """
         batch = self._batches.get(ended.key)
         if batch is None or batch.state != "running":
             return ""
         has_changed = ended.cause == "input_changed" and not ended.is_done
-        counts = has_changed and bool(ended.run_id)  # what changed before there was a run costs nothing
+        counts = has_changed and bool(ended.run_id)  # a change before the run existed is not counted
         changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=counts, is_done=ended.is_done)
         if ended.is_done:
             self._overtake(ended.key)
@@ -136,7 +143,7 @@ class HeldBatches:
         return "kept out"
 
     def _overtake(self, id: str) -> None:
-        """Note of the batches before one that main holds now that they would come after it."""
+        """Mark the batches before this one, which main now has, as overtaken by it."""
         if id not in self._batches:
             return
         for before in list(self._batches):
@@ -145,10 +152,10 @@ class HeldBatches:
             self.update(before, overtaken_by=id)
 
     def problem_of_request(self, request: BatchCommand | SplitBatch, *, in_order: bool) -> str:
-        """Return why a person's request about a batch is refused; empty if it is not.
+        """Return the reason why a person's request about a batch is refused; empty if it is not.
 
         Args:
-            in_order: whether rows of a batch take the place of rows of an earlier one.
+            in_order: true if rows of a batch replace rows of an earlier one.
         """
         is_split = isinstance(request, SplitBatch)
         problem = self.problem_of_split(request.batch) if is_split else self.problem_of_decision(request.batch)
@@ -164,7 +171,7 @@ class HeldBatches:
         )
 
     def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:
-        """Count that files changed under a run, or did not; return why they are not collected again, if so."""
+        """Count a change of files under a run; return the reason why they are not collected again, if there is one."""
         before = self.changes.pop(paths, 0)
         if is_done:
             self.changes.pop(_ANY, None)
@@ -180,18 +187,18 @@ class HeldBatches:
         return ""
 
     def decide(self, id: str, action: str) -> tuple[Batch, bool]:
-        """Retry a batch, or set it aside; return it, and whether its files are collected again."""
+        """Retry a batch or set it aside. Return it, and True if its files must be collected again."""
         if action == "set aside":
             reason = self._batches[id].reason[:_LONGEST_REASON_SET_ASIDE]
             return self.update(id, state="set aside", reason=reason), False
         changed = self.update(id, state="waiting")
         if changed.outcome != "refused" and not changed.is_outdated:
             return changed, False
-        del self._batches[id]  # a file of it may be missing: what is there now is collected again
+        del self._batches[id]  # a file of it may be missing: the present files are collected again
         return changed, True
 
     def split(self, id: str, halves: Iterable[BatchRef], by: str) -> list[Batch]:
-        """Hold batches in the place of another one that waits for a person; return them, or nothing if it does not."""
+        """Replace a batch that waits for a person by its parts, and return them; empty if it does not wait."""
         if self.problem_of_decision(id):
             return []
         whole, reason = self._batches[id], f"of batch {id}, which {by} split"
@@ -204,24 +211,24 @@ class HeldBatches:
         return new
 
     def load(self, ref: BatchRef, by: str, now: float) -> Batch:
-        """Hold a batch of files that a person named."""
+        """Add a batch of files that a person named."""
         self._batches[ref.id] = Batch(ref=ref, since=now, reason=f"loaded by {by}", is_named=True)
         return self._batches[ref.id]
 
     def problem_of_load(self, id: str) -> str:
-        """Return why a batch of named files cannot be held; empty if it can."""
+        """Return the reason why a batch of named files cannot be added; empty if it can."""
         if id in self._batches:
             return f"batch {id} has these files, and is {self._batches[id].state}"
         return "" if self.room else "the landing zone is full: retry its batches or set them aside"
 
     def problem_of_split(self, id: str) -> str:
-        """Return why a batch cannot be split; empty if it can."""
+        """Return the reason why a batch cannot be split; empty if it can."""
         batch = self._batches.get(id)
         is_single = batch is not None and batch.ref.files < _LEAST_TO_SPLIT
         return self.problem_of_decision(id) or (f"batch {id} has one file: nothing is to split" if is_single else "")
 
     def problem_of_decision(self, id: str) -> str:
-        """Return why no person can decide about a batch now; empty if one can."""
+        """Return the reason why no person can decide about a batch now; empty if one can."""
         batch = self._batches.get(id)
         if batch is None:
             return f"there is no batch {id!r} that main does not have"

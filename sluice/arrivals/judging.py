@@ -1,4 +1,4 @@
-"""Decide what becomes of a file in a landing zone, by what main and the batches have of it."""
+"""Decide whether a file in a landing zone is loaded, from its state on main and in batches."""
 
 from dataclasses import dataclass
 
@@ -10,38 +10,38 @@ from sluice.pipeline.arrival import Overwritten
 
 @dataclass(frozen=True)
 class KnownFile:
-    """What is known of a file that arrived."""
+    """State of a file that arrived, on main and in batches."""
 
     held: HeldFile | None = None
-    """What main holds of it."""
+    """Load of the file, or of a part of it, that is on main; None if there is none."""
     batch: str = ""
-    """The batch that has its content."""
+    """Batch that has its content."""
     path_batch: str = ""
-    """The batch that has its path with other content."""
+    """Batch that has its path with other content."""
     order_matters: bool = False
-    """Whether the rows of that content will take the place of its rows."""
+    """True if the rows of that other content will replace its rows."""
     rolled_back: str = ""
-    """The run that loaded this content from this path, and was rolled back; nothing was loaded from there since."""
+    """Run that loaded this content from this path and was rolled back. Nothing was loaded from the path since."""
     replaced: str = ""
-    """The run in effect that loaded other content from this path."""
+    """Run in effect that loaded other content from this path."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What becomes of a file."""
+    """Decision about a file."""
 
     status: FileStatus | None
-    """Its status from now on; None for one that is loaded now."""
+    """New status of the file; None if it is loaded now."""
     detail: str = ""
     is_reported: bool = False
-    """Whether people are told."""
+    """True if the decision is reported to people."""
 
 
 def judge(file: KnownFile, overwritten: Overwritten) -> Judgement:
-    """Decide whether a file is loaded, or why it is not.
+    """Decide whether a file is loaded, or state the reason why it is not.
 
-    Other content of a path that a batch has waits until the batch is gone. A file is not loaded again by itself if the
-    run was rolled back that loaded this content from this path.
+    A file waits while a batch has its path with other content. If the run that loaded this content from this path was
+    rolled back, the file is not loaded again automatically.
     """
     if known := _judge_what_is_known(file):
         return known
@@ -54,7 +54,7 @@ def judge(file: KnownFile, overwritten: Overwritten) -> Judgement:
 
 
 def _judge_what_is_known(file: KnownFile) -> Judgement | None:
-    """Return what becomes of a file that main or a batch has; None if neither has it."""
+    """Return the decision about a file that main or a batch has; None if neither has it."""
     held, is_overtaken = file.held, bool(file.path_batch) and file.order_matters
     if held and not held.is_partly and not is_overtaken:
         return Judgement("loaded", held.load.workflow_id)

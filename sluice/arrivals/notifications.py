@@ -1,15 +1,15 @@
-"""Read the notifications of object stores, in the shapes of AWS: which objects arrived. They are hints."""
+"""Read notifications of object stores about new objects, in the formats of AWS. They are only hints."""
 
 import json
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
 MAX_BYTES = 1024 * 1024
-"""The size of the largest message that is read: that of SQS."""
+"""Maximum size of a message, in bytes. It is the limit of SQS."""
 _MAX_RECORDS = 1000
 _MAX_TOPIC = 300
 _MAX_WRAPPERS = 3
-"""So many messages may be inside of one another: an event in a message of SNS in one of SQS."""
+"""Maximum depth of nested messages, such as an event in a message of SNS in a message of SQS."""
 _CREATED = "ObjectCreated:"
 _TEST_EVENT = "s3:TestEvent"
 
@@ -22,21 +22,21 @@ class StoredObject(NamedTuple):
 
 
 class UnreadableNotification(ValueError):
-    """Raised when a message is no notification of an object store."""
+    """Raised when a message is not a notification of an object store."""
 
 
 class UnconfirmedSubscription(UnreadableNotification):
-    """Raised when a message of SNS asks for the confirmation of a subscription."""
+    """Raised when a message of SNS requests the confirmation of a subscription."""
 
 
 def read_notification(message: str | bytes) -> set[StoredObject]:
-    """Return the objects that a notification names as created; none for events of other kinds, and for test events.
+    """Return the objects that a notification names as created; none for events of other kinds and for test events.
 
-    A key is returned as it stands there and as it is decoded: stores differ in this, and both lead to the same zone
-    nearly always.
+    Stores differ in the encoding of keys, so each key is returned both as it is and decoded. Nearly always, both lead
+    to the same zone.
 
     Raises:
-        UnreadableNotification: the message is something else, or too large.
+        UnreadableNotification: the message is not a notification, or is too large.
     """
     if len(message) > MAX_BYTES:
         raise UnreadableNotification(f"it has {len(message):,} bytes: {MAX_BYTES:,} are read at most")
@@ -45,7 +45,7 @@ def read_notification(message: str | bytes) -> set[StoredObject]:
 
 def _parsed(message: str | bytes) -> object:
     try:
-        parsed: object = json.loads(message, parse_int=lambda digits: 0)  # no number counts, and long ones are slow
+        parsed: object = json.loads(message, parse_int=lambda digits: 0)  # numbers are not used, and long ones are slow
     except (ValueError, RecursionError) as error:
         raise UnreadableNotification("it is not JSON") from error
     return parsed
@@ -85,7 +85,7 @@ def _of_records(records: object) -> list[StoredObject]:
 
 
 def _of_event_bridge(event: dict[str, Any]) -> list[StoredObject]:
-    """Read an event of EventBridge: its keys are not encoded."""
+    """Read an event of EventBridge, whose keys are not encoded."""
     return [_object(event.get("detail"))] if event["detail-type"] == "Object Created" else []
 
 

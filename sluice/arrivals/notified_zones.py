@@ -1,4 +1,4 @@
-"""Which landing zones a file concerns, by the part of `arrival.from` before its first wildcard."""
+"""Find the landing zones that a file concerns, by the part of `arrival.from` before its first wildcard."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,48 +7,48 @@ from dataclasses import dataclass, field
 from sluice.arrivals.notifications import StoredObject
 
 NamedFiles = Mapping[str, set[str]]
-"""The files that notifications name, by the workflow id of their landing zone; no file has the whole zone listed."""
+"""Files that notifications name, by the workflow id of their landing zone. An empty set lists the whole zone."""
 _WILDCARD = re.compile(r"[*?\[]")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class NotifiedZone:
-    """A landing zone, by the id of its workflow and its absolute `arrival.from`."""
+    """A landing zone: the id of its workflow, and its absolute `arrival.from`."""
 
     workflow_id: str
     from_: str
 
     @property
     def is_folder(self) -> bool:
-        """Whether its files are local."""
+        """True if its files are local."""
         return "://" not in self.from_
 
     @property
     def is_bucket(self) -> bool:
-        """Whether it is in a store that sends the notifications that are read here."""
+        """True if its files are in S3, or in a store with the same notifications."""
         return bool(_S3.match(self.from_))
 
     @property
     def folder(self) -> str:
-        """The folder that all of its local files are below."""
+        """Folder that contains all of its local files, directly or in subfolders."""
         fixed = _WILDCARD.split(self.from_, maxsplit=1)[0]
         return self.from_ if fixed == self.from_ else fixed.rpartition("/")[0] or "/"
 
     @property
     def pattern(self) -> tuple[str, ...]:
-        """The parts of a local pattern below that folder; none of a folder."""
+        """Parts of a local pattern below `folder`; empty if the zone is a folder."""
         return tuple(part for part in self.from_.removeprefix(self.folder).split("/") if part)
 
     @property
     def is_too_wide(self) -> bool:
-        """Whether it is a local pattern in a folder of which everything would have to be watched, such as /home."""
+        """True for a local pattern for which all of a top-level folder, such as /home, would have to be watched."""
         return self.is_folder and bool(self.pattern) and self.folder.strip("/").count("/") == 0
 
 
 @dataclass(frozen=True)
 class _Prefix:
-    """The beginning of the keys of a zone, and whether they may go on within the same name, as those of a pattern."""
+    """Beginning of the keys of a zone. The beginning of a pattern may end in the middle of a name."""
 
     text: str
     is_pattern: bool
@@ -61,7 +61,7 @@ class _Prefix:
 
 @dataclass(frozen=True)
 class NotifiedZones:
-    """The landing zones of an installation."""
+    """Landing zones of an installation."""
 
     zones: frozenset[NotifiedZone] = frozenset()
     _by_bucket: dict[str, list[tuple[_Prefix, str, str]]] = field(default_factory=dict, repr=False, compare=False)
@@ -77,7 +77,7 @@ class NotifiedZones:
                 self._by_bucket.setdefault(bucket, []).append((prefix, url, zone.workflow_id))
 
     def of_objects(self, objects: Iterable[StoredObject]) -> NamedFiles:
-        """Return the zones that some of these objects may be in, with the URLs of those objects."""
+        """Return the zones that may contain some of these objects, with the URLs of those objects."""
         concerned: dict[str, set[str]] = {}
         for stored in objects:
             zones = self._by_bucket.get(stored.bucket, ())
@@ -88,7 +88,7 @@ class NotifiedZones:
         return concerned
 
     def watchable(self) -> list[NotifiedZone]:
-        """Return the zones whose files are local, and whose folder may be watched."""
+        """Return the zones with local files whose folder may be watched."""
         return [zone for zone in self.zones if zone.is_folder and not zone.is_too_wide]
 
 

@@ -1,15 +1,15 @@
-"""Decide which landing zone may start a run next: so many at a time over all of them, the oldest batch first."""
+"""Decide which landing zone may start a run next, oldest batch first, within a limit for all zones together."""
 
 from collections.abc import Collection
 
 from sluice.contracts.arrival_runs import OpenGrant, RunGrant, RunSlotsState, WantedRun, ZoneRuns
 
 _ANSWER_LIMIT = 600.0
-"""Seconds after which a grant without an answer is given to another landing zone."""
+"""Time without an answer after which a grant goes to another landing zone, in seconds."""
 
 
 class RunSlots:
-    """The slots of an installation: what landing zones report, and what was granted since."""
+    """Slots of an installation: the reports of landing zones, and the grants since."""
 
     def __init__(self, state: RunSlotsState) -> None:
         self._limit, self._latest = state.limit, state.latest
@@ -18,33 +18,36 @@ class RunSlots:
 
     @property
     def state(self) -> RunSlotsState:
-        """What another one continues with."""
+        """State from which another instance continues."""
         zones, grants = list(self._zones.values()), list(self._grants.values())
         return RunSlotsState(limit=self._limit, zones=zones, grants=grants, latest=self._latest)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing runs, and nobody wants a run."""
+        """True if nothing runs and no landing zone wants a run."""
         return not self._zones and not self._grants
 
     @property
     def is_short(self) -> bool:
-        """Whether a batch waits for a slot."""
+        """True if a batch waits for a slot."""
         return any(self._waiting(zone) for zone in self._zones.values())
 
     @property
     def running(self) -> list[str]:
-        """The workflow ids that have a slot, as landing zones reported them."""
+        """Workflow ids that have a slot, as landing zones reported them."""
         return [id for zone in self._zones.values() for id in zone.running]
 
     @property
     def ids_to_check(self) -> list[str]:
-        """The workflow ids to ask about: landing zones first, since one that has ended starts nothing after that."""
+        """Workflow ids to check. Landing zones come first, since a zone that has ended starts nothing after that."""
         grants = self._grants.values()
         return [*{each.zone: None for each in grants}, *(each.run for each in grants), *self.running]
 
     def report(self, zone: ZoneRuns, limit: int) -> None:
-        """Take what a landing zone runs and wants now. Its answers give slots back, or keep them as running ones."""
+        """Record what a landing zone runs and wants now.
+
+        An answered grant gives its slot back, unless the zone reports its run as running.
+        """
         known = self._zones.get(zone.zone)
         if known and zone.at < known.at:
             return
@@ -72,14 +75,17 @@ class RunSlots:
         return granted
 
     def zone_ended(self, zone_id: str) -> None:
-        """Forget what a landing zone wants that is not there any more. What it started goes on, with its slots."""
+        """Forget the wanted runs of a landing zone that no longer exists. The runs that it started keep their slots."""
         zone = self._zones.pop(zone_id, None)
         if zone and zone.running:
             self._zones[zone_id] = zone.model_copy(update={"wanted": []})
         self._remove_grants([each for each in self._grants.values() if each.zone == zone_id])
 
     def check(self, ended: Collection[str], now: float) -> None:
-        """Take slots back from what has ended, and from landing zones that do not answer, until they report again.
+        """Free the slots of workflows that ended, and of grants that landing zones do not answer.
+
+        A zone that does not answer gets no further slot until it reports again. If the granted run was started
+        nevertheless, it keeps its slot.
 
         Args:
             ended: those of `ids_to_check` that do not run.

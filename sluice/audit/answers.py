@@ -1,4 +1,4 @@
-"""Merge the answers of a scan with what metadata proves of the files that were not read, into verdicts."""
+"""Combine the answers of a scan with the metadata of the files that were not read into verdicts."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ def check_key(table: str, index: int) -> str:
 
 
 def verdicts(group: ScanGroup, answers: Mapping[str, ScanAnswer], engine: AnsweredBy) -> list[CheckResult]:
-    """Return the verdicts on the checks of a group that a scan answered; an answer with an error is an error."""
+    """Return verdicts on the checks of a group that a scan answered. An answer with an error becomes `error`."""
     results = []
     for index, check in group.checks.items():
         answer = answers.get(check_key(group.table.name, index))

@@ -1,4 +1,4 @@
-"""Carry-over: which verdicts of an earlier audit still hold after a rebase added the same files to a newer main."""
+"""Carry-over: find the verdicts that still hold after a rebase added the same files to a newer main."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,5 +20,5 @@ def carried_over_verdicts(
 
 
 def reads_only_added_rows(check: Check) -> bool:
-    """Return whether the verdict on a check depends on nothing but the rows that the run added."""
+    """Return whether the verdict on a check depends only on the rows that the run added."""
     return check.row_level and check.scope == "added" and not check.needs and not check.references

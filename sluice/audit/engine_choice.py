@@ -1,6 +1,7 @@
-"""Engine choice: each check goes to the first engine that does not refuse it, and to Spark if all others refuse.
+"""Engine choice: assign each check to the first engine that accepts it, or to Spark if all others refuse.
 
-DuckDB reads the data files itself, so it refuses what it may read differently than Spark would: see `duckdb_refusals`.
+DuckDB reads the data files itself. It refuses checks for which it may read other values than Spark: see
+`duckdb_refusals`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,24 +23,24 @@ DUCKDB_KINDS = (
 
 _ADDED_COLUMNS = ("sluice_file", "file_row_number")
 _SAME_VALUES = (("int", "long"), ("float", "double"))
-"""Kinds of columns whose values are equal in DuckDB where they are equal in Spark; so are those of one kind."""
+"""Pairs of column kinds that DuckDB compares as Spark does. It compares columns of the same kind as Spark does, too."""
 _MAX_DELETED_ROWS = 10_000_000
-"""Their positions are read into memory, beside what DuckDB may use: 16 bytes each."""
+"""Maximum number of deleted rows. Their positions take 16 bytes each, in addition to DuckDB's own memory."""
 
 
 class RefusingEngine(Protocol):
-    """An engine that says beforehand which checks it must not answer."""
+    """An engine that names in advance the checks that it must not answer."""
 
     def refusals(self, table: AuditedTable, checks: Mapping[int, Check]) -> Mapping[int, str]:
         """Return the checks that it must not answer, each with the reason."""
 
 
 def field_id_problem(properties: Mapping[str, str], *, has_defaults: bool) -> str | None:
-    """Return why the data files of a table cannot be read by field id alone, as DuckDB does, or None.
+    """Return the reason why a table's data files cannot be read by field id alone, as DuckDB does, or None.
 
     Args:
-        properties: of the table.
-        has_defaults: whether a column has a default for rows of files that were written before it.
+        properties: properties of the table.
+        has_defaults: True if a column has a default for rows of files that were written before it.
     """
     if "schema.name-mapping.default" in properties:
         return "files are mapped by name"
@@ -72,7 +73,7 @@ def duckdb_refusals(table: AuditedTable, checks: Mapping[int, Check], max_bytes:
 
 
 def _reference_problem(table: AuditedTable, query: CheckQuery) -> str | None:
-    """Return why DuckDB may read other values than Spark of the other table of a query, or match them otherwise."""
+    """Return the reason why DuckDB may read or match the referenced table differently than Spark, or None."""
     if query.reference is None:
         return None
     other = table.referenced[query.reference.key]
@@ -96,7 +97,7 @@ def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_by
 
 
 def _name_problem(group: ScanGroup) -> str | None:
-    """Return which column has the name of one that DuckDB adds where rows are deleted in place, or None."""
+    """Return a message if a column has the name of one that DuckDB adds for rows deleted in place, or None."""
     views = [view for view in group.views if any(file.delete_files for file in view.files)]
     taken = [each.name for view in views for each in view.fields if each.name.lower() in _ADDED_COLUMNS]
     return f"rows are deleted in place, and a column is called {taken[0]}" if taken else None
@@ -109,7 +110,7 @@ def _file_refusal(file: FileStatistics) -> str | None:
 
 
 def file_problem(path: str, form: str) -> str | None:
-    """Return why DuckDB does not read a data file itself, or None."""
+    """Return the reason why DuckDB does not read a data file itself, or None."""
     if form != "PARQUET":
         return f"a file is {form}"
     is_local = path.removeprefix("file://").removeprefix("file:").startswith("/")

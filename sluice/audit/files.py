@@ -1,4 +1,4 @@
-"""File selection: which data files a check must read, by the bounds that metadata records."""
+"""File selection: find the data files that a check must read, by the bounds that metadata records."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def undecided_files(checks: Sequence[Check], statistics: TableStatistics, scope:
 
 
 def other_live_files(table: AuditedTable, query: CheckQuery, files: Sequence[FileStatistics]) -> list[FileStatistics]:
-    """Return the live files that this run did not add and that may hold a key of `files`."""
+    """Return the live files that this run did not add and that may contain a key of `files`."""
     added = {file.path for file in table.statistics.added}
     others = [file for file in table.statistics.live if file.path not in added and file.rows]
     key = query.key
@@ -42,7 +42,7 @@ def all_other_live_files(
 def referenced_files(
     table: AuditedTable, referenced: ReferencedTable, queries: Iterable[CheckQuery], files: Sequence[FileStatistics]
 ) -> list[FileStatistics]:
-    """Return the files of a referenced table that may hold a key of `files`."""
+    """Return the files of a referenced table that may contain a key of `files`."""
     readers = [each for each in queries if each.reference and each.reference.key == referenced.reference.key]
     if len(readers) != 1 or not readers[0].key or kind_of(table.statistics.types[readers[0].key]) in FLOATS:
         return [file for file in referenced.files if file.rows]
@@ -54,9 +54,9 @@ def referenced_files(
 def files_with_keys(
     files: Sequence[FileStatistics], column: str, key_files: Sequence[FileStatistics], key: str
 ) -> list[FileStatistics]:
-    """Return the files whose `column` may hold a value of the column `key` in `key_files`, by their bounds.
+    """Return the files whose `column` may contain a value of the column `key` in `key_files`, by their bounds.
 
-    A null never equals a key, so a file that holds only nulls is left out too.
+    A null never equals a key, so a file that contains only nulls is left out too.
     """
     bounds = [(f.column(key).lower, f.column(key).upper) for f in key_files if f.rows and f.values(key) != 0]
     if not bounds:

@@ -1,4 +1,4 @@
-"""Describe what a check observed, as messages show it; verdicts and signatures stay as they are."""
+"""Describe the observed result of a check for messages. Verdicts and signatures stay unchanged."""
 
 from sluice.checks import REGISTRY
 from sluice.checks.verdicts import CheckResult
@@ -6,7 +6,7 @@ from sluice.sizes import format_count
 
 
 def describe_observed(check: CheckResult) -> str:
-    """Return what a check observed: a number of rows as `3 bad rows`, anything else as it is."""
+    """Return the observed result of a check: a number of bad rows as `3 bad rows`, anything else unchanged."""
     kind = REGISTRY.get(check.check)
     if kind is None or not kind.row_level or check.failed_rows is None or check.observed != check.failed_rows:
         return str(check.observed)

@@ -1,4 +1,4 @@
-"""The planner: which checks metadata decides, and which checks need a scan by which engine."""
+"""The planner: decide checks from metadata, and assign the others to the engines that scan rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from sluice.metadata.statistics import TableStatistics
 from sluice.sql.dialect import Dialect
 
 Sampler = Callable[[AuditedTable, Check], Sequence[dict[str, Any]]]
-"""Returns a few of the bad rows of a check that metadata proves to fail."""
+"""Function that returns a few bad rows of a check that metadata proves to fail."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class TablePlan:
 
 
 def prove_checks(checks: Sequence[Check], statistics: TableStatistics) -> dict[int, Evaluation | None]:
-    """Return the evaluation that metadata proves for each check, or None: undecided."""
+    """Return the evaluation that metadata proves for each check, or None if it proves none."""
     return {index: check.prove(statistics) for index, check in enumerate(checks)}
 
 
@@ -38,7 +38,7 @@ def plan_audit(
     engines: Sequence[RefusingEngine],
     sample: Sampler,
 ) -> AuditResult:
-    """Decide what metadata can decide, and assign every other check to the engines of the process or to Spark."""
+    """Decide checks from metadata, and assign every other check to the engines of the process or to Spark."""
     decided: list[CheckResult] = []
     by_files: dict[str, list[int]] = {}
     by_spark: dict[str, list[int]] = {}
@@ -65,7 +65,7 @@ def plan_table(table: AuditedTable, carried_over: Mapping[tuple[str, int], Check
         elif (verdict := carried_over.get((table.name, index))) is not None:
             plan.decided.append(verdict)
         elif table.carried and check.scope == "added" and check.row_level:
-            plan.undecided[index] = check  # metadata counts the rows of whole files
+            plan.undecided[index] = check  # metadata counts all rows of a file, the carried ones too
         elif (evaluation := check.prove(table.statistics)) is not None:
             has_bad_rows = isinstance(check, RowCheck) and not evaluation.passed
             source = AnswerSource("metadata", sample(table, check) if has_bad_rows else [])
@@ -82,7 +82,7 @@ def missing_table(name: str, checks: Sequence[Check]) -> list[CheckResult]:
 
 
 def sample_group(table: AuditedTable, check: Check, sql: Dialect) -> ScanGroup | None:
-    """Return the scan that samples the bad rows of a check that metadata proves to fail; None if there is none."""
+    """Return a scan to sample the bad rows of a check that metadata proves to fail, or None if no scan can."""
     if not isinstance(check, RowCheck):
         return None
     types = table.statistics.types

@@ -1,6 +1,6 @@
-"""The query builder: compute the metrics of many checks in as few queries as possible.
+"""Query builder: compute the metrics of many checks in as few queries as possible.
 
-The same code builds the queries for every engine. An engine brings the views and runs the SQL.
+The same code builds the queries for every engine. An engine provides the views and runs the SQL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ _ROWS = "rows"
 _SAMPLE_COLUMNS = 50
 _ORDERED_COLUMNS = 12
 _MAX_QUERIES = 500
-"""How many checks one pass answers at most: engines fail on expressions by the thousand."""
+"""Maximum number of checks that one pass answers. Engines fail on thousands of expressions."""
 _USER_QUERIES_AT_ONCE = 16
 _SAMPLED_KINDS = (*ORDERED, "boolean", "uuid")
 
@@ -36,12 +36,12 @@ class AuditQuery:
     types: Mapping[str, str]
     queries: Mapping[str, CheckQuery]
     with_other_rows: bool
-    """Whether grouped queries must also read the other live rows of the table."""
+    """True if grouped queries must also read the other live rows of the table."""
     sample_rows: int
     disjoint_views: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By the key of a grouped query, views that split its rows so that no group spans two of them."""
+    """Views by the key of a grouped query. They split its rows so that no group spans two views."""
     error_message: Callable[[Exception], str | None] = _raise_every_error
-    """Returns the message with which an error leaves a check unanswered, or None: the error is raised."""
+    """Function that returns the message for a check that an error leaves unanswered, or None to raise the error."""
     _answers: dict[str, ScanAnswer] = field(default_factory=dict)
 
     def answers(self) -> dict[str, ScanAnswer]:
@@ -55,7 +55,7 @@ class AuditQuery:
         return self._answers
 
     def _aggregate(self, queries: Mapping[str, CheckQuery]) -> None:
-        """Compute the metrics of many checks in one pass. If that fails, halve them, until an error is one check's."""
+        """Compute the metrics of many checks in one pass. If it fails, halve the checks until one causes the error."""
         if not queries:
             return
         if len(queries) > _MAX_QUERIES:
@@ -107,9 +107,9 @@ class AuditQuery:
         return {key: {_ROWS: rows, **each} for key, each in metrics.items()}
 
     def _count_of_user_queries(self, queries: Mapping[str, str]) -> None:
-        """Count the rows of many queries in one: each alone would be planned, and its tables loaded, by itself.
+        """Count the rows of many queries in one query, so that they are planned and their tables loaded together.
 
-        Those of a batch that fails are counted one by one later, so that each has an answer or an error of its own.
+        If a batch fails, its queries are counted one by one later, so that each has its own answer or error.
         """
         keys = list(queries)
         for start in range(0, len(keys), _USER_QUERIES_AT_ONCE):
@@ -136,7 +136,7 @@ class AuditQuery:
             return ScanAnswer(error=message)
 
     def _completed(self, answer: ScanAnswer, key: str, query: CheckQuery) -> ScanAnswer:
-        """Run what needs a query of its own: groups, a user's query, and the sample of bad rows."""
+        """Run the queries that cannot be combined: groups, a user's query, and the sample of bad rows."""
         metrics = dict(answer.metrics)
         source, shown = None, query.show
         if query.user_query:
@@ -162,7 +162,7 @@ class AuditQuery:
         return int(row["n"])
 
     def _rows_of_groups(self, groups: str, query: CheckQuery, shown: Sequence[str]) -> str:
-        """Return a source of the rows that the first bad groups consist of, those beside the rows in scope too."""
+        """Return a source of the rows of the first bad groups, with other live rows of the table where they count."""
         columns = ", ".join(self.sql.column(name) for name in shown)
         only = f" WHERE {query.where}" if query.where else ""
         views = [ROWS, OTHER_ROWS] if self.with_other_rows and query.groups_with_other_rows else [ROWS]

@@ -12,25 +12,25 @@ from sluice.sql.dialect import Dialect, NeedsSpark
 
 @dataclass(frozen=True)
 class TableView:
-    """Rows of a table under the name by which a query reads them."""
+    """Rows of a table, under the view name that a query reads."""
 
     name: str
     table: str
     fields: Sequence[SchemaField]
     files: Sequence[FileStatistics]
     columns: Sequence[str] = ()
-    """The columns that are read; empty means all."""
+    """Columns that are read; empty means all."""
     is_whole_table: bool = False
-    """Whether the files are all there are, so that an engine with a catalog may read the table by its name."""
+    """True if these are all files of the table, so that an engine with a catalog may read the table by its name."""
     main_hash: str = ""
-    """The hash of main that the table is read at; empty for the audited hash of the branch."""
+    """The hash of main at which the table is read; empty for the audited hash of the branch."""
     compared: "ComparedFiles | None" = None
-    """If given, the rows are told from those that a merge carried along."""
+    """If set, a comparison separates the added rows from those that a merge carried along."""
 
 
 @dataclass(frozen=True)
 class ComparedFiles:
-    """The files of rows that are compared with those of main, so that unchanged ones are not counted as added."""
+    """Added files whose rows are compared with those of main, so that unchanged rows do not count as added."""
 
     added: Sequence[FileStatistics]
     carried: CarriedRows
@@ -43,7 +43,7 @@ class ScanGroup:
     table: AuditedTable
     scope: Scope
     checks: Mapping[int, Check]
-    """By their index in the pipeline file."""
+    """Checks by their index in the pipeline file."""
     queries: Mapping[int, CheckQuery]
     files: Sequence[FileStatistics]
     """The files that metadata leaves undecided for any of the checks."""
@@ -54,7 +54,7 @@ class ScanGroup:
 
     @property
     def carried(self) -> CarriedRows | None:
-        """Where the rows are that were carried along unchanged, which are left out of the rows in scope."""
+        """The rows that were carried along unchanged. The rows in scope exclude them. None if there are none."""
         return self.table.carried if self.scope == "added" else None
 
     @property
@@ -63,7 +63,7 @@ class ScanGroup:
         return all_other_live_files(self.table, self.queries.values(), self.files)
 
     def files_beside(self, index: int) -> list[FileStatistics]:
-        """Return the files that one check reads beside the rows in scope."""
+        """Return the files that one check reads in addition to the rows in scope."""
         query = self.queries[index]
         if query.reference:
             referenced = self.table.referenced[query.reference.key]
@@ -71,7 +71,7 @@ class ScanGroup:
         return all_other_live_files(self.table, [query], self.files)
 
     def bytes_of(self, index: int) -> int:
-        """Return how many bytes of the files hold the columns of a check."""
+        """Return the size of a check's columns in the files, in bytes."""
         total = 0
         for file in self.files:
             sizes = [file.column(name).size for name in self.queries[index].columns]
@@ -108,7 +108,7 @@ class ScanGroup:
 
     @property
     def disjoint_views(self) -> dict[int, list[TableView]]:
-        """By check, views that split the rows in scope so that no key occurs in two of them; none if it cannot be."""
+        """Views by check that split the rows in scope so that no key occurs in two of them; empty if impossible."""
         if self.other_files:
             return {}
         views = {}
@@ -127,7 +127,7 @@ class ScanGroup:
 def scan_groups(
     table: AuditedTable, checks: Mapping[int, Check], sql: Dialect
 ) -> tuple[list[ScanGroup], dict[int, str]]:
-    """Group undecided checks by scope, and return why the others cannot be expressed in this dialect."""
+    """Group undecided checks by scope, and return the reasons why others cannot be expressed in this dialect."""
     groups: list[ScanGroup] = []
     inexpressible: dict[int, str] = {}
     scopes: tuple[Scope, ...] = ("added", "table")

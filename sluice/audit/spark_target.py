@@ -1,4 +1,4 @@
-"""The scan of a group as a Spark job gets it: views by table name and file paths, and queries in Spark SQL."""
+"""Convert a scan group for a Spark job: views by table name and file paths, and queries in Spark SQL."""
 
 from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup, TableView

@@ -1,4 +1,4 @@
-"""The tables of an audit: checks, statistics, schema, and the other tables that checks reference."""
+"""Tables of an audit: their checks, statistics and schemas, and the other tables that checks reference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ class ReferencedTable:
     fields: Sequence[SchemaField]
     files: Sequence[FileStatistics]
     main_hash: str = ""
-    """The hash of main that it is read at; empty for the audited hash of the branch."""
+    """The hash of main at which it is read; empty for the audited hash of the branch."""
     field_id_problem: str | None = None
-    """Why its data files cannot be read by field id alone, if they cannot."""
+    """The reason why its data files cannot be read by field id alone, if any."""
 
     @property
     def types(self) -> dict[str, str]:
@@ -33,15 +33,15 @@ class ReferencedTable:
 
 @dataclass(frozen=True)
 class CarriedRows:
-    """Where the rows are that a merge copied unchanged into the files that it added: in files that it removed.
+    """The removed files with the rows that a merge copied unchanged into the files that it added.
 
-    A merge that marks rows as deleted instead of copying the others removes no file, and carries nothing.
+    A merge that marks rows as deleted instead of copying the others removes no file and carries no rows.
     """
 
     main_hash: str
-    """The hash of main at which those files are live."""
+    """The hash of main at which these files are live."""
     files: Sequence[str]
-    """Their paths."""
+    """Paths of the files."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ class AuditedTable:
     fields: Sequence[SchemaField] = ()
     """The columns, with the ids by which data files store them."""
     is_new: bool = False
-    """Whether the table does not exist at the base."""
+    """True if the table does not exist at the base."""
     field_id_problem: str | None = None
-    """Why its data files cannot be read by field id alone, if they cannot."""
+    """The reason why its data files cannot be read by field id alone, if any."""
     referenced: Mapping[str, ReferencedTable] = field(default_factory=dict)
     """The referenced tables that exist, by `TableReference.key`."""
     carried: CarriedRows | None = None
-    """If given, rows that the run carried along unchanged are not `added`: only a comparison of rows tells them."""
+    """If set, rows that the run carried along unchanged are not `added`. Only a comparison of rows identifies them."""
 
     def problem(self, check: Check) -> str | None:
-        """Return why a check cannot be applied to this table, or None."""
+        """Return the reason why a check cannot be applied to this table, or None."""
         problems = check_problems(check, self.statistics.types)
         if problems:
             return f"{self.name}: {'; '.join(problems)}"

@@ -1,4 +1,4 @@
-"""A campaign: which partition runs next, when the campaign pauses, and when it has ended."""
+"""A campaign: choose the next partition, apply the stop rule, pause, resume and retry."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,37 +11,37 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import out_of_order
 
 LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
-"""The letter that stands for each state of a partition."""
+"""Letter for each state of a partition."""
 _STATES = {letter: state for state, letter in LETTERS.items()}
 _WAITING, _RUNNING = LETTERS["waiting"], LETTERS["running"]
 FAILURES: tuple[PartitionState, ...] = ("kept out", "failed")
-"""The states that count for the stop rule."""
+"""States that count for the stop rule."""
 _OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
-"""The states of partitions that a retry begins again."""
+"""States of partitions that a retry starts again."""
 DONE: tuple[PartitionState, ...] = ("published", "skipped")
-"""The states of partitions that are published, or were."""
+"""States of partitions that were published, by this campaign or before."""
 _MAX_NOTES = 200
 _MAX_REASON = 300
 
 
 def _kind(note: PartitionNote) -> tuple[str, str | None]:
-    """Return how the run of a partition ended, as far as exit codes depend on it."""
+    """Return the outcome and cause of a partition's run. Exit codes depend on both."""
     return note.outcome, note.cause
 
 
 def partition_states(state: CampaignState) -> dict[str, PartitionState]:
-    """Return the state of each partition of a campaign, in its order."""
+    """Return the state of each partition of a campaign, in the order of the campaign."""
     letters = state.letters or _WAITING * len(state.partitions)
     return {name: _STATES[letter] for name, letter in zip(state.partitions, letters, strict=True)}
 
 
 def count_states(state: CampaignState) -> Counter[PartitionState]:
-    """Return how many partitions of a campaign are in each state."""
+    """Return the number of partitions of a campaign in each state."""
     return Counter(partition_states(state).values())
 
 
 def state_of(ended: EndedRun) -> PartitionState:
-    """Return the state of a partition whose run has ended, or could not be started."""
+    """Return the state of a partition whose run has ended or could not be started."""
     if ended.outcome == "published":
         return "published"
     if ended.is_done:
@@ -52,7 +52,7 @@ def state_of(ended: EndedRun) -> PartitionState:
 
 
 class Campaign:
-    """The partitions of a campaign and the state of each. It decides, and starts nothing."""
+    """The partitions of a campaign and the state of each. This class only decides; it starts no runs."""
 
     def __init__(self, state: CampaignState) -> None:
         self._partitions = list(state.partitions)
@@ -64,37 +64,37 @@ class Campaign:
 
     @property
     def state(self) -> CampaignState:
-        """The campaign as it stands."""
+        """Present state of the campaign."""
         update = {"partitions": list(self._partitions), "letters": self._letters, "notes": dict(self._notes)}
         return self._rest.model_copy(update={**update, "asked_at": dict(self._asked_at)})
 
     @property
     def running(self) -> list[str]:
-        """The partitions that run, in their order."""
+        """Running partitions, in the order of the campaign."""
         return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == _RUNNING]
 
     @property
     def paused(self) -> str:
-        """Why it is paused; empty where it is not."""
+        """Reason for the pause; empty if the campaign is not paused."""
         return self._rest.paused
 
     @property
     def has_ended(self) -> bool:
-        """Whether no partition waits or runs."""
+        """True if no partition waits or runs."""
         return _WAITING not in self._letters and _RUNNING not in self._letters
 
     @property
     def is_complete(self) -> bool:
-        """Whether each partition was published, or was there already."""
+        """True if every partition was published, by this campaign or before."""
         return set(self._letters) <= {LETTERS[state] for state in DONE}
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing waits or runs, and some partitions are not done: they can be retried."""
+        """True if no partition waits or runs, but some are not done. They can be retried."""
         return self.has_ended and not self.is_complete
 
     def next_partition(self) -> str | None:
-        """Return the partition to start now, if there is room in the window."""
+        """Return the partition to start now, or None if none may start."""
         if self.paused or self._letters.count(_RUNNING) >= self._rest.window:
             return None
         position = self._letters.find(_WAITING)
@@ -103,13 +103,13 @@ class Campaign:
         return self._partitions[position]
 
     def _first_open(self) -> int:
-        """Return the position of the first partition that is not done; the number of partitions if all are."""
+        """Return the position of the first partition that is not done, or the number of partitions if all are done."""
         done = {LETTERS[state] for state in DONE}
         return next((index for index, letter in enumerate(self._letters) if letter not in done), len(self._letters))
 
     @property
     def resume_problem(self) -> str:
-        """Why partitions cannot be started again without a retry: an earlier one is open; empty if they can."""
+        """Reason why no partition can start again without a retry: an earlier one is open. Empty if one can start."""
         position = self._first_open()
         if not self._rest.in_order or position >= len(self._letters):
             return ""
@@ -122,31 +122,35 @@ class Campaign:
         )
 
     def window_problem(self, window: int) -> str:
-        """Return why so many partitions cannot run at a time; empty if they can."""
+        """Return the reason why a window of this size is not possible, or an empty string."""
         if window <= 1 or not self._rest.in_order:
             return ""
         return "the order of the partitions matters, so that they run one at a time"
 
     def started(self, partition: str, asked_at: str = "") -> None:
-        """Note that a partition runs, and when its run was asked for, in ISO 8601."""
+        """Record that a partition runs.
+
+        Args:
+            asked_at: time at which its run was requested, in ISO 8601.
+        """
         self._set(partition, "running")
         self._asked_at[partition] = asked_at
 
     def forget_askers(self) -> None:
-        """Let the starter of the campaign be who asks for each partition."""
+        """Forget who requested single partitions. The starter of the campaign then counts for all of them."""
         self._change(askers={})
 
     def asked_at(self, partition: str) -> str:
-        """Return when the run of a partition that runs was asked for, in ISO 8601."""
+        """Return the time at which the run of a running partition was requested, in ISO 8601."""
         return self._asked_at.get(partition, "")
 
     def is_running(self, partition: str) -> bool:
-        """Return whether a partition of this name runs."""
+        """Return True if a partition of this name runs."""
         position = self._positions.get(partition)
         return position is not None and self._letters[position] == _RUNNING
 
     def ended(self, ended: EndedRun) -> None:
-        """Note how the run of a partition ended; a report that comes twice changes nothing."""
+        """Record the end of a partition's run. A repeated report changes nothing."""
         if not self.is_running(ended.key):
             return
         state = state_of(ended)
@@ -163,31 +167,31 @@ class Campaign:
             self.pause(f"{ended.key} is {state}, and no later partition may run before it")
 
     def pause(self, why: str) -> None:
-        """Start no partition until it is resumed; those that run go on."""
+        """Start no partition until the campaign is resumed. Running partitions continue."""
         self._change(paused=why)
 
     def pause_if_stuck(self) -> None:
-        """Pause where partitions that are published together lack some, until those are retried."""
+        """Pause a campaign that publishes its partitions together if some are missing, until they are retried."""
         if self.is_stuck and not self.paused:
             missing = sum(_STATES[letter] not in DONE for letter in self._letters)
             self.pause(f"{missing} of {len(self._letters)} partitions are missing, and all are published together")
 
     def resume(self) -> None:
-        """Start partitions again; failures are counted from here."""
+        """Start partitions again, and count failures from now on."""
         self._change(paused="", failures=0)
 
     def set_window(self, window: int) -> None:
-        """Change how many partitions run at a time; none that runs is ended."""
+        """Change the number of partitions that run at a time. Running partitions continue."""
         self._change(window=window)
 
     def add(self, partitions: Sequence[str], asked_by: str = "") -> None:
-        """Add partitions at the end; those that are part of it and are not done wait again.
+        """Add partitions at the end. Partitions that are in the campaign and not done wait again.
 
         Args:
-            asked_by: who asks for them, where that is not the starter of the campaign.
+            asked_by: person who requests them, if not the starter of the campaign.
 
         Raises:
-            InvalidPipeline: they would be too many.
+            InvalidPipeline: there would be too many partitions, or one would be out of order.
         """
         further = [name for name in partitions if name not in self._positions]
         self._check_order(further)
@@ -208,19 +212,19 @@ class Campaign:
             self.pause(problem)
 
     def retry(self) -> None:
-        """Let the partitions wait again that failed, were kept out or were cancelled."""
+        """Let partitions wait again if they failed, were kept out or were cancelled."""
         self._begin_again(self._partitions)
         self.resume()
 
     def cancel(self) -> None:
-        """Give up the partitions that wait."""
+        """Cancel the partitions that wait."""
         self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
 
     def _check_order(self, further: Sequence[str]) -> None:
-        """Make sure that partitions which are added at the end are younger than those that are there.
+        """Check that partitions added at the end are younger than the existing ones.
 
         Raises:
-            InvalidPipeline: they are not, and their order matters.
+            InvalidPipeline: one is older, and the order of the partitions matters.
         """
         if self._rest.in_order and (pair := out_of_order([*self._partitions, *further])):
             older, younger = pair
@@ -230,7 +234,7 @@ class Campaign:
             )
 
     def _begin_again(self, partitions: Sequence[str]) -> list[str]:
-        """Let those of these partitions wait again that are not done; return them."""
+        """Let these partitions wait again if they failed, were kept out or were cancelled. Return those."""
         begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in _OPEN]
         for name in begun:
             self._set(name, "waiting")
@@ -255,7 +259,7 @@ class Campaign:
             workflow_id=ended.workflow_id,
             run_id=ended.run_id,
         )
-        if len(self._notes) > _MAX_NOTES:  # one of each kind stays: the exit code depends on it
+        if len(self._notes) > _MAX_NOTES:  # one note of each kind stays: the exit code depends on it
             ((kind, _),) = Counter(map(_kind, self._notes.values())).most_common(1)
             del self._notes[next(name for name, note in self._notes.items() if _kind(note) == kind)]
 

@@ -1,4 +1,4 @@
-"""How a campaign ended, as one exit code."""
+"""Exit codes of campaigns and backfills."""
 
 from sluice.backfills.campaign import DONE, count_states, partition_states
 from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionNote, PartitionState
@@ -11,15 +11,15 @@ _WORST_FIRST = (6, 7, 2, 3, 4, 5)
 
 
 def campaign_exit_code(state: CampaignState) -> int:
-    """Return 0 where each partition was published or skipped, or else the code of the worst end of one."""
+    """Return 0 if every partition was published or skipped, else the code of the worst ending."""
     states = partition_states(state)
     codes = {_code(states[name], note) for name, note in state.notes.items()}
-    noted = {states[name] for name in state.notes}  # of very many partitions, one of each kind has a note at least
+    noted = {states[name] for name in state.notes}  # the number of notes is limited, but each kind has at least one
     return _worst(codes | {_BY_STATE.get(each, 0) for each in states.values() if each not in noted})
 
 
 def joint_exit_code(joint: JointPublish | None) -> int:
-    """Return the code of the merge of all partitions; 0 where each is published by itself, or it has not ended."""
+    """Return the exit code of the joint merge; 0 if partitions are published singly, or if it has not ended."""
     if joint is None or joint.ended is None or joint.ended.is_done:
         return 0
     if joint.ended.outcome == "refused":
@@ -30,10 +30,10 @@ def joint_exit_code(joint: JointPublish | None) -> int:
 
 
 def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
-    """Return the exit code of a backfill: that of its worst end, or 6 where its workflow was ended by force.
+    """Return the exit code of a backfill: that of its worst ending, or 6 if its workflow was ended by force.
 
     Args:
-        workflow: how its workflow stands: `running`, `completed`, `canceled`, `terminated` and so on.
+        workflow: status of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
     """
     code = _worst({campaign_exit_code(now.campaign), joint_exit_code(now.together)})
     if workflow == "running":
@@ -52,7 +52,7 @@ def _is_unfinished(now: CampaignStatus) -> bool:
 def not_published(last: CampaignStatus) -> list[str]:
     """Return the partitions that the last backfill did not bring to main.
 
-    Those that were collected are not on main before the merge of all of them.
+    Partitions that are published together are not on main before their joint merge.
     """
     has_merge = last.together is None or (last.together.ended is not None and last.together.ended.is_done)
     states = partition_states(last.campaign).items()

@@ -1,4 +1,4 @@
-"""The partitions of a campaign: ranges of years, months or days, and lists."""
+"""Parse the partitions of a campaign: ranges of years, months or days, and lists."""
 
 import re
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from sluice.pipeline.placeholders import partition_values
 
 MAX_PARTITIONS = 10_000
 MAX_TEXT = 200_000
-"""The most characters of all names together: they go along in Temporal's messages."""
+"""Maximum number of characters of all names together. Temporal's messages carry them."""
 _FORMS = {4: "year", 7: "month", 10: "day"}
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _HOW = "write a range as 2018..2020, 2018-01..2020-12 or 2018-01-01..2018-01-31, or a list as a,b,c"
 
 
 def parse_partitions(text: str) -> list[str]:
-    """Return the partitions that a text names, in its order, each once: ranges, names, or both with commas.
+    """Return the partitions in a text of ranges and names with commas, in its order, each once.
 
     Raises:
-        InvalidPipeline: it names none, too many, or is not a range or a list.
+        InvalidPipeline: the text names no partition or too many, or is not a range or a list.
     """
     partitions: dict[str, None] = {}
     for item in text.split(","):
@@ -57,7 +57,7 @@ def _first_day(partition: str) -> date:
 
 
 def _steps(start: date, end: date, length: int) -> Iterator[str]:
-    """Yield each year, month or day from one to another, by how many characters of a date are written."""
+    """Yield each year, month or day from `start` to `end`, written with `length` characters of a date."""
     if length == len("2018-01-01"):
         for days in range((end - start).days + 1):
             yield (start + timedelta(days=days)).isoformat()

@@ -1,4 +1,4 @@
-"""Decide which requests a backfill under way refuses."""
+"""Refuse requests that do not fit a backfill under way."""
 
 from sluice.backfills.campaign import Campaign
 from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange
@@ -6,7 +6,7 @@ from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 
 def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPartitions) -> str:
-    """Return why partitions cannot be added to a backfill; empty if they can."""
+    """Return the reason why partitions cannot be added to a backfill, or an empty string."""
     is_together = input.together is not None
     options = {
         "--publish": added.is_together != is_together,
@@ -31,7 +31,7 @@ def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPart
 
 
 def problem_of_change(campaign: Campaign, change: CampaignChange) -> str:
-    """Return why a change would let a partition overtake an earlier one; empty if it would not."""
+    """Return the reason why a change would let a partition overtake an earlier one, or an empty string."""
     if change.action == "resume":
         return campaign.resume_problem
     return campaign.window_problem(change.window or 1) if change.action == "window" else ""

@@ -87,7 +87,7 @@ REGISTRY: dict[str, type[Check]] = {cls.model_fields["check"].default: cls for c
 """Every check by its name."""
 
 _CONSTANT = "+"
-"""The prefix of a parameter that an alias sets by itself."""
+"""Prefix of a parameter whose value the alias itself sets."""
 _ALIASES: dict[str, tuple[str, dict[str, str]]] = {
     alias: (name, dict(renamed)) for name, cls in REGISTRY.items() for alias, renamed in cls.aliases.items()
 }

@@ -28,7 +28,7 @@ from sluice.sql.values import NUMBERS, kind_of, plain, typed
 
 Interval = tuple[Any, Any]
 RANGE_ALIASES = {"min_value": "min", "max_value": "max"}
-"""The names that Great Expectations has for the bounds of a range."""
+"""Names of the bounds of a range in Great Expectations."""
 
 
 class AggregateCheck(Filtered):
@@ -125,7 +125,7 @@ class AggregateCheck(Filtered):
 
 
 def _sum_interval(column: str, files: Sequence[FileStatistics], kind: str) -> tuple[Interval, int] | None:
-    """Return the interval of the sum and the number of values, or None if rows may be deleted."""
+    """Return the interval of the sum and the number of values, or None if metadata does not bound the sum."""
     low = high = Fraction(0)
     count = 0
     for file in files:

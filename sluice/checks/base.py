@@ -1,4 +1,4 @@
-"""The interface of a check: its parameters, its proof from metadata, its query, and how metrics are evaluated."""
+"""Interface of a check: parameters, proof from metadata, query, and evaluation of metrics."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -18,13 +18,13 @@ ROWS, OTHER_ROWS = "sluice_rows", "sluice_other_rows"
 """The views that a check's query reads: the rows in scope, and the other live rows of the same table."""
 
 BAD_ROWS = "sluice_bad_rows"
-"""The column of a grouped query that holds the number of bad rows in each group."""
+"""The column of a grouped query with the number of bad rows in each group."""
 
 Severity = Literal["fail", "warn"]
 Level = Literal["pass", "warn", "fail"]
 
 Metrics = Mapping[str, Any]
-"""What a scan computed for a check: `rows`, `failed` if it counts bad rows, and each named aggregate."""
+"""Metrics that a scan computed for a check: `rows`, `failed` if it counts bad rows, and each named aggregate."""
 
 
 class Evaluation(Model):
@@ -36,7 +36,7 @@ class Evaluation(Model):
 
     @property
     def passed(self) -> bool:
-        """Whether the check passed without a warning."""
+        """True if the check passed without a warning."""
         return self.level == "pass"
 
 
@@ -46,10 +46,10 @@ def pass_or_fail(passed: bool, observed: Any, failed_rows: int | None = None) ->
 
 
 def judge_size(observed: Any, *, too_few: bool, too_many: bool, requeued: bool) -> Evaluation:
-    """Return the evaluation of the size of what a run adds.
+    """Evaluate the size of what a run adds against its bounds.
 
-    A lower bound says whether a batch is complete. It is not applied to a requeue, which adds a few rows of earlier
-    batches: what is observed says so where it would have failed.
+    A lower bound shows that a batch is complete. It is not applied to a requeue, which adds only a few rows of earlier
+    batches; the observed text says so if the bound would have failed.
     """
     if too_few and requeued:
         return pass_or_fail(not too_many, f"{observed} (the lower bound is not applied to a requeue)")
@@ -75,7 +75,7 @@ class TableReference(Model):
 
 
 class CheckQuery(Model):
-    """What one check asks an engine to compute, in that engine's SQL, over the views of a scan."""
+    """The metrics that one check needs from an engine, in that engine's SQL over the views of a scan."""
 
     bad: str | None = None
     """A condition that is true for each bad row."""
@@ -88,17 +88,20 @@ class CheckQuery(Model):
     groups: str | None = None
     """A query that returns groups of bad rows, with the number of rows of each as `BAD_ROWS`."""
     groups_with_other_rows: str | None = None
-    """The same query for when other live rows of the table matter too; it reads `OTHER_ROWS`."""
+    """The same query over the added and the other live rows of the table; it reads `OTHER_ROWS` too."""
     group_keys: list[str] = Field(default_factory=list)
-    """The columns by which rows belong to a group: a sample shows the rows of bad groups. Empty: it shows groups."""
+    """Columns that identify a group. A sample shows the rows of bad groups, or the groups if this is empty."""
     key: str | None = None
     """The column whose bounds select the files of `OTHER_ROWS` and of the referenced table."""
     nulls_match: bool = False
-    """Whether a null key equals another null key. Bounds say nothing about nulls, so no file is left out then."""
+    """True if a null key equals another null key.
+
+    Bounds do not cover nulls: if the files in scope may contain nulls, no other file is left out.
+    """
     user_query: str | None = None
     """The query of a check `sql`, which returns the bad rows."""
     columns: list[str] = Field(default_factory=list)
-    """The columns of the rows in scope that it reads."""
+    """The columns that it reads of the rows in scope."""
     reference: TableReference | None = None
     show: list[str] = Field(default_factory=list)
     """The columns that a sample of bad rows shows first."""
@@ -112,21 +115,21 @@ class Check(Model, ABC):
     shorthand: ClassVar[str] = "columns"
     """The parameter that a value without keys sets: `not_null: [a, b]`."""
     needs: ClassVar[frozenset[StatisticsNeed]] = frozenset()
-    """The statistics that it needs beside the added files and the column types."""
+    """Statistics that it needs in addition to the added files and the column types."""
     proof: ClassVar[str] = "never"
-    """When metadata alone answers it, for the list of checks."""
+    """The condition under which metadata alone answers it, for the list of checks."""
     row_level: ClassVar[bool] = False
-    """Whether each row passes or fails, so that bad rows can be quarantined."""
+    """True if each row passes or fails, so that bad rows can be quarantined."""
     observes_values: ClassVar[bool] = False
-    """Whether what it observes is a value of rows, or computed of values, and not a count, a name or a share."""
+    """True if it observes a value of rows or a result computed from values, not a count, a name or a share."""
 
     check: str
     severity: Severity = "fail"
     scope: Scope = "added"
     waivable: bool = False
-    """Whether people may waive it where it fails: see `sluice/approval/waivers.py`."""
+    """True if people may waive it when it fails: see `sluice/approval/waivers.py`."""
     at: str = ""
-    """Where it is written, as `file:line`."""
+    """Its location in the pipeline file, as `file:line`."""
 
     @property
     @abstractmethod
@@ -150,15 +153,18 @@ class Check(Model, ABC):
 
     @property
     def tables_read(self) -> list[str]:
-        """The other tables that it reads, by the names that it uses: a change of one asks it again."""
+        """The other tables that it reads, by the names that it uses.
+
+        If main changes one of them before the merge, the check is answered again.
+        """
         return [each.table for each in self.references]
 
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
-        """Return why the types of its columns do not suit the check; all of them exist."""
+        """Return the reasons why the types of its columns, which all exist, do not suit the check."""
         return []
 
     def statistics_problem(self, statistics: TableStatistics) -> str | None:
-        """Return why the statistics that it needs cannot be had of this table, or None."""
+        """Return the reason why this table lacks statistics that the check needs, or None."""
         return None
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:
@@ -169,7 +175,7 @@ class Check(Model, ABC):
         """Build the query that computes the check's metrics, given the Iceberg type of each column.
 
         Raises:
-            NeedsSpark: the dialect cannot express it with exactly the meaning that Spark SQL gives it.
+            NeedsSpark: the dialect cannot express it with exactly the meaning of Spark SQL.
         """
         raise NotImplementedError(f"{self.check} is always answered from metadata")
 
@@ -180,7 +186,7 @@ class Check(Model, ABC):
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
-        """Split one check of a pipeline file into the checks that get a verdict each."""
+        """Split one check of a pipeline file into checks with one verdict each."""
         return [parameters]
 
 
@@ -203,7 +209,7 @@ def expand_columns(parameters: dict[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 def type_problem(column: str, types: Mapping[str, str], kinds: Sequence[str]) -> list[str]:
-    """Return a message if the type of a column is none of these kinds, else nothing."""
+    """Return a message if the type of a column is none of these kinds, else an empty list."""
     if not kinds or kind_of(types[column]) in kinds:
         return []
     return [
@@ -230,12 +236,12 @@ def _missing_column(name: str, types: Mapping[str, str]) -> str:
 
 
 def check_problems(check: Check, types: Mapping[str, str]) -> list[str]:
-    """Return why a check cannot be applied to a table with these columns; empty if it can."""
+    """Return the reasons why a check cannot be applied to a table with these columns; empty if it can."""
     return missing_columns(check, types) or check.type_problems(types)
 
 
 def check_location(check: Check) -> str:
-    """Return the file and line of a check and its name, as a message begins."""
+    """Return the file, line and name of a check, as the beginning of a message."""
     return f"{check.at + ': ' if check.at else ''}{check.check}: "
 
 
@@ -247,7 +253,7 @@ def between(low: object | None, high: object | None) -> str:
 
 
 def require_range(low: Any, high: Any) -> None:
-    """Check that two bounds are a range.
+    """Check that two bounds form a range.
 
     Raises:
         ValueError: both are missing, or the lower is above the upper.

@@ -1,4 +1,4 @@
-"""Checks of the scope of a change: what a run did to its tables, by their live files before and after."""
+"""Checks of the scope of a change, which compare the live files of tables before and after a run."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -66,7 +66,7 @@ class ChangedPartitions(_ChangeCheck):
     observes_values = True
     check: Literal["changed_partitions"] = "changed_partitions"
     only: list[str] | None = None
-    """Such as `flight_month=2013-01`, or `day=2024-01-31/region=EU`."""
+    """Partition paths such as `flight_month=2013-01`, or `day=2024-01-31/region=EU`."""
     max: Count | None = None
 
     @model_validator(mode="after")

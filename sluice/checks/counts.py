@@ -150,7 +150,7 @@ class Volume(Check):
     """Bounds as a multiple of their mean."""
     if_fewer: Literal["pass", "warn", "fail"] = "warn"
     at_least: int = Field(default=2, ge=1)
-    """The least number of publications to compare with."""
+    """The minimum number of earlier publications to compare with."""
 
     @model_validator(mode="after")
     def _some_bound(self) -> "Volume":

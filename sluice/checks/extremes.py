@@ -21,7 +21,7 @@ class _Extreme(AggregateCheck):
         return typed(value, kind)
 
     def bounds(self, files: Sequence[FileStatistics], kind: str) -> tuple[list[Interval], list[Interval]] | None:
-        """Return the bounds of all files, and of the files that certainly hold a value."""
+        """Return the bounds of all files, and of the files that certainly contain a value."""
         bounds = [enclosed(file.column(self.column), kind) for file in files]
         if any(each is None for each in bounds):
             return None

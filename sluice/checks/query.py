@@ -58,7 +58,7 @@ class Sql(Check):
 
     @property
     def references(self) -> list[TableReference]:
-        """The tables that the query reads; the names without a namespace are its own."""
+        """The tables that the query reads. A name without a namespace belongs to the query itself."""
         names = {name.lower(): name for name in tables_of(self.query)}
         return [TableReference(table=name) for name in names.values() if "." in name]
 

@@ -76,7 +76,7 @@ class CompareColumns(RowCheck):
 
 
 def _always(left: tuple[Any, Any], operator: str, right: tuple[Any, Any]) -> bool:
-    """Return whether the comparison holds for all values between the left bounds and between the right ones."""
+    """Return True if the comparison is true for all values within the left and the right bounds."""
     if operator in ("<", "<="):
         return bool(left[1] < right[0] or (operator == "<=" and left[1] == right[0]))
     if operator in (">", ">="):
@@ -95,7 +95,7 @@ class Relationships(ColumnRows):
     to: str = Field(min_length=1)
     field: str = Field(min_length=1)
     ref: Literal["branch", "main"] = "branch"
-    """Read the other table on the audited branch, or on `main` at the base of the run."""
+    """The state in which the other table is read: on the audited branch, or on `main` at the base of the run."""
 
     @property
     def demand(self) -> str:

@@ -1,4 +1,4 @@
-"""Base classes of checks: with a `where` filter, and on rows that pass or fail one by one."""
+"""Base classes of checks with a `where` filter, and of checks in which each row passes or fails."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Filtered(Check):
     """A check that can be restricted to some of the rows."""
 
     where: Condition | None = None
-    """Only the rows for which this condition in Spark SQL is true."""
+    """A condition in Spark SQL. The check considers only rows for which it is true."""
 
     @property
     def column_names(self) -> list[str]:
@@ -99,12 +99,12 @@ class RowCheck(Filtered):
 
     @property
     def by_share(self) -> bool:
-        """Whether its evaluation needs the number of rows."""
+        """True if the evaluation needs the total number of rows."""
         limits = [limit for limit in (self.warn_if, self.fail_if) if limit]
         return self.mostly is not None or any(map(is_share, limits))
 
     def known_in(self, file: FileStatistics, types: Mapping[str, str]) -> int | None:
-        """Return the number of bad rows in a file, with `where` and row-level deletes, if it is proven, or None."""
+        """Return the proven number of bad rows in a file, with `where` and row-level deletes applied, or None."""
         if file.rows == 0:
             return 0
         failed = self.bad_in(file, types)
@@ -151,11 +151,11 @@ class RowCheck(Filtered):
 
 
 class ColumnRows(RowCheck):
-    """A row check of one column. Written with several, it becomes one check for each."""
+    """A row check of one column. If a pipeline lists several columns, each gets a check of its own."""
 
     column: str = Field(min_length=1)
     kinds: ClassVar[tuple[str, ...]] = ()
-    """The kinds of columns that it is for; none stated means all."""
+    """The kinds of columns that it supports; empty means all."""
 
     @property
     def own_columns(self) -> list[str]:

@@ -7,10 +7,10 @@ _TERM = re.compile(r"\s*(>=|>|!=)?\s*(\d+(?:\.\d+)?)\s*(%)?\s*")
 
 
 def threshold(text: str | int | float) -> str:
-    """Return a threshold in normal form: `> 10`, `>= 1%`. A bare number means more than that.
+    """Return a threshold in normal form: `> 10`, `>= 1%`. A bare number means `>`.
 
     Raises:
-        ValueError: it is no threshold.
+        ValueError: it is not a threshold.
     """
     match = None if isinstance(text, bool) else _TERM.fullmatch(str(text))
     if not match:
@@ -44,7 +44,7 @@ def is_share(limit: str) -> bool:
 
 
 def contradiction(warn: str, fail: str) -> str | None:
-    """Return why two levels contradict each other, or None: the warning must need fewer bad rows."""
+    """Return the reason why two levels contradict each other, or None. A warning must need fewer bad rows."""
     if is_share(warn) != is_share(fail):
         return None
     levels = [(Fraction(each.split()[1].rstrip("%")), each.startswith("> ")) for each in (warn, fail)]

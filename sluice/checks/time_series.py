@@ -53,7 +53,7 @@ class Freshness(Filtered):
     check: Literal["freshness"] = "freshness"
     column: str = Field(min_length=1)
     max_age: Duration
-    """In seconds, or as `36h`, `2d`."""
+    """Maximum age in seconds, or as `36h`, `2d`."""
 
     @property
     def own_columns(self) -> list[str]:
@@ -101,7 +101,7 @@ class Freshness(Filtered):
 
     @classmethod
     def expand(cls, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-        """Read dbt's `datepart` and `interval` as an age."""
+        """Convert dbt's `datepart` and `interval` to a maximum age."""
         given = dict(parameters)
         if given.keys() >= {"datepart", "interval"}:
             size = _MICROSECONDS.get(str(given.pop("datepart")))
@@ -172,7 +172,7 @@ class RowPerDatePart(Filtered):
 
 
 def _index(part: str, at: datetime) -> int:
-    """Return the number of a part of time; the next part has the next number. Weeks begin on Monday (ISO 8601)."""
+    """Return the sequence number of a part of time. Weeks begin on Monday (ISO 8601)."""
     days = at.date().toordinal()
     numbers = {
         "hour": days * 24 + at.hour,

@@ -13,11 +13,11 @@ from sluice.sql.values import FLOATS, ORDERED, Scalar, kind_of, typed
 
 Bound = int | float | str
 _MAX_PRESENT = 500
-"""So many values a query counts one by one: engines fail on thousands of aggregates."""
+"""Maximum number of values that a query counts one by one. Engines fail on thousands of aggregates."""
 
 
 def bound_of(value: Bound | None, kind: str) -> Any:
-    """Return a bound as a value of the column's type; 0.5 can be a bound of whole numbers too."""
+    """Return a bound as a value of the column's type. A bound of whole numbers may be a fraction such as 0.5."""
     if value is None:
         return None
     whole = kind_of(kind) in ("int", "long") and isinstance(value, float)
@@ -25,7 +25,7 @@ def bound_of(value: Bound | None, kind: str) -> Any:
 
 
 def enclosed(column: ColumnStatistics, kind: str) -> tuple[Any, Any] | None:
-    """Return bounds that enclose every value of a column in a file, or None; no bounds enclose a NaN."""
+    """Return bounds that enclose every value of a column in a file, or None. No bounds enclose a NaN."""
     unknown = column.lower is None or column.upper is None or kind_of(kind) not in (*ORDERED, "boolean")
     if unknown or (kind_of(kind) in FLOATS and column.nans != 0):
         return None
@@ -52,7 +52,7 @@ class _Set(ColumnRows):
         return ", ".join(str(value) for value in self.values)
 
     def share_in(self, file: FileStatistics, types: Mapping[str, str]) -> Literal["all", "none"] | None:
-        """Return whether all values of a file are in the set, or none; None if its statistics prove neither."""
+        """Return `all` or `none` if statistics prove that the set contains all or no values of a file, else None."""
         bounds = enclosed(file.column(self.column), types[self.column])
         if file.values(self.column) == 0:
             return "all"
@@ -212,7 +212,7 @@ class AcceptedRange(ColumnRows):
         return bool((low is None or low < value) and (high is None or value < high))
 
     def _beyond(self, upper: Any, lower: Any) -> bool:
-        """Return whether no value can lie between two bounds: the one is above the other, or equal and excluded."""
+        """Return True if no value can satisfy both bounds: the first is above the second, or equal and excluded."""
         if upper is None or lower is None:
             return False
         return bool(upper > lower or (upper == lower and not self.inclusive))
@@ -248,7 +248,7 @@ class NotNan(ColumnRows):
 
 
 def _covers(members: list[Any], lower: Any, upper: Any) -> bool:
-    """Return whether every value between two bounds is a member: one value, or whole numbers without a gap."""
+    """Return True if every value between two bounds is a member: one value, or whole numbers without a gap."""
     if lower == upper:
         return bool(lower in members)
     if isinstance(lower, int):

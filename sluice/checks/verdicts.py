@@ -15,21 +15,21 @@ from sluice.redaction import redacted
 
 Verdict = Literal["pass", "warn", "fail", "error"]
 AnsweredBy = Literal["metadata", "duckdb", "spark"]
-"""What answered a check: metadata, or the name of a scan engine."""
+"""The source of an answer: metadata, or the name of a scan engine."""
 
 SAMPLE_ROWS = 5
-"""How many bad rows of a check a history and a report in a terminal hold."""
+"""Number of bad rows per check in a history and in a report on a terminal."""
 MAX_SAMPLE_ROWS = 100
-"""How many bad rows of a check the report in the lake holds at most, for `quarantine show --rows`."""
+"""Maximum number of bad rows per check in the report in the lake, for `quarantine show --rows`."""
 _ROWS_OF_ALL_CHECKS = 5_000
 _CELL = 120
 _NAME = 60
-"""So many characters of a check's name a title has."""
+"""Maximum length of a check's name in a title, in characters."""
 _TEXT_BYTES = 600_000
-"""The size of the texts of all verdicts of a run: with the rest of five thousand they fit into one payload."""
+"""Maximum size of the texts of a run's verdicts, in bytes. With the rest of 5,000 verdicts, they fit into a payload."""
 _LONGEST_TEXTS, _SHORTEST_TEXTS = 4_000, 16
 _REPORT_BYTES = 40 * 1024
-"""The size to which samples are trimmed for a history. Temporal warns at 256 KiB for one message."""
+"""Size to which samples are trimmed for a history, in bytes. Temporal warns at 256 KiB for one message."""
 
 
 class CheckResult(Model):
@@ -41,26 +41,26 @@ class CheckResult(Model):
     check: str
     columns: list[str]
     name: str = ""
-    """What the pipeline file calls it, if that names it: a query of one's own may have a name."""
+    """Its name in the pipeline file, if it has one: a check `sql` may have a name."""
     verdict: Verdict
     observed: Any = None
     expected: str = ""
     answered_by: AnsweredBy | None = None
-    """None where the check could not be answered."""
+    """None if the check could not be answered."""
     failed_rows: int | None = None
     sample: list[dict[str, Any]] = Field(default_factory=list)
     """A few of the bad rows, with long values shortened."""
     scope: str = "added"
     files: int = 0
-    """The number of data files that were read for it."""
+    """Number of data files that were read for it."""
     bytes: int = 0
-    """The size of its columns in the files of its scope."""
+    """Size of its columns in the files of its scope, in bytes."""
     message: str = ""
-    """Why the check could not be answered."""
+    """The reason why the check could not be answered."""
 
     @property
     def blocks(self) -> bool:
-        """Whether this verdict blocks the merge. A check that could not be answered blocks too."""
+        """True if this verdict blocks the merge. A check that could not be answered blocks too."""
         return self.verdict in ("fail", "error")
 
     @property
@@ -78,15 +78,15 @@ class AuditReport(Model):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing blocks the merge."""
+        """True if nothing blocks the merge."""
         return not any(check.blocks for check in self.checks)
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the report in hexadecimal, which an approval names.
 
-        It covers every verdict and not the samples of bad rows, which a history keeps shortened: so the digest of the
-        whole report in the lake is the same.
+        It covers every verdict but not the samples of bad rows, which a history shortens. So the digest equals that of
+        the whole report in the lake.
         """
         return hashlib.sha256(f"{self.branch} {self.audited_hash} {verdicts_digest(self.checks)}".encode()).hexdigest()
 
@@ -97,9 +97,9 @@ class AuditReport(Model):
 
 
 def verdicts_digest(checks: Sequence[CheckResult]) -> str:
-    """Return the SHA-256 over verdicts in hexadecimal, in whatever order they are listed and without their samples.
+    """Return the SHA-256 over verdicts in hexadecimal, independent of their order and without their samples.
 
-    The name of a check is part of what it expects.
+    The name of a check is left out too, because it is part of what the check expects.
     """
     lines = sorted(check.model_dump_json(exclude={"sample", "name"}) for check in checks)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -109,7 +109,7 @@ def count_verdicts(checks: Sequence[CheckResult], waived: int = 0) -> str:
     """Return the number of verdicts of each kind: `12 pass, 1 warn`.
 
     Args:
-        waived: how many of those that fail are waived: `1 fail (waived)`, `2 fail (1 waived)`.
+        waived: number of failed checks that are waived: `1 fail (waived)`, `2 fail (1 waived)`.
     """
     counts = {kind: sum(c.verdict == kind for c in checks) for kind in ("pass", "warn", "fail", "error")}
     notes = {"fail": " (waived)" if waived == counts["fail"] else f" ({waived} waived)"} if waived else {}
@@ -117,7 +117,7 @@ def count_verdicts(checks: Sequence[CheckResult], waived: int = 0) -> str:
 
 
 def sample_size(checks: int) -> int:
-    """Return how many bad rows a scan samples of each check, so that those of many checks stay few together."""
+    """Return the number of bad rows that a scan samples per check, which falls as the number of checks grows."""
     return max(SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, _ROWS_OF_ALL_CHECKS // max(checks, 1)))
 
 
@@ -137,7 +137,7 @@ def _title(kind: str, columns: Sequence[str], name: str) -> str:
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """What answered a check, and from how much data."""
+    """The source of an answer, with the sample and the amount of data read."""
 
     by: AnsweredBy
     sample: Sequence[dict[str, Any]] = ()
@@ -167,7 +167,7 @@ def check_result(table: str, index: int, check: Check, evaluation: Evaluation, s
 
 
 def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
-    """Return the result of a check that could not be answered; it blocks whatever the severity."""
+    """Return the result of a check that could not be answered. It blocks with any severity."""
     return CheckResult(
         table=table,
         index=index,
@@ -182,7 +182,7 @@ def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
 
 
 def missing_verdicts(checks: Mapping[str, Sequence[Check]], results: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return an error for every check, by table, that no result answers: it blocks, for nothing was proven of it."""
+    """Return an error for every check, by table, that has no result. It blocks, because nothing was proven."""
     answered = {(result.table, result.index) for result in results}
     return [
         error_result(table, index, check, "no engine gave a verdict on it")
@@ -201,12 +201,12 @@ def short_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def short_verdicts(results: Sequence[CheckResult], checks: int) -> list[CheckResult]:
-    """Return results whose texts are so short that one result for each check of a run fits into one payload.
+    """Return results with texts shortened so that one result for each check of a run fits into one payload.
 
-    It depends on nothing but the result and the number of checks, so that a report has one digest wherever it is kept.
+    The lengths depend only on the result and the number of checks, so a report has one digest wherever it is stored.
 
     Args:
-        checks: how many checks the run has.
+        checks: number of checks of the run.
     """
     limit = max(_SHORTEST_TEXTS, min(_LONGEST_TEXTS, _TEXT_BYTES // max(checks, 1)))
     return [_with_short_texts(each, limit) for each in results]
@@ -231,15 +231,15 @@ def _short_text(text: str, limit: int) -> str:
 
 
 def _size(value: Any) -> int:
-    """Return how many bytes a value takes as JSON, without the quotes of a text."""
+    """Return the size of a value as JSON, in bytes, without the quotes of a text."""
     return len(json.dumps(value, ensure_ascii=False, default=str).encode()) - 2 * isinstance(value, str)
 
 
 def with_whole_samples(verdicts: Sequence[CheckResult], stored: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return verdicts with the samples that are stored for them, which a history keeps shortened.
+    """Return verdicts with the whole samples of the stored report, which a history keeps shortened.
 
-    What is stored lies in the lake, where a job can write: it adds the sample of a verdict that is otherwise the same,
-    and changes no verdict.
+    A job can write to the lake, where the report is stored. So a stored sample is used only for a verdict that is
+    otherwise the same, and no verdict changes.
     """
     samples = {verdicts_digest([each]): each.sample for each in stored}
     return [each.model_copy(update={"sample": samples.get(verdicts_digest([each]), each.sample)}) for each in verdicts]
@@ -250,7 +250,7 @@ def trim_samples(
 ) -> list[CheckResult]:
     """Return results with their samples trimmed until all together take at most `limit` bytes.
 
-    Each sample keeps `most` rows; if that is too much, a few, then one, then none. Verdicts are never dropped.
+    Each sample keeps `most` rows, then `SAMPLE_ROWS`, then one, then none. Verdicts are never dropped.
     """
     trimmed = list(checks)
     for rows in (most, *(fewer for fewer in (SAMPLE_ROWS, 1, 0) if fewer < most)):

@@ -1,17 +1,17 @@
-"""Messages about the runs that the landing zones of an installation may have at a time, all together."""
+"""Messages about the limit on simultaneous runs, common to all landing zones of an installation."""
 
 from pydantic import Field
 
 from sluice.base_model import Model
 
 GRANT_SIGNAL = "start_batch"
-"""The signal by which a landing zone learns that it may start the run of a batch."""
+"""Signal that permits a landing zone to start the run of a batch."""
 
 
 def arrival_runs_id(installation: str, task_queue: str) -> str:
-    """Return the workflow id of what limits the runs of all landing zones of an installation and a task queue.
+    """Return the id of the workflow that limits the runs of landing zones, for an installation and a task queue.
 
-    The task queue is part of it: otherwise landing zones would wait for a workflow on a queue that no worker serves.
+    The id contains the task queue. Otherwise, landing zones would wait for a workflow on a queue that no worker serves.
     """
     return f"sluice-arrival-runs-{installation}-{task_queue}"
 
@@ -21,35 +21,35 @@ class WantedRun(Model):
 
     batch: str
     since: float
-    """When the batch was made, in seconds since 1970."""
+    """Time when the batch was made, in seconds since 1970."""
     run: str
-    """The workflow id of what would run it."""
+    """Id of the workflow that would run it."""
 
 
 class ZoneRuns(Model):
-    """What one landing zone runs, and what it would start: each report takes the place of the one before."""
+    """A landing zone's report of the batches that it runs and wants to run. It replaces the previous report."""
 
     zone: str
-    """The workflow id of the landing zone."""
+    """Workflow id of the landing zone."""
     at: float
-    """When it was so, in seconds since 1970: an older report that comes late changes nothing."""
+    """Time of the report, in seconds since 1970. An older report that arrives late changes nothing."""
     answered: int
-    """The number of the latest grant that the zone has followed or declined."""
+    """Number of the latest grant that the zone has followed or declined."""
     running: list[str] = Field(default_factory=list)
-    """The workflow ids of what runs its batches."""
+    """Ids of the workflows that run its batches."""
     wanted: list[WantedRun] = Field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the zone runs nothing, and wants nothing."""
+        """True if the zone runs nothing and wants nothing."""
         return not self.running and not self.wanted
 
 
 class RunGrant(Model):
-    """The permission to start the run of a batch."""
+    """Permission to start the run of a batch."""
 
     number: int
-    """Later grants have higher ones, also after the workflow that gives them was started again."""
+    """Serial number. Later grants have higher numbers, even after a restart of the workflow that gives them."""
     batch: str
 
 
@@ -63,13 +63,13 @@ class OpenGrant(Model):
 
 
 class RunSlotsState(Model):
-    """The input of the workflow `ArrivalRuns`, and what it continues with."""
+    """Input of the workflow `ArrivalRuns`, and its state when it continues as new."""
 
     limit: int = 1
     zones: list[ZoneRuns] = Field(default_factory=list)
     grants: list[OpenGrant] = Field(default_factory=list)
     latest: int = 0
-    """The number of the latest grant."""
+    """Number of the latest grant."""
 
 
 class WorkflowIds(Model):

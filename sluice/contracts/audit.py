@@ -9,10 +9,13 @@ from sluice.pipeline.table import Table
 
 
 class PreviousAudit(Model):
-    """An earlier audit of the same rows, as the run's own history has it: a job can write to the lake and not there."""
+    """An earlier audit of the same rows, from the run's history.
+
+    The lake is no source for it: a job can write to the lake, but not to the history.
+    """
 
     verdicts: list[CheckResult]
-    """Its verdicts that still hold."""
+    """Its verdicts that are still valid."""
 
 
 class AuditInput(Model):
@@ -25,36 +28,36 @@ class AuditInput(Model):
     catalog_id: str | None = None
     tables: dict[str, Table]
     now: str = ""
-    """When the audit began, in ISO 8601; `freshness` measures from here."""
+    """Start of the audit, in ISO 8601; `freshness` measures from here."""
     keys: list[str] = Field(default_factory=list)
-    """The columns that the run merged rows by, if it did: then files that it added hold unchanged rows, too."""
+    """Columns by which the run merged rows, if it did. The files that it added then also contain unchanged rows."""
     requeued: bool = False
-    """Whether the run requeues rows: the lower bounds of the size of a batch are not applied to them."""
+    """True if the run requeues rows. Lower bounds of the size of a batch do not apply to them."""
     rows_were_quarantined: bool = False
-    """Whether it is the second audit of an attempt, after its bad rows were quarantined."""
+    """True for the second audit of an attempt, after its bad rows were quarantined."""
     show_values: bool = False
-    """Whether messages may quote values of rows."""
+    """True if messages may quote values of rows."""
     previous_audit: PreviousAudit | None = None
-    """The audit of these rows before they were rebased."""
+    """Audit of these rows before they were rebased."""
 
     @property
     def check_count(self) -> int:
-        """The number of checks of all tables."""
+        """Number of checks of all tables."""
         return sum(len(table.checks) for table in self.tables.values())
 
 
 class AuditResult(Model):
-    """The result of an audit step: the verdicts so far, and the checks that need a scan."""
+    """Result of an audit step: the verdicts so far, and the checks that need a scan."""
 
     decided: list[CheckResult]
     files: dict[str, list[int]] = Field(default_factory=dict)
-    """By table, the indexes of the checks that an engine in the worker's process may answer: DuckDB."""
+    """Indexes of the checks that an engine in the worker's process (DuckDB) may answer, by table."""
     undecided: dict[str, list[int]] = Field(default_factory=dict)
-    """By table, the indexes of the checks that only Spark may answer."""
+    """Indexes of the checks that only Spark may answer, by table."""
 
 
 SCAN_ATTEMPTS = 6
-"""How often a scan may fail. On the last try, a check that cannot be answered gets an error."""
+"""Maximum number of failed tries of a scan. On the last try, a check that cannot be answered gets an error."""
 
 
 class ScanInput(Model):
@@ -62,16 +65,16 @@ class ScanInput(Model):
 
     audit: AuditInput
     undecided: dict[str, list[int]]
-    """By table, the indexes of the checks to answer."""
+    """Indexes of the checks to answer, by table."""
     try_number: int = 1
     is_last_try: bool = False
-    """Whether a check that cannot be answered gets an error now. Before, it fails the scan, which is tried again."""
+    """True if a check that cannot be answered gets an error. On earlier tries it fails the scan, which is retried."""
     runs_apart: bool = False
-    """Whether the scan gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
+    """True if the scan gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
 
     @property
     def check_count(self) -> int:
-        """The number of checks to answer."""
+        """Number of checks to answer."""
         return sum(map(len, self.undecided.values()))
 
 
@@ -80,17 +83,17 @@ class QuarantineRowsInput(Model):
 
     audit: AuditInput
     failing: dict[str, list[int]]
-    """By table, the indexes of the checks."""
+    """Indexes of the checks, by table."""
     runs_apart: bool = False
-    """Whether the job gets a Spark of its own."""
+    """True if the job gets a Spark of its own."""
 
 
 class QuarantineRowsResult(Model):
-    """The result of `quarantine_rows`: the number of bad rows, and whether they were moved."""
+    """Result of `quarantine_rows`: the number of bad rows, and the tables that have too many to move them."""
 
     bad_rows: dict[str, int]
-    """By table, the number of bad rows."""
+    """Number of bad rows, by table."""
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """By table, how many of them break each check."""
+    """Number of bad rows that break each check, by table."""
     above_cap: dict[str, int | None] = Field(default_factory=dict)
-    """The tables with more bad rows than their cap, and the cap if it is known; if there are any, no row was moved."""
+    """Tables with more bad rows than their cap, and the cap if it is known. If there is any, no row was moved."""

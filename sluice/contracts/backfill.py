@@ -1,4 +1,4 @@
-"""The messages of `Backfill`: the runs of one pipeline over many partitions, a few at a time."""
+"""Messages of `Backfill`: the runs of one pipeline over many partitions, a few at a time."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ MAX_WINDOW = 100
 
 
 class PartitionNote(Model):
-    """What is kept of a partition whose data is not on main."""
+    """Record of a partition whose data is not on main."""
 
     outcome: Outcome | Literal["refused"]
     cause: Cause | None = None
@@ -23,56 +23,56 @@ class PartitionNote(Model):
 
 
 class CampaignState(Model):
-    """A campaign as it stands: it goes along when the workflow continues as new, and answers queries."""
+    """State of a campaign. It is passed on when the workflow continues as new, and answers queries."""
 
     partitions: list[str]
     letters: str = ""
-    """The state of each partition, a letter each, as `sluice/backfills/campaign.py` has them; empty: all wait."""
+    """State of each partition as one letter, defined in `sluice/backfills/campaign.py`; empty if all wait."""
     askers: dict[str, str] = Field(default_factory=dict)
-    """By partition, who asked for it, where that is not the starter of the campaign."""
+    """Person who requested a partition, by partition, if it was not the starter of the campaign."""
     asked_at: dict[str, str] = Field(default_factory=dict)
-    """By partition that runs, when its run was asked for, in ISO 8601."""
+    """Time when the run was requested, in ISO 8601, by running partition."""
     notes: dict[str, PartitionNote] = Field(default_factory=dict)
-    """By partition, why it is not on main; the latest ones alone."""
+    """Reason why a partition is not on main, by partition; only the latest ones."""
     window: int = Field(default=4, ge=1, le=MAX_WINDOW)
-    """How many partitions run at a time."""
+    """Maximum number of partitions that run at a time."""
     in_order: bool = False
-    """Whether a partition runs only once each one before it is done."""
+    """True if a partition runs only after all partitions before it are done."""
     stop_after: int = Field(default=3, ge=0)
-    """After how many failures the campaign pauses; 0 for never."""
+    """Number of failures after which the campaign pauses; 0 for never."""
     failures: int = 0
-    """How many there were since it was started or resumed."""
+    """Number of failures since the campaign was started or resumed."""
     paused: str = ""
-    """Why it is paused; empty where it is not."""
+    """Reason why it is paused; empty if it is not."""
     rows_added: int = 0
 
 
 class JointPublish(Model):
-    """How a backfill stands that publishes all partitions by one merge."""
+    """State of a backfill that publishes all partitions by one merge."""
 
     branch: str = ""
-    """The branch that its partitions are published to; empty before it is created."""
+    """Branch that its partitions are published to; empty before it is created."""
     catalog_id: str = ""
-    """The identity of the catalog that it was created in."""
+    """Identity of the catalog in which the branch was created."""
     quarantine: str = ""
-    """The name under which all of them were put together, once each is on the branch."""
+    """Name of the quarantined branch that combines all partitions; empty until each is on the backfill's branch."""
     is_under_way: bool = False
-    """Whether the run that publishes them was started."""
+    """True while the partitions are combined and the run that publishes them is under way."""
     ended: EndedRun | None = None
-    """How it ended, or why it was not started."""
+    """End of this run, or the reason why it was not started; None before."""
 
 
 class OpenBackfillInput(Model):
     """Input of `open_backfill`."""
 
     pipeline: str
-    """Its name."""
+    """Name of the pipeline."""
     request: str
-    """The digest of the pipeline's text and the partitions: the same request continues on a branch that was left."""
+    """Digest of the pipeline's text and the partitions. The same request continues on a branch that was left behind."""
 
 
 class DiscardBackfillInput(Model):
-    """Input of `discard_backfill`: delete what backfills of a pipeline left, of which none runs."""
+    """Input of `discard_backfill`: delete the branches that ended backfills of a pipeline left behind."""
 
     pipeline: str
 
@@ -84,22 +84,22 @@ class CollectBackfillInput(Model):
     catalog_id: str
     pipeline: PipelineText
     values: dict[str, str]
-    """The values of the placeholders in the file, for all partitions together."""
+    """Values of the placeholders in the file, for all partitions together."""
     workflow_id: str
     run_id: str
-    """The backfill's own ids: the quarantine names them as its run."""
+    """Run id of the backfill. The quarantine records it and `workflow_id` as its run."""
     day: str
-    """The day that is part of the quarantine's name, as `2026-01-31`."""
+    """Day in the name of the quarantine, as `2026-01-31`."""
     expires: str
-    """Until when it is kept, in ISO 8601."""
+    """End of the retention of the quarantine, in ISO 8601."""
 
 
 class BackfillBranch(Model):
-    """Result of `open_backfill` and `collect_backfill`: a branch."""
+    """Branch of a backfill: the result of `open_backfill` and `collect_backfill`."""
 
     name: str
     catalog_id: str
-    """The identity of the catalog that it is in."""
+    """Identity of the catalog that contains the branch."""
 
 
 class BackfillInput(Model):
@@ -107,37 +107,37 @@ class BackfillInput(Model):
 
     pipeline: PipelineText
     name: str
-    """The name of the pipeline."""
+    """Name of the pipeline."""
     starter: str
-    """Who started it."""
+    """Person who started it."""
     again: bool = False
-    """Whether files that were published before may be published again."""
+    """True if files that were published before may be published again."""
     over_younger: bool = False
-    """Whether partitions may be loaded that are older than what main holds."""
+    """True if partitions may be loaded that are older than the data on main."""
     campaign: CampaignState
     together: JointPublish | None = None
-    """For `--publish together`; None where each partition is published by itself."""
+    """State of `--publish together`; None if each partition is published by itself."""
     keep: float = 0.0
-    """How many seconds the partitions are kept that were put together and not published."""
+    """Retention of partitions that were combined but not published, in seconds."""
     starts_per_run: int = Field(default=200, ge=1)
-    """After so many starts of runs the workflow continues as new, so that its history stays short."""
+    """Number of run starts after which the workflow continues as new, so that its history stays short."""
     ask_again: float = Field(default=600, gt=0)
-    """After so many seconds a child that an earlier run of the workflow started is asked for once more."""
+    """Interval at which the workflow checks the children that an earlier run of it started, in seconds."""
 
 
 class AddPartitions(Model):
-    """Argument of the update `add`: a start of a backfill whose pipeline has one already."""
+    """Argument of the update `add`: the start of a backfill for a pipeline that already has one."""
 
     pipeline: PipelineText
     partitions: list[str]
     starter: str = ""
-    """Who adds them."""
+    """Person who adds them."""
     again: bool = False
     over_younger: bool = False
     in_order: bool = False
-    """Whether the order of its partitions matters."""
+    """True if the order of the partitions matters."""
     is_together: bool = False
-    """Whether it publishes all partitions by one merge."""
+    """True if one merge publishes all partitions."""
 
 
 class CampaignChange(Model):
@@ -150,14 +150,14 @@ class CampaignChange(Model):
 
 
 class CampaignStatus(Model):
-    """The answer to the query `status`, and the result of the workflow."""
+    """Answer to the query `status`, and result of the workflow."""
 
     name: str
     starter: str
     pipeline: str
-    """The path of the pipeline file."""
+    """Path of the pipeline file."""
     children: dict[str, str] = Field(default_factory=dict)
-    """By partition that runs, the workflow that has started its run."""
+    """Workflow that started the run, by running partition."""
     campaign: CampaignState
     together: JointPublish | None = None
-    """How the merge of all partitions stands; None where each is published by itself."""
+    """State of the merge of all partitions; None if each is published by itself."""

@@ -1,4 +1,4 @@
-"""The examination of an installation by `doctor`: what was looked at, how it is, and what to do about it."""
+"""Messages of `doctor`, which examines an installation: findings with their states and remedies."""
 
 from typing import Literal
 
@@ -9,18 +9,18 @@ from sluice.redaction import redacted
 
 _MAX_DETAIL = 500
 FindingState = Literal["ok", "off", "warning", "failed"]
-"""`off` is what is not set up, and need not be."""
+"""State of a part. `off` means that it is not set up and need not be."""
 
 
 class Finding(Model):
-    """How one part of an installation is."""
+    """Finding about one part of an installation."""
 
     part: str
     state: FindingState
     detail: str
-    """Without what looks like a secret, such as a password in an address."""
+    """Description without anything that looks like a secret, such as a password in an address."""
     remedy: str = ""
-    """What to do where it is not well."""
+    """Action that corrects the problem, if there is one."""
 
     @field_validator("detail")
     @classmethod
@@ -29,23 +29,23 @@ class Finding(Model):
 
 
 def failed(part: str, detail: str, remedy: str = "") -> Finding:
-    """Return a finding of a part that is not well."""
+    """Return a finding with the state `failed`."""
     return Finding(part=part, state="failed", detail=detail, remedy=remedy)
 
 
 class ExamineInstallationInput(Model):
-    """What `examine_installation` looks at: what a worker needs beside Spark."""
+    """Input of `examine_installation`: check everything that a worker needs except Spark."""
 
     kind: Literal["examine_installation"] = "examine_installation"
 
 
 class ExamineSparkInput(Model):
-    """What `examine_spark` looks at: what a worker needs to run Spark."""
+    """Input of `examine_spark`: check everything that a worker needs to run Spark."""
 
     kind: Literal["examine_spark"] = "examine_spark"
 
 
 class Examination(Model):
-    """What a worker says of itself and of the services that it uses."""
+    """Findings of a worker about itself and the services that it uses."""
 
     findings: list[Finding] = Field(default_factory=list)

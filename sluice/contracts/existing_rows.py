@@ -10,53 +10,53 @@ from sluice.pipeline.write import Write
 
 
 class RebaseBranchInput(BranchRequest):
-    """Input of `rebase_branch`: re-add the files of an attempt on a newer main, on the branch of a new attempt."""
+    """Input of `rebase_branch`: re-add the files of an attempt to a newer main, on the branch of a new attempt."""
 
     run_ref: RunRef
     branch: BranchRef
-    """The branch that held the write. It is deleted: `write_result` has the versions of the tables."""
+    """Branch that contained the write. It is already deleted; `write_result` has the versions of the tables."""
     write_result: WriteResult
     write: Write
     rows_quarantined: bool
-    """Whether bad rows were moved to quarantine tables on the branch."""
+    """True if bad rows were moved to quarantine tables on the branch."""
     conflicts: list[str] = Field(default_factory=list)
-    """The tables that main changed: those of the write, and those that its checks read."""
+    """Tables that main changed, among those of the write and those that its checks read."""
     first_base: str = ""
-    """The hash of main that the run's first attempt began at."""
+    """Hash of main from which the branch of the run's first attempt was created."""
     published: PublicationCheck | None = None
-    """How to find out whether main holds the input by now; None where that does not matter."""
+    """Check that main does not have the input yet; None if that does not matter."""
     input_properties: dict[str, str] = Field(default_factory=dict)
-    """What the first commit of the new branch says of the input of the run."""
+    """Properties that describe the run's input, for the first commit of the new branch."""
 
 
 class RebaseResult(Model):
-    """The result of `rebase_branch`: the new branch and what it holds, or why there is none."""
+    """Result of `rebase_branch`: the new branch and its content, or the reason why there is none."""
 
     branch: BranchRef | None = None
     write_result: WriteResult | None = None
     why_not: str = ""
-    """Why the run has to be rewritten, if it cannot be rebased."""
+    """Reason why the run must be rewritten, if it cannot be rebased."""
     compacted: list[str] = Field(default_factory=list)
-    """The tables that main only compacted: their rows are the same in other files."""
+    """Tables that main only compacted: the same rows in other files."""
 
 
 class Resume(Model):
-    """Rows that a quarantined branch holds, to be audited and published instead of written."""
+    """Rows of a quarantined branch that a run audits and publishes, instead of writing rows."""
 
     branch: str
-    """The quarantined branch. It is deleted once its rows are published."""
+    """Quarantined branch. It is deleted once its rows are published."""
     run_id: str
-    """The run that was quarantined."""
+    """Id of the quarantined run."""
     base: str
-    """The hash of main that the branch began at."""
+    """Hash of main from which the branch was created."""
     head: str
-    """The hash that holds exactly what is quarantined."""
+    """Hash that contains exactly the quarantined data."""
     statements: list[str] = Field(default_factory=list)
-    """SQL that repairs the rows first."""
+    """SQL statements that repair the rows first."""
     manifest: ManifestRef | None = None
-    """The files that the rows are of."""
+    """Manifest of the files that the rows come from."""
     published: PublicationCheck | None = None
-    """How to find out whether main holds the input by now; None where it may be published again."""
+    """Check that main does not have the input yet; None if it may be published again."""
 
 
 class ResumeBranchInput(Model):
@@ -66,24 +66,24 @@ class ResumeBranchInput(Model):
     resume: Resume
     write: Write
     tables: list[str]
-    """The tables that the pipeline names."""
+    """Tables that the pipeline names."""
     allow_partial: bool = False
-    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+    """True if several tables may be published one by one when the catalog cannot commit them together."""
     input_properties: dict[str, str] = Field(default_factory=dict)
-    """What the first commit of the branch says of the input of the run."""
+    """Properties that describe the run's input, for the first commit of the branch."""
     catalog_id: str | None = None
-    """The catalog that earlier attempts of this run saw, if any."""
+    """Catalog that earlier attempts of this run used, if any."""
 
 
 class Restore(Model):
     """Tables to restore to earlier versions."""
 
     runs: list[str]
-    """The ids of the runs that are rolled back, the newest first."""
+    """Ids of the runs to roll back, newest first."""
     main_head: str
-    """The head of main when this was planned."""
+    """Head of main when the roll-back was planned."""
     tables: dict[str, str]
-    """By table, the hash of main that holds the version to restore."""
+    """Hash of main that contains the version to restore, by table."""
 
 
 class RestoreTablesInput(Model):
@@ -92,13 +92,13 @@ class RestoreTablesInput(Model):
     run_ref: RunRef
     restore: Restore
     allow_partial: bool = False
-    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+    """True if several tables may be published one by one when the catalog cannot commit them together."""
     catalog_id: str | None = None
-    """The catalog that earlier attempts of this run saw, if any."""
+    """Catalog that earlier attempts of this run used, if any."""
 
 
 class ExistingRowsResult(Model):
-    """The result of `resume_branch` and `restore_tables`: the branch of a new attempt, and the rows that it holds."""
+    """Result of `resume_branch` and `restore_tables`: the branch of a new attempt, and its rows."""
 
     branch: BranchRef
     write_result: WriteResult

@@ -1,4 +1,4 @@
-"""The types of columns that no table and no schema states."""
+"""Types of columns that no table and no schema states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,34 +8,34 @@ from pydantic import Field
 from sluice.base_model import Model
 
 MOST_LISTED = 50
-"""Maximum number of columns in a result: those with a deciding value first."""
+"""Maximum number of columns in a result. Columns with a deciding value come first."""
 LONGEST = 40
 """Maximum number of characters of a value, and of a type with its nested fields."""
 
 
 def shortened(text: str) -> str:
-    """Return the beginning of a text."""
+    """Return a text, cut to `LONGEST` characters."""
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 class GuessedColumn(Model):
-    """A column of files, and the type that its values have."""
+    """A column of files, and the type of its values."""
 
     name: str
     type: str
-    """The type as SQL writes it; empty where no value gives the column a type yet."""
+    """Type in SQL notation; empty if no value gives the column a type yet."""
     value: str = ""
-    """The first value that makes the column text; empty where none does, or where values are not shown."""
+    """First value that makes the column text; empty if there is none, or if values are not shown."""
     where: str = ""
-    """The file of this value, and its line where that is known."""
+    """File of this value, with the line if it is known."""
 
 
 class GuessedTypes(Model):
-    """The guessed types of the columns of files."""
+    """Guessed types of the columns of files."""
 
     columns: list[GuessedColumn] = Field(default_factory=list)
     total: int = 0
-    """Number of columns with a guessed type. `columns` may be fewer."""
+    """Number of columns with a guessed type. `columns` may have fewer."""
 
 
 NO_TYPES = GuessedTypes()
@@ -43,17 +43,17 @@ NO_TYPES = GuessedTypes()
 
 @dataclass(frozen=True)
 class TypePreview:
-    """The types that the first rows of files give to their columns."""
+    """Types that the first rows of files give to their columns."""
 
     columns: Sequence[GuessedColumn] = ()
     hints: Sequence[str] = ()
-    """Columns that a few values make text."""
+    """Hints about columns that are text because of a few values."""
     is_whole: bool = True
     """True if all rows of the files were read."""
 
 
 def listed_types(columns: Sequence[GuessedColumn], *, show_values: bool) -> GuessedTypes:
-    """Return guessed types for a result of limited size."""
+    """Return guessed types, at most `MOST_LISTED` of them, for a result."""
     first = sorted(columns, key=lambda each: (not each.where, bool(each.type)))[:MOST_LISTED]
     names = {each.name for each in first}
     shown = [

@@ -1,6 +1,6 @@
-"""What the command line asks about the lake: one query in, one result out, answered by an activity of a worker.
+"""Queries of the command line about the lake, and their results. An activity of a worker answers each query.
 
-Each query names its activity by `kind`; `RESULTS` has what that activity returns.
+Each query names its activity in `kind`; `RESULTS` has the type that this activity returns.
 """
 
 from collections.abc import Mapping
@@ -22,17 +22,20 @@ from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
 
 MAX_RESULT_BYTES = 1024 * 1024
-"""Temporal refuses payloads above 2 MiB, and encryption adds to what is measured here."""
+"""Maximum size of a result, in bytes.
+
+Temporal refuses payloads above 2 MiB, and encryption adds to the size that is measured here.
+"""
 
 
 class ListQuarantineInput(Model):
-    """What `list_quarantine` lists: every quarantined branch, or the one of a run."""
+    """Input of `list_quarantine`: list every quarantined branch, or the one of a run."""
 
     kind: Literal["list_quarantine"] = "list_quarantine"
     run: str | None = None
-    """A branch, a run or workflow id, or a pipeline: refused where it names several. None lists all."""
+    """Branch, run id, workflow id or pipeline; refused if it matches several branches. None lists all."""
     sizes: bool = False
-    """Whether to measure the data files that only the branch holds, which reads its metadata."""
+    """True to measure the data files that only the branch has, which requires reading its metadata."""
 
 
 class QuarantineSummary(Model):
@@ -45,20 +48,20 @@ class QuarantineSummary(Model):
     cause: str
     reason: str
     expires: str
-    """Until when it is kept, in ISO 8601."""
+    """End of its retention, in ISO 8601."""
     installation: str
     verified: bool = False
-    """Whether the run verified that its write is complete: only then can it be released or repaired."""
+    """True if the run verified that its write is complete. Only such a branch can be released or repaired."""
     problem: str = ""
-    """What its description lacks, so that it cannot be shown or released whole."""
+    """Defect of its description that prevents showing or releasing all of it; empty if there is none."""
     target: str = ""
-    """The branch that its run was to publish to, where that is not main: the branch of a backfill."""
+    """Branch that its run was to publish to, if it is not main: the branch of a backfill."""
     created: str = ""
-    """When it was quarantined, in ISO 8601; a day, where only that is known."""
+    """Time of the quarantine, in ISO 8601; only the day if the time is not known."""
     head: str = ""
-    """Its newest commit, which says all this."""
+    """Hash of its newest commit, which contains this description."""
     tables: dict[str, int | None] = Field(default_factory=dict)
-    """By table, the net rows that its run verified; None where it verified none."""
+    """Net number of rows that its run verified, by table; None if it verified none."""
 
 
 class QuarantineEntry(Model):
@@ -66,39 +69,39 @@ class QuarantineEntry(Model):
 
     summary: QuarantineSummary
     bytes: int | None = None
-    """The size of data files that only this branch holds, if it was asked for."""
+    """Size of the data files that only this branch has, in bytes; None unless requested."""
 
 
 class ListQuarantineResult(Model):
-    """The quarantined branches, the newest first."""
+    """Quarantined branches, newest first."""
 
     quarantined: list[QuarantineEntry]
 
 
 class DescribeQuarantineInput(Model):
-    """What `describe_quarantine` describes: one quarantined branch."""
+    """Input of `describe_quarantine`: describe one quarantined branch."""
 
     kind: Literal["describe_quarantine"] = "describe_quarantine"
     run: str
     rows: int = Field(default=10, ge=0)
-    """How many of the bad rows of each verdict to return, and of the added rows of each table."""
+    """Maximum number of bad rows to return for each verdict, and of added rows for each table."""
 
 
 class QuarantinedTable(Model):
-    """What a quarantined branch changes in one table."""
+    """Changes of a quarantined branch in one table."""
 
     change: TableChange | None
-    """None where the table was dropped."""
+    """Change of the table; None if it was dropped."""
     columns: list[str]
-    """Columns that were added, dropped or changed, as `+ name type` and `- name type`."""
+    """Added, dropped or changed columns, as `+ name type` and `- name type`."""
     bytes: int
-    """The size of data files that only this branch holds."""
+    """Size of the data files that only this branch has, in bytes."""
     rows: list[dict[str, Any]]
-    """Some of the rows that were added."""
+    """Some of the added rows."""
 
 
 class DescribeQuarantineResult(Model):
-    """Why a branch is quarantined, with every verdict, and what it changes."""
+    """Result of `describe_quarantine`: the reason for the quarantine, every verdict, and the changes."""
 
     summary: QuarantineSummary
     tables: dict[str, QuarantinedTable]
@@ -106,46 +109,46 @@ class DescribeQuarantineResult(Model):
 
 
 class PlanReleaseInput(Model):
-    """What `plan_release` plans: a run that audits a quarantined branch again, and publishes it."""
+    """Input of `plan_release`: plan a run that audits a quarantined branch again and publishes it."""
 
     kind: Literal["plan_release"] = "plan_release"
     run: str
     statements: list[str] = Field(default_factory=list)
-    """SQL that repairs the rows first."""
+    """SQL statements that repair the rows first."""
     again: bool = False
-    """Whether it may be published although its input was published meanwhile."""
+    """True if it may be published even if its input has been published meanwhile."""
 
 
 class ReleasePlan(Model):
-    """What a run of quarantined rows starts from."""
+    """Starting point of a run that publishes quarantined rows."""
 
     summary: QuarantineSummary
     resume: Resume
     partition: str = ""
-    """The partition of the quarantined run, or the time that it was scheduled for."""
+    """Partition of the quarantined run, or its scheduled time."""
     input_digest: str = ""
-    """The identity of the input, as the quarantine keeps it."""
+    """Identity of the input, as the quarantine records it."""
     tables: list[str] = Field(default_factory=list)
-    """The tables that the quarantined branch changes."""
+    """Tables that the quarantined branch changes."""
 
 
 class RequeueSelection(Model):
-    """Which quarantined rows are requeued, and which values are repaired."""
+    """Selection of the quarantined rows to requeue, and repairs of their values."""
 
     table: str | None = None
-    """The table, where a pipeline has several with a row quarantine."""
+    """Table of the rows, if the pipeline has several tables with a row quarantine."""
     run: str | None = None
-    """Only rows that this run quarantined."""
+    """Run that quarantined the rows; None for any run."""
     runs: list[str] | None = None
-    """Only rows that one of these runs quarantined: those that a person was shown. None means all."""
+    """Runs that quarantined the rows, as shown to a person; None for any run."""
     where: str | None = None
-    """Only rows for which this condition is true."""
+    """Condition that is true for the rows; None for all rows."""
     values: list[str] = Field(default_factory=list)
     """Repairs, as `COLUMN=SQL`."""
 
 
 class PlanRequeueInput(Model):
-    """What `plan_requeue` plans: a run that moves rows from a quarantine table back into their table."""
+    """Input of `plan_requeue`: plan a run that moves rows from a quarantine table back into their table."""
 
     kind: Literal["plan_requeue"] = "plan_requeue"
     pipeline: Pipeline
@@ -153,50 +156,50 @@ class PlanRequeueInput(Model):
 
 
 class RequeuePlan(Model):
-    """The run of a requeue: a pipeline of SQL statements, and the identity of its input."""
+    """Result of `plan_requeue`: a pipeline of SQL statements for the run, and the identity of its input."""
 
     pipeline: Pipeline
     input: RunInput
     runs: list[str] = Field(default_factory=list)
-    """The runs that quarantined the rows, where the order of loads matters."""
+    """Runs that quarantined the rows, if the order of loads matters."""
 
 
 class QueryAuditResultsInput(Model):
-    """What `query_audit_results` answers: a query over the table `results`, in DuckDB's SQL."""
+    """Input of `query_audit_results`: a query over the table `results`, in DuckDB's SQL."""
 
     kind: Literal["query_audit_results"] = "query_audit_results"
     sql: str
 
 
 class QueryTablesInput(Model):
-    """What `query_tables` runs: SQL that reads tables of main or of a branch."""
+    """Input of `query_tables`: SQL that reads tables of main or of a branch."""
 
     kind: Literal["query_tables"] = "query_tables"
     sql: str
     ref: str = ""
-    """A branch, or the run whose branch it is; empty means main."""
+    """Branch to read, or the run whose branch to read; empty means main."""
 
 
 class QueryRows(Model):
-    """The rows of a query, each with a value for every column."""
+    """Result rows of a query, each with a value for every column."""
 
     columns: list[str]
     rows: list[list[Any]]
     head: str = ""
-    """The hash that `SHOW TABLES` looked at."""
+    """Hash at which `SHOW TABLES` listed the tables."""
 
 
 class ListFilesInput(Model):
-    """What `list_files` lists: files that runs loaded, have in work, or that are quarantined."""
+    """Input of `list_files`: list files that runs loaded or are loading, or that are quarantined."""
 
     kind: Literal["list_files"] = "list_files"
     paths: list[str] = Field(default_factory=list)
-    """Paths, or patterns of them; empty means every file."""
+    """Paths or path patterns; empty means every file."""
     identities: list[str] = Field(default_factory=list)
-    """Files that are known by what they hold, whatever their path: they are listed beside those of the paths."""
+    """Identities of files to list in addition to those of `paths`, whatever their path."""
     table: str | None = None
     run: str | None = None
-    """A run id, a workflow id or a pipeline."""
+    """Run id, workflow id or pipeline."""
     limit: int = Field(default=100, ge=1, le=5000)
 
 
@@ -215,21 +218,21 @@ class FileEntry(Model):
     pipeline: str
     outcome: FileOutcome
     since: str
-    """Since when, in ISO 8601."""
+    """Time since which the outcome applies, in ISO 8601."""
     commit: str
-    """The commit on main that published it, or the head of the branch that holds it."""
+    """Commit on main that published the file, or head of the branch that contains it."""
     partition: str = ""
-    """The partition or the scheduled time that it was loaded for, as `2018-01`; empty for neither."""
+    """Partition or scheduled time that it was loaded for, as `2018-01`; empty for neither."""
 
 
 class ListFilesResult(Model):
-    """Files in runs, the latest first."""
+    """Files in runs, latest first."""
 
     files: list[FileEntry]
     total: int
-    """How many there are, listed or not."""
+    """Total number, including files that are not listed."""
     unknown: list[str] = Field(default_factory=list)
-    """Runs of which it is not known what they loaded, each with the reason."""
+    """Runs whose loaded files are not known, each with the reason."""
 
 
 LakeQueryInput = (
@@ -263,11 +266,11 @@ RESULTS: Mapping[type[Model], type[Model]] = {
     ExamineInstallationInput: Examination,
     ExamineSparkInput: Examination,
 }
-"""By query, what its activity returns."""
+"""Type of the result, by type of the query."""
 
 
 class LakeQueryRequest(Model):
-    """What the workflow `LakeQuery` takes."""
+    """Input of the workflow `LakeQuery`."""
 
     query: Annotated[LakeQueryInput, Field(discriminator="kind")]
 
@@ -280,7 +283,7 @@ def check_result_size(size: int, remedy: str) -> None:
         remedy: how to make it smaller.
 
     Raises:
-        InvalidInput: it is.
+        InvalidInput: the result is larger than `MAX_RESULT_BYTES`.
     """
     if size > MAX_RESULT_BYTES:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What decides whether rows of a run may take the place of rows that main holds."""
+"""Age of the rows of a run, which decides whether they may replace rows on main."""
 
 from pydantic import Field
 
@@ -6,15 +6,15 @@ from sluice.base_model import Model
 
 
 class LoadOrder(Model):
-    """How old the rows of a run are, as far as that is known."""
+    """Age of the rows of a run, as far as it is known."""
 
     partition: str = ""
-    """The partition that it loads, or the time that it is scheduled for; empty where it has neither."""
+    """Partition that the run loads, or its scheduled time; empty if it has neither."""
     runs: list[str] = Field(default_factory=list)
-    """For a requeue: the runs that quarantined the rows. Runs that changed the table after them are younger."""
+    """Runs that quarantined the rows of a requeue. Runs that changed the table after them are younger."""
     over_younger: bool = False
-    """Whether its rows may take the place of younger ones."""
+    """True if its rows may replace younger ones."""
 
 
 ANY_ORDER = LoadOrder()
-"""Of a run whose rows are as young as any."""
+"""Order of a run whose rows are as young as any others."""

@@ -1,17 +1,17 @@
-"""Messages about the order of merges into one table: the merge queue, and the priority after many conflicts."""
+"""Messages about the order of merges into one table: the merge queue, and merge priority after many conflicts."""
 
 import hashlib
 
 from sluice.base_model import Model
 
 SLOT_SIGNAL = "merge_slot_free"
-"""The signal by which the queue gives the merge slot to a run."""
+"""Signal with which the queue gives the merge slot to a run."""
 CLAIM_SIGNAL, RELEASE_SIGNAL = "claim", "release"
-"""The signals by which a run claims merge priority at a table, or claims it again; and by which it has merged."""
+"""Signals with which a run claims merge priority at a table, once or again, and releases it after its merge."""
 
 
 class MergeTicket(Model):
-    """A run's ticket for the merge slot of one table."""
+    """Ticket of a run for the merge slot of one table."""
 
     table: str
     run_id: str
@@ -30,4 +30,4 @@ def priority_id(installation: str, target: str, table: str) -> str:
 
 
 def _hashed(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:16]  # names may hold any character
+    return hashlib.sha256(name.encode()).hexdigest()[:16]  # names may contain any character

@@ -1,13 +1,13 @@
-"""The progress of a Spark job, as each heartbeat sends it."""
+"""Progress of a Spark job, sent with each heartbeat."""
 
 from sluice.base_model import Model
 
 
 class Progress(Model):
-    """How far a Spark job is."""
+    """Progress of a Spark job."""
 
     doing: str = "starting Spark"
-    """What the job does now."""
+    """Current step of the job."""
     stage: int | None = None
     tasks_done: int = 0
     tasks_running: int = 0
@@ -15,7 +15,7 @@ class Progress(Model):
 
     @property
     def text(self) -> str:
-        """The progress as a person reads it."""
+        """Progress as a text for people."""
         if self.stage is None:
             return self.doing
         return f"{self.doing}: stage {self.stage}, {self.tasks_done} of {self.tasks} tasks"

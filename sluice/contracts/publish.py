@@ -15,33 +15,33 @@ from sluice.pipeline.write import Write
 
 
 class FindConflictsInput(Model):
-    """Input of `find_conflicts`: find out whether a merge now would fail."""
+    """Input of `find_conflicts`: find out whether a merge would fail now."""
 
     branch: BranchRef
     head: str
     watched_tables: list[str] = Field(default_factory=list)
-    """The tables that checks read, as they were at the base."""
+    """Tables that checks read, as they were at the base."""
 
 
 class VerifyDecisionInput(Model):
-    """Input of `verify_decision`: verify that the person whose name a decision carries signed it."""
+    """Input of `verify_decision`: verify that the person named in a decision signed it."""
 
     run_id: str
     decision: Decision
 
 
 class RequireApprovalInput(Model):
-    """Input of `require_approval`: find out which approval a run needs, by what it changed."""
+    """Input of `require_approval`: determine the approval that a run needs for its changes."""
 
     branch: BranchRef
     head: str
     terms: ApprovalTerms
     at_least: int = 0
-    """So many people are needed in any case, as to waive a failed check."""
+    """Minimum number of people in any case, for example to waive a failed check."""
 
 
 class FindWaiversInput(Model):
-    """Input of `find_waivers`: find the waivers in force for failed checks of a run, by what is published."""
+    """Input of `find_waivers`: find the waivers in force for failed checks of a run, among the published ones."""
 
     run_ref: RunRef
     branch: BranchRef
@@ -60,52 +60,55 @@ class PublishBranchInput(Model):
     properties: dict[str, str]
     author: str
     audit_digest: str = ""
-    """The digest of the audit report."""
+    """Digest of the audit report."""
     terms: ApprovalTerms = Field(default_factory=ApprovalTerms)
-    """What decides which approval the run needs."""
+    """Terms that decide which approval the run needs."""
     approvals: list[Decision] = Field(default_factory=list)
     watched_tables: list[str] = Field(default_factory=list)
-    """The tables that checks read, as they were at the base."""
+    """Tables that checks read, as they were at the base."""
     first_base: str = ""
-    """The hash of main that the run's first attempt began at: an earlier publication of the run comes after it."""
+    """Hash of main from which the branch of the run's first attempt was created.
+
+    An earlier publication of the run comes after it.
+    """
     all_files: bool = False
-    """Whether the added files are compared with every file of a table, and not with those added since `first_base`."""
+    """True to compare the added files with every file of a table, not only with those added since `first_base`."""
     waived: list[WaivedCheck] = Field(default_factory=list)
-    """The failed checks under whose waivers it is merged."""
+    """Failed checks whose waivers allow the merge."""
     published: PublicationCheck | None = None
-    """How to find out whether main holds the input by now; None where that does not matter."""
+    """Check that main does not have the input yet; None if that does not matter."""
     tables: list[str] = Field(default_factory=list)
-    """The tables that the run changes."""
+    """Tables that the run changes."""
     rebases: int = 0
-    """How often the run was rebased, if it is published without people: the more, the sooner it is its turn."""
+    """Number of rebases of the run; 0 if people approve it. A run with more rebases merges sooner."""
 
 
 class Publication(Model):
-    """The result of a merge."""
+    """Result of a merge."""
 
     merged: bool
     main_before: str = ""
     main_after: str = ""
     conflicts: list[str] = Field(default_factory=list)
-    """The tables that main had changed meanwhile, if it was not merged."""
+    """Tables that main changed meanwhile, if the run was not merged."""
     merge_requested: bool = True
-    """Whether this call or an earlier try of it may have requested the merge, which may then still happen."""
+    """True if this call or an earlier try of it may have requested the merge, which may then still happen."""
     overtaken: list[str] = Field(default_factory=list)
-    """Watched tables that main changed between the last look at them and the merge."""
+    """Watched tables that main changed after they were last compared, before the merge."""
 
 
 class ConfirmPublicationInput(Model):
-    """Input of `confirm_publication`: find out whether main holds the run."""
+    """Input of `confirm_publication`: find out whether the run was merged into main."""
 
     run_id: str
     since: str
-    """The hash of main that the run's first attempt began at; empty means ever."""
+    """Hash of main from which the branch of the run's first attempt was created; empty for no limit."""
     head: str = ""
-    """The hash that the run was about to publish; empty if there is none yet."""
+    """Hash that the run was about to publish; empty if there is none yet."""
     base: str = ""
-    """The hash of main that the branch of that hash began at."""
+    """Hash of main from which the branch of `head` was created."""
     watched_tables: list[str] = Field(default_factory=list)
-    """The tables that checks read, as they were at the base."""
+    """Tables that checks read, as they were at the base."""
     catalog_id: str | None = None
 
 
@@ -114,27 +117,27 @@ class DiscardBranchInput(Model):
 
     branch: str
     catalog_id: str | None = None
-    """The catalog that the branch was created in; None if that is not known."""
+    """Catalog in which the branch was created; None if it is not known."""
 
 
 class PlanPublishInput(Model):
-    """What `plan_publish` plans: the publish of a run that is about to be started."""
+    """Input of `plan_publish`: plan the publish of a run that is about to be started."""
 
     kind: Literal["plan_publish"] = "plan_publish"
     tables: list[str]
-    """Every table that the run may change, quarantine tables included."""
+    """All tables that the run may change, including quarantine tables."""
     allow_partial: bool = False
-    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+    """True if several tables may be published one by one when the catalog cannot commit them together."""
     pipeline: str = ""
-    """The name of the pipeline."""
+    """Name of the pipeline."""
     write: Write | None = None
-    """What the run writes; None where the order of loads does not matter."""
+    """Write of the run; None if the order of loads does not matter."""
     order: LoadOrder = LoadOrder()
-    """How old the rows of the run are."""
+    """Age of the rows of the run."""
 
 
 class PublishPlan(Model):
-    """What the publish of a run guarantees."""
+    """Guarantee of the publish of a run."""
 
     guarantee: str
-    """What holds when a server crashes in its middle: `atomic`, `checked` or `one by one`."""
+    """Guarantee if a server crashes during the publish: `atomic`, `checked` or `one by one`."""

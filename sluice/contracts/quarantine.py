@@ -10,23 +10,23 @@ from sluice.contracts.write import ChangedTable
 
 
 class VerifiedWrite(Model):
-    """What a verified write holds. The commit of a quarantine records it, so that a release can verify it again."""
+    """Content of a verified write. The commit of a quarantine records it, so that a release can verify it again."""
 
     head: str
-    """The hash that was verified."""
+    """Hash that was verified."""
     attempt: int = Field(ge=1)
-    """The attempt that holds the write: its snapshots are of this run, and of this attempt or an earlier one."""
+    """Attempt that contains the write. Its snapshots are of this run, and of this attempt or an earlier one."""
     tables: dict[str, int] = Field(min_length=1)
-    """By table, the rows that were added less those that were deleted."""
+    """Number of added rows less the deleted ones, by table."""
     appends: bool = False
-    """Whether its files may be added to a newer main: what they hold does not depend on the older one."""
+    """True if its files may be added to a newer main, because their content does not depend on the older one."""
     rows_quarantined: bool = False
-    """Whether bad rows were moved to quarantine tables."""
+    """True if bad rows were moved to quarantine tables."""
     runs: dict[str, int] = Field(default_factory=dict)
-    """By run, its last attempt, where several runs made the write; empty where it is of the quarantined run alone."""
+    """Last attempt of each run, if several runs made the write; empty if only the quarantined run did."""
 
     def makers(self, run_id: str) -> list[tuple[str, range]]:
-        """Return the runs whose snapshots it holds, each with the attempts that may have made them.
+        """Return the runs whose snapshots the write contains, each with the attempts that may have made them.
 
         Args:
             run_id: the quarantined run.
@@ -36,29 +36,29 @@ class VerifiedWrite(Model):
 
 
 class QuarantineBranchInput(Model):
-    """Input of `quarantine_branch`: keep what a branch holds, under a name with pipeline, date and run."""
+    """Input of `quarantine_branch`: keep the content of a branch, under a name with pipeline, date and run."""
 
     branch: BranchRef
     head: str = ""
-    """The hash to keep; empty means the head of the branch, if it changed any table."""
+    """Hash to keep; empty means the head of the branch, if it changed any table."""
     name: str
     properties: dict[str, str] = Field(default_factory=dict)
-    """The properties of the commit that explains why the branch is kept, and until when."""
+    """Properties of the commit that records the reason for the quarantine and the end of its retention."""
     versions: dict[str, ChangedTable] = Field(default_factory=dict)
-    """By table, what the branch held, if it was verified: the branch may be fenced, and so deleted, already."""
+    """Verified versions of the tables on the branch, by table. The branch may already be fenced, and so deleted."""
 
 
 class ManageQuarantineInput(Model):
     """Input of `manage_quarantine`: a person's request about a quarantined branch."""
 
     action: Literal["discard", "keep"]
-    """Delete it, or keep it until another day."""
+    """`discard` deletes the branch; `keep` changes the day until which it is kept."""
     branch: str
     head: str = ""
-    """The commit of the branch that the person was shown. Empty accepts any: programs name a branch alone."""
+    """Commit of the branch that the person was shown. Empty accepts any, since programs name only a branch."""
     by: str
     until: str = ""
-    """Until when it is to be kept, in ISO 8601."""
+    """New end of its retention, in ISO 8601."""
 
 
 class DiscardQuarantineInput(Model):
@@ -66,40 +66,40 @@ class DiscardQuarantineInput(Model):
 
     branch: str
     head: str
-    """The hash that was released."""
+    """Hash that was released."""
     catalog_id: str
-    """The catalog that the release saw."""
+    """Catalog that the release used."""
 
 
 class ReapBranchesInput(Model):
     """Input of `reap_branches`."""
 
     grace: float = 3600.0
-    """The reaper ignores a branch whose last commit is younger than so many seconds."""
+    """Minimum age of a branch's last commit, in seconds. The reaper ignores younger branches."""
 
 
 class ReapBranchesResult(Model):
-    """What the reaper did, and the quarantines that remain."""
+    """Result of `reap_branches`: the actions of the reaper, and the remaining quarantines."""
 
     deleted: list[str] = Field(default_factory=list)
-    """Deleted orphan branches: empty, or published."""
+    """Deleted orphan branches, which were empty or published."""
     quarantined: list[str] = Field(default_factory=list)
-    """The new names of orphan branches that hold rows: they are quarantined."""
+    """New names of orphan branches that contain rows and are now quarantined."""
     expired: list[str] = Field(default_factory=list)
-    """Expired quarantines, which were deleted."""
+    """Expired quarantines that were deleted."""
     unrecognized: list[str] = Field(default_factory=list)
-    """Branches named like an attempt's whose commits name no run: the reaper ignores them."""
+    """Branches with the name of an attempt whose commits name no run. The reaper ignores them."""
     in_use: list[str] = Field(default_factory=list)
-    """Expired quarantines that a release works on: they are kept until it has ended."""
+    """Expired quarantines that a release is using. They are kept until it has ended."""
     failed: dict[str, str] = Field(default_factory=dict)
-    """By branch, why the reaper could not deal with it. The first hundred; `failures` counts all."""
+    """Reason of each failure, by branch. Only the first hundred; `failures` counts all."""
     failures: int = 0
-    """How many branches it could not deal with. They are left for the next round."""
+    """Number of branches that the reaper failed to process. They are left for the next round."""
     other_installations: dict[str, int] = Field(default_factory=dict)
-    """By installation, how many branches are of another one. Their own reapers deal with them."""
+    """Number of branches of other installations, by installation. Their own reapers process them."""
     kept: int = 0
-    """How many quarantines exist."""
+    """Number of quarantines that exist."""
     kept_bytes: int = 0
-    """The size of data files that only quarantines hold."""
+    """Size of data files that only quarantines have, in bytes."""
     freed_bytes: int = 0
-    """The size of data files that only expired quarantines held: the catalog's garbage collection deletes them."""
+    """Size of data files that only expired quarantines had, in bytes. The catalog's garbage collection deletes them."""

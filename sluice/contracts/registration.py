@@ -1,4 +1,4 @@
-"""Messages of registrations: what a run publishes is told to targets, or brought to them, after its merge."""
+"""Messages of registrations, which send a publication or its tables to targets after the merge."""
 
 import hashlib
 from typing import Literal
@@ -11,35 +11,35 @@ from sluice.pipeline.publish_options import PublishOptions
 
 RegistrationState = Literal["pending", "done", "failed"]
 ENDED_SIGNAL = "registration_ended"
-"""The signal by which a run learns that one of its registrations ended."""
+"""Signal that informs a run that one of its registrations ended."""
 
 
 class Registration(Model):
-    """How one registration of a publication stands: at one target, and of one table where the target holds tables."""
+    """State of a registration of a publication: at one target, and of one table if the target contains tables."""
 
     target: str
     state: RegistrationState = "pending"
     table: str = ""
-    """The table; empty where the target is told of the publication as a whole."""
+    """Table to register; empty if the target gets the publication as a whole."""
     reason: str = ""
-    """What was done, or why it is not done."""
+    """Action that was taken, or the reason why it was not."""
     workflow_id: str = ""
-    """The workflow that carries it out."""
+    """Workflow that performs the registration."""
 
 
 class PublicationEvent(Model):
-    """What a run published, as targets are told."""
+    """Publication of a run, as sent to targets."""
 
     run_id: str
     workflow_id: str
     pipeline: str
     published_at: str
-    """When the run learnt that it is published, in ISO 8601."""
+    """Time when the run learnt that it is published, in ISO 8601."""
     main_before: str = ""
     main_after: str = ""
     audited_hash: str = ""
     publish: PublishOptions = PublishOptions()
-    """What the merge commit says beside its certificate; an empty message means the default one."""
+    """Message and metadata of the merge commit, besides its certificate; an empty message means the default one."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
 
 
@@ -48,7 +48,7 @@ class StartRegistrationsInput(Model):
 
     event: PublicationEvent
     targets: list[str] = Field(default_factory=list)
-    """The targets that the pipeline names; the installation may add others."""
+    """Targets that the pipeline names. The installation may add others."""
 
 
 class RegisterInput(Model):
@@ -56,40 +56,40 @@ class RegisterInput(Model):
 
     target: str
     table: str = ""
-    """The table to bring to the target as main holds it; empty for an event."""
+    """Table to register at the target in its state on main; empty for an event."""
     event: PublicationEvent | None = None
-    """What the target is told; None for a table."""
+    """Publication to send to the target; None for a table."""
     patience: float = 24 * 3600.0
-    """How long it is retried, in seconds."""
+    """Duration of the retries, in seconds."""
     deadline: float = 0.0
-    """When the retries end, in seconds since 1970, where the workflow continues an earlier one; else 0."""
+    """End of the retries, in seconds since 1970, if the workflow continues an earlier one; otherwise 0."""
     waiting: list["WaitingRun"] = Field(default_factory=list)
-    """The runs that wait for it, where the workflow continues an earlier one."""
+    """Runs that wait for the registration, if the workflow continues an earlier one."""
 
 
 class WaitingRun(Model):
-    """A run that is told how a registration ended; empty ids for a request that no run made."""
+    """A run that waits for the end of a registration; its ids are empty if no run made the request."""
 
     workflow_id: str = ""
     run_id: str = ""
 
 
 class CheckRegistrationsInput(Model):
-    """Input of `check_registrations`: look for tables of targets that are behind main."""
+    """Input of `check_registrations`: find tables of targets that are behind main."""
 
     history: float = 366 * 86400.0
-    """Seconds: what pipelines registered is known from their merge commits of this time."""
+    """Period of merge commits to read, in seconds. They show which tables pipelines registered."""
 
 
 class CheckedRegistrations(Model):
-    """How the tables of targets stand, beside main."""
+    """State of the tables of targets, compared with main."""
 
     checked: int = 0
     behind: int = 0
     started: list[str] = Field(default_factory=list)
-    """Target and table of registrations that were started, some of them."""
+    """Target and table of some of the started registrations."""
     problems: dict[str, str] = Field(default_factory=dict)
-    """What could not be looked at, and why: by target, or by target and table."""
+    """Reason why something could not be checked, by target, or by target and table."""
 
 
 class FailedRegistration(Model):
@@ -97,14 +97,14 @@ class FailedRegistration(Model):
 
     registration: Registration
     pipeline: str = ""
-    """The pipeline whose publication it was, where that is one."""
+    """Pipeline whose publication was to be registered, if there is one."""
 
 
 def table_registration_id(installation: str, target: str, table: str) -> str:
-    """Return the workflow id of all registrations of one table at one target: they follow each other."""
+    """Return the workflow id that registrations of one table at one target share. They follow each other."""
     return f"sluice-registration-{installation}-{target}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
 
 
 def event_registration_id(installation: str, target: str, run_id: str) -> str:
-    """Return the workflow id by which one target is told of one publication, once."""
+    """Return the id of the workflow that sends one publication to one target, once."""
     return f"sluice-registration-{installation}-{target}-event-{run_id}"

@@ -1,4 +1,4 @@
-"""What the command line asks before a roll-back, and the answer: which tables are restored, and by which checks."""
+"""Query of the command line before a roll-back, and its result: the tables to restore, and their checks."""
 
 from typing import Literal
 
@@ -12,42 +12,42 @@ from sluice.pipeline.table import Table
 
 
 class PlanRollbackInput(Model):
-    """What `plan_rollback` plans: a run that restores the tables of a published run."""
+    """Input of `plan_rollback`: plan a run that restores the tables of a published run."""
 
     kind: Literal["plan_rollback"] = "plan_rollback"
     run: str
-    """A run or workflow id, a commit of main, or a pipeline, which means its latest run that main holds."""
+    """Run id, workflow id, commit of main, or a pipeline, which means its latest run on main."""
     with_later: bool = False
-    """Whether later runs that changed the same tables are rolled back, too."""
+    """True to roll back later runs that changed the same tables, too."""
     despite_readers: bool = False
-    """Whether to plan it although later runs read, by their checks, what it takes back."""
+    """True to plan the roll-back even if checks of later runs read the data that it removes."""
 
 
 class PublishedChecks(Model):
-    """The checks of whole tables under which a run published a version of a table."""
+    """Checks of whole tables under which a run published a version of a table."""
 
     workflow_id: str
-    """The run, by its workflow id."""
+    """Workflow id of the run."""
     table: Table
-    """Without checks where no run up to the version had any."""
+    """The table with its checks; without checks if no run up to the version had any."""
     is_of_version: bool = True
-    """Whether the run published the version itself, and not an earlier one, before runs without checks."""
+    """True if the run published the version itself, not an earlier one that runs without checks followed."""
 
 
 class PlanRollbackResult(Model):
-    """What a roll-back restores."""
+    """Result of `plan_rollback`: the tables that a roll-back restores."""
 
     restore: Restore
     remaining: list[str]
-    """The tables that exist after the roll-back; the others are dropped."""
+    """Tables that exist after the roll-back. The others are dropped."""
     pipeline: str
-    """The name of the run's pipeline."""
+    """Name of the run's pipeline."""
     workflow_id: str
     recorded: Pipeline | None = None
-    """The checks of whole tables and the approval of the run's pipeline, if the run's commit on main has them."""
+    """Checks of whole tables and approval of the run's pipeline, if the run's commit on main has them."""
     older: dict[str, PublishedChecks] = Field(default_factory=dict)
-    """By table that remains, the checks of the last run up to its version that had any, where main records them."""
+    """Checks of the last run with checks up to the restored version, by remaining table, if main records them."""
     readers: list[str] = Field(default_factory=list)
-    """The later runs whose checks read the tables that are restored, each as a sentence."""
+    """Later runs whose checks read the restored tables, each as a sentence."""
     changes: dict[str, TableChange] = Field(default_factory=dict)
-    """By table, what becomes of its rows."""
+    """Change of the rows, by table."""

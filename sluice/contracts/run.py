@@ -1,4 +1,4 @@
-"""The messages of a run: the request that starts it, its status, and its result."""
+"""Messages of a run: the request that starts it, its status, and its result."""
 
 import hashlib
 from typing import Literal
@@ -34,11 +34,11 @@ Stage = Literal[
 
 
 REVISION = 1
-"""The newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
+"""Newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 
 
 _ID_DIGITS = 12
-"""How many digits of the input's digest are part of a workflow id."""
+"""Number of digits of the input digest in a workflow id."""
 
 
 def run_workflow_id(pipeline: str, digest: str, kind: str = "") -> str:
@@ -47,89 +47,97 @@ def run_workflow_id(pipeline: str, digest: str, kind: str = "") -> str:
 
 
 class InputFile(Model):
-    """One file to load: its path, its size in bytes, and its identity."""
+    """A file to load: its path, its size in bytes, and its identity."""
 
     path: str
     size: int
     identity: str
-    """What it holds: the SHA-256 of its content, or the checksum that its store keeps; see ADR 25. Files of one
-    identity hold the same rows, whatever they are called. Where folders are columns, their values are part of it."""
+    """SHA-256 of its content, or the checksum that its store keeps; see ADR 25.
+
+    Files with one identity contain the same rows, whatever their names. If folders are columns, their values are part
+    of the identity.
+    """
 
 
 class RunInput(Model):
-    """The files that a run loads, and their identity."""
+    """Files that a run loads, and their identity."""
 
     digest: str
-    """The SHA-256 over the identities of all files and the scope: with the pipeline's name, the identity of the run."""
+    """SHA-256 over the identities of all files and the scope. With the pipeline's name, it identifies the run."""
     files: int = 0
     bytes: int = 0
     scope: LoadScope = NO_SCOPE
-    """The partition and the scheduled time that decide what the run writes."""
+    """Partition and scheduled time that decide what the run writes."""
 
 
 class Policy(Model):
-    """The time-outs of a run, in seconds, and its other limits. `workflows/activity_calls.py` applies them."""
+    """Time-outs of a run, in seconds, and its other limits. `workflows/activity_calls.py` applies them."""
 
     heartbeat_timeout: float = 15.0
-    """After this long without a heartbeat, Temporal considers a worker dead."""
+    """Time without a heartbeat after which Temporal considers a worker dead."""
     open_timeout: float = 60.0
-    """How long the catalog may be unavailable when a run begins, before the run gives up. That of a run that no person
-    started is `step_timeout`."""
+    """Time for which the catalog may be unavailable when a run begins, before the run gives up.
+
+    For a run that no person started, it has the value of `step_timeout`.
+    """
     step_timeout: float = 24 * 3600.0
-    """How long a service may be unavailable in the middle of a run, and how long a scan may take."""
+    """Time for which a service may be unavailable in the middle of a run, and maximum duration of a scan."""
     wait_timeout: float = 24 * 3600.0
-    """How long attempts that are lost with workers and services are repeated, and how long a job may wait for Spark."""
+    """Time for which lost attempts are repeated, and maximum wait of a job for Spark."""
     max_rewrites: int = Field(default=5, ge=0)
-    """How often a run is rewritten after a conflict with main."""
+    """Maximum number of rewrites of a run after conflicts with main."""
     max_rebases: int = Field(default=100, ge=0)
-    """How often a run is rebased onto a newer main."""
+    """Maximum number of rebases of a run onto a newer main."""
     spark_queue: str = ""
-    """The task queue of activities that run Spark; empty means that of the run with `-spark` appended."""
+    """Task queue of activities that run Spark; empty means the task queue of the run with `-spark` appended."""
     activity_timeout: float = 180.0
-    """How long one try of an activity on the catalog may take before another worker tries."""
+    """Maximum duration of one try of an activity on the catalog, before another worker tries."""
     registration_wait: float = 10.0
-    """How long a published run waits for its registrations, which go on without it."""
+    """Time that a published run waits for its registrations, which continue without it."""
     merge_queue: bool = True
-    """Whether a run waits for the merge slot of a table after its second conflict; `bench/merge_queue.py` compares."""
+    """True if a run waits for the merge slot of a table after its second conflict; `bench/merge_queue.py` compares."""
 
 
 class RunRequest(Model):
-    """The input of the workflow: a pipeline, what it loads, and how."""
+    """Input of the workflow: a pipeline, the input to load, and options."""
 
     pipeline: Pipeline
     input: RunInput
     starter: str
     asked_by: str = ""
-    """The person for whom a backfill started it; empty where the starter is who asked for it."""
+    """Person for whom a backfill started the run; empty if the starter requested it."""
     folder: str = ""
-    """The working directory in which the run was started."""
+    """Working directory in which the run was started."""
     resume: Resume | None = None
     restore: Restore | None = None
     again: bool = False
-    """Whether an input that was published before may be published again."""
+    """True if an input that was published before may be published again."""
     publish: bool = True
-    """Whether it publishes what passes the audit. Otherwise it ends `checked`, and keeps nothing in any case."""
+    """True if the run publishes data that passes the audit. Otherwise it ends `checked`, and never keeps its data."""
     one_content_per_path: bool = False
-    """Whether the run refuses a file whose path main holds with other content: its landing zone decides about it."""
+    """True if the run refuses a file whose path main has with other content. Its landing zone decides about it."""
     order: LoadOrder = LoadOrder()
-    """How old its rows are, so that they do not take the place of younger ones."""
+    """Age of its rows, so that they do not replace younger ones."""
     target: str = ""
-    """The branch that it publishes to, where that is not main: one on which a backfill collects its partitions."""
+    """Branch that the run publishes to, if it is not main: a backfill collects its partitions there."""
     policy: Policy = Field(default_factory=Policy)
     search_attributes: bool = False
-    """Whether the server knows Sluice's search attributes."""
+    """True if the server has Sluice's search attributes."""
     guarantee: str = ""
-    """What a worker answered before the start that its publish guarantees; empty where none was asked."""
+    """Guarantee of the publish, as a worker stated it before the start; empty if no worker did."""
     revision: int = Field(default=1, ge=1)
-    """Which revision of the workflow the run follows to its end, on every worker. `start_run` names the newest. A
-    request that names none follows the first, so that a later replay takes the same path."""
+    """Revision of the workflow that the run follows to its end, on every worker.
+
+    `start_run` names the newest. A request that names none follows the first, so that a later replay takes the same
+    path.
+    """
     signed_start: SignedStart | None = None
-    """The signature of who started the run, where this person has a key."""
+    """Signature of the person who started the run, if this person has a key."""
     lineage_parent: LineageParent | None = None
-    """The OpenLineage run that started this one, if it is known."""
+    """OpenLineage run that started this one, if it is known."""
 
     def start_statement(self, workflow_id: str) -> StartStatement:
-        """Return what is signed of the start of this run."""
+        """Return the statement about the start of this run that its starter signs."""
         continued = self.resume or self.restore
         return StartStatement(
             workflow_id=workflow_id,
@@ -140,11 +148,11 @@ class RunRequest(Model):
 
 
 class Notification(Model):
-    """Input of `notify`: a run ended, or waits for approval."""
+    """Input of `notify`: a run that ended or waits for approval."""
 
     result: "RunResult"
     waiting_until: str = ""
-    """When the wait for approval ends, in ISO 8601; empty for a run that ended."""
+    """End of the wait for approval, in ISO 8601; empty for a run that ended."""
 
 
 class RecordRunInput(Model):
@@ -154,22 +162,22 @@ class RecordRunInput(Model):
     result: "RunResult"
     catalog_id: str | None = None
     head: str = ""
-    """The hash of the branch whose verdicts the report store holds, also of an audit that did not finish."""
+    """Hash of the branch whose verdicts the report store has, even if the audit did not finish."""
     ended_at: str
 
 
 class Conflict(Model):
-    """A conflict: main changed tables that the run changes or reads; and how the run resolved it."""
+    """A conflict and its resolution: main changed tables that the run changes or reads."""
 
     tables: list[str]
-    """The tables that main had changed."""
+    """Tables that main had changed."""
     resolved: Literal["rebased", "rewritten"]
     why: str = ""
-    """Why it was rewritten, and which tables main only compacted."""
+    """Reason for the rewrite, and the tables that main only compacted."""
 
 
 class StageEvent(Model):
-    """A run entered a stage."""
+    """Entry of a run into a stage."""
 
     stage: Stage
     at: str
@@ -177,7 +185,7 @@ class StageEvent(Model):
 
 
 class RunResult(Model):
-    """The result of a run, or what is known so far. `run_workflow.py --json` prints exactly this."""
+    """Result of a run, or its present state. `run_workflow.py --json` prints exactly this."""
 
     run_id: str
     workflow_id: str
@@ -186,53 +194,53 @@ class RunResult(Model):
     reason: str = ""
     cause: Cause | None = None
     branch: str | None = None
-    """The quarantined branch; while the run goes on, the branch of the attempt."""
+    """Quarantined branch; while the run continues, the branch of the attempt."""
     audited_hash: str | None = None
-    """The hash of the branch that the present attempt's finished audit is about; empty before."""
+    """Hash of the branch that the present attempt has audited; None before its audit is finished."""
     guarantee: str = ""
-    """What holds of its publish when a server crashes in its middle; empty where that is not known yet."""
+    """Guarantee if a server crashes during the publish; empty if it is not known yet."""
     main_before: str | None = None
     main_after: str | None = None
     publish: PublishOptions = PublishOptions()
-    """What the merge commit says beside its certificate; an empty message means the default one."""
+    """Message and metadata of the merge commit, besides its certificate; an empty message means the default one."""
     input: SelectedInput | None = None
-    """Which files the present attempt loads, in numbers, and which it left out."""
+    """Summary of the files that the present attempt loads and of those that it left out."""
     types: GuessedTypes = NO_TYPES
-    """The types of the columns of its files that neither the pipeline nor the table types."""
+    """Types of the columns of its files for which neither the pipeline nor the table states a type."""
     tables: dict[str, TableChange] = Field(default_factory=dict)
     summary: ChangeSummary | None = None
-    """The totals over these tables; None while nothing is written."""
+    """Totals over `tables`; None while nothing is written."""
     checks: list[CheckResult] = Field(default_factory=list)
     waived: list[WaivedCheck] = Field(default_factory=list)
-    """The failed checks that are waived, and by whom, until when and why. Their verdicts stay `fail`."""
+    """Failed checks that are waived, with the person, end and reason of each waiver. Their verdicts stay `fail`."""
     bad_rows: dict[str, int] = Field(default_factory=dict)
-    """By table, the rows that broke a check and went to its quarantine table in the same merge."""
+    """Number of rows that broke a check and went to the quarantine table in the same merge, by table."""
     released: str = ""
-    """The run whose quarantine this one releases or repairs; empty if it does neither."""
+    """Run whose quarantine this one releases or repairs; empty if it does neither."""
     repaired: dict[str, RowNumbers] = Field(default_factory=dict)
-    """By table, the rows that the SQL of a repair changed, where they could be compared."""
+    """Number of rows that the SQL of a repair changed, by table, if they could be compared."""
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """By table, how many of these rows broke each check."""
+    """Number of the `bad_rows` that broke each check, by table."""
     conflicts: list[Conflict] = Field(default_factory=list)
-    """Each conflict with main, the latest last."""
+    """All conflicts with main, latest last."""
     approval: ApprovalRecord | None = None
     report: str | None = None
-    """The location of the whole report of a run that ended, as JSON."""
+    """Location of the complete report of a run that ended, as JSON."""
     registrations: list[Registration] = Field(default_factory=list)
-    """How the registrations at targets stood when the report was made; they go on after the run."""
+    """State of the registrations at targets when the report was made. They continue after the run."""
     attempts: int = 0
     lost_attempts: int = 0
-    """How many of them were lost with their workers or services, and do not count in the pipeline's `attempts`."""
+    """Number of attempts lost with their workers or services. They do not count in the pipeline's `attempts`."""
     timings: dict[str, float] = Field(default_factory=dict)
-    """Seconds by stage, all attempts together, and `total`."""
+    """Seconds by stage, over all attempts, and `total`."""
 
 
 class RunStatus(Model):
-    """The answer to the query `status`."""
+    """Answer to the query `status`."""
 
     stage: Stage
     events: list[StageEvent]
     result: RunResult
     audit_digest: str = ""
     deadline: str = ""
-    """When the wait for approval ends, in ISO 8601, while it lasts."""
+    """End of the wait for approval, in ISO 8601, while it lasts."""

@@ -1,4 +1,4 @@
-"""The messages of `StartPipeline`, which starts a run without a person, and waits for its end."""
+"""Messages of `StartPipeline`, which starts a run without a person and waits for its end."""
 
 from datetime import datetime
 from typing import Literal
@@ -11,17 +11,17 @@ from sluice.contracts.run import Cause, Outcome, RunRequest
 from sluice.pipeline.loading_rules import Way
 
 RUN_ENDED_SIGNAL = "run_ended"
-"""The signal by which a workflow is told that a run which it asked for has ended."""
+"""Signal that informs a workflow that a run which it requested has ended."""
 
 
 class PipelineText(Model):
-    """A pipeline file: its text goes along, since a worker may not have the file."""
+    """A pipeline file with its text, since a worker may not have the file."""
 
     name: str
-    """Its path, as messages call it."""
+    """Path of the file, as messages show it."""
     text: str
     folder: str
-    """The working directory against which its relative paths are resolved."""
+    """Working directory against which its relative paths are resolved."""
 
 
 class StartPipelineInput(Model):
@@ -29,49 +29,52 @@ class StartPipelineInput(Model):
 
     pipeline: PipelineText
     starter: str
-    """What started it, as reports name it: `schedule nightly`, `campaign rides-2018`, `arrivals of rides`."""
+    """Starter of the run, as reports name it: `schedule nightly`, `campaign rides-2018`, `arrivals of rides`."""
     asked_by: str = ""
-    """The person who asked for it, whom four eyes exclude from its approvals; empty where there is none."""
+    """Person who requested the run, whom four eyes exclude from its approvals; empty if there is none."""
     values: dict[str, str] = Field(default_factory=dict)
-    """The values of the placeholders in the file."""
+    """Values of the placeholders in the file."""
     files: list[str] | None = None
-    """The files to load, instead of those that the pipeline's source lists."""
+    """Files to load, instead of those that the pipeline's source lists."""
     expected: str = ""
-    """Where the lake lists these files as they were when they were chosen: a batch of a landing zone."""
+    """Location in the lake of the list of these files as they were when chosen: a batch of a landing zone."""
     loads_overwritten: bool = False
-    """Whether these files may hold other content than main has of their paths: a person named them."""
+    """True if these files may have other content than main has for their paths, because a person named them."""
     again: bool = False
-    """Whether an input that was published before may be published again."""
+    """True if an input that was published before may be published again."""
     way: Way | None = None
-    """How the run is started: what is refused for it is refused before the run. None in histories from before."""
+    """Way of starting the run. A pipeline that does not allow it is refused before the run. None in older histories."""
     in_order: bool = False
-    """Whether what starts it keeps the order of partitions."""
+    """True if the starter keeps the order of partitions."""
     over_younger: bool = False
-    """Whether its rows may take the place of younger ones."""
+    """True if its rows may replace younger ones."""
     target: str = ""
-    """The branch that the run publishes to, where that is not main."""
+    """Branch that the run publishes to, if it is not main."""
     resume: Resume | None = None
-    """Publish rows that a quarantined branch holds, instead of writing."""
+    """Rows of a quarantined branch to publish, instead of a write."""
     input_digest: str = ""
-    """The identity of what these rows were loaded from."""
+    """Identity of the input that these rows were loaded from."""
     key: str = ""
-    """What the requesting workflow calls this run: a partition, or a batch of files."""
+    """Name of this run in the requesting workflow: a partition, or a batch of files."""
     report_to: str = ""
-    """The id of the workflow that gets the signal `run_ended`; empty for none."""
+    """Id of the workflow that gets the signal `run_ended`; empty for none."""
     since: str = ""
-    """When the run was asked for, in ISO 8601. A run that an earlier start of this workflow id began, and that ended
-    later, is the one that is asked for: it is not run twice. Empty where each start is a run of its own."""
+    """Time when the run was requested, in ISO 8601; empty if each start is a run of its own.
+
+    A run that an earlier start of this workflow id began, and that ended after this time, is the requested run. It is
+    not run twice.
+    """
 
 
 class PreparedRun(Model):
-    """Result of `prepare_run`: what the run is started with, or why it cannot be started."""
+    """Result of `prepare_run`: the request of the run, or the reason why it cannot be started."""
 
     workflow_id: str = ""
     request: RunRequest | None = None
     summary: str = ""
     problem: str = ""
     is_input_changed: bool = False
-    """Whether the problem is that a file was replaced, changed or removed."""
+    """True if the problem is that a file was replaced, changed or removed."""
 
 
 class FindRunEndInput(Model):
@@ -79,36 +82,36 @@ class FindRunEndInput(Model):
 
     workflow_id: str
     run_id: str = ""
-    """Empty means the latest run of this workflow id."""
+    """Run id; empty means the latest run of this workflow id."""
 
 
 class StartedBy(Model):
-    """Input of `cancel_started_runs`: the runs of a workflow that started some."""
+    """Input of `cancel_started_runs`: the workflow whose started runs are to be cancelled."""
 
     workflow_id: str
     since: str = ""
-    """Those that ended after this time, in ISO 8601, are returned, too; empty for none of them."""
+    """Time in ISO 8601. Runs that ended after it are returned, too; empty returns no ended run."""
 
 
 class EndedRun(Model):
-    """How a run that was started by `StartPipeline` ended, or why none was started."""
+    """End of a run that `StartPipeline` started, or the reason why it started none."""
 
     key: str = ""
     workflow_id: str = ""
     run_id: str = ""
     outcome: Outcome | Literal["refused"]
-    """`refused`: the pipeline or its input is not valid, so that no run was started."""
+    """Outcome of the run. `refused` means that the pipeline or its input is not valid, so that no run was started."""
     cause: Cause | None = None
     reason: str = ""
     branch: str = ""
-    """The quarantined branch."""
+    """Quarantined branch."""
     rows_added: int = 0
     started_by: str = ""
-    """The workflow that started the run, and reports its end; empty for a run that a person started."""
+    """Workflow that started the run and reports its end; empty for a run that a person started."""
 
     @property
     def is_done(self) -> bool:
-        """Whether main holds the input now."""
+        """True if main has the input now."""
         return self.outcome in ("published", "skipped") or self.cause in ("already_published", "nothing_to_do")
 
 
@@ -116,10 +119,10 @@ class RunEnd(Model):
     """Result of `find_run_end`."""
 
     ended: EndedRun | None = None
-    """How the run ended; None while it is under way."""
+    """End of the run; None while it is under way."""
     ended_at: str = ""
-    """When, in ISO 8601; empty where Temporal no longer has it."""
+    """Time of the end, in ISO 8601; empty if Temporal no longer has it."""
 
     def is_after(self, since: str) -> bool:
-        """Return whether the run has ended, and later than at a time in ISO 8601."""
+        """Return True if the run ended later than a time in ISO 8601."""
         return bool(self.ended_at) and datetime.fromisoformat(self.ended_at) > datetime.fromisoformat(since)

@@ -20,22 +20,22 @@ class OpenBranchInput(BranchRequest):
     run_ref: RunRef
     tables: dict[str, Table]
     schema_is_fixed: bool
-    """Whether the write cannot add columns, so that checks of existing tables can be held to theirs."""
+    """True if the write cannot add columns. Checks of existing tables may then use only the present columns."""
     input_digest: str
     again: bool
-    """Whether the whole input may be one that was published before: it may, too, where its files are known singly."""
+    """True if the input as a whole may have been published before. It always may if its files are known one by one."""
     tables_made_safe: list[str] = Field(default_factory=list)
-    """The tables whose unsafe properties the write itself changes, so that they may be there on main."""
+    """Tables whose unsafe properties the write itself changes, so that main may have these properties."""
     after_publish: list[str] = Field(default_factory=list)
-    """The targets at which the publication is to be registered."""
+    """Targets at which the publication is to be registered."""
     write: Write | None = None
-    """What the run writes; None in histories from before it was part of this."""
+    """Write of the run; None in histories from before this field existed."""
     order: LoadOrder = LoadOrder()
-    """How old the rows of the run are."""
-    attempts: int = 1  # how often the write may be tried
+    """Age of the rows of the run."""
+    attempts: int = 1  # the maximum number of tries of the write
     allow_partial: bool = False
-    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
-    catalog_id: str | None = None  # the catalog that earlier attempts of this run saw, if any
+    """True if several tables may be published one by one when the catalog cannot commit them together."""
+    catalog_id: str | None = None  # the catalog that earlier attempts of this run used, if any
 
 
 class WriteTableInput(Model):
@@ -47,36 +47,36 @@ class WriteTableInput(Model):
     tables: dict[str, Table]
     input_digest: str
     scope: LoadScope = NO_SCOPE
-    """The partition and the scheduled time that the files are loaded for."""
+    """Partition and scheduled time that the files are loaded for."""
     manifest: ManifestRef | None = None
-    """The files to load, where there are any."""
+    """Manifest of the files to load, if there are any."""
     sorted_tables: list[str] = Field(default_factory=list)
-    """The tables of which Spark sorts what is written to them, over all tasks."""
+    """Tables for which Spark sorts the written rows over all tasks."""
     runs_apart: bool = False
-    """Whether the job gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
+    """True if the job gets a Spark of its own, because a server that the run's jobs shared with others crashed."""
     show_values: bool = False
-    """Whether messages may quote values of rows."""
+    """True if messages may quote values of rows."""
     lineage_parent: LineageParent | None = None
-    """The OpenLineage run that started the run, if it is known."""
+    """OpenLineage run that started the run, if it is known."""
     folder: str = ""
-    """Where the run was started: a program of the user's runs there, if the worker has that folder."""
+    """Folder in which the run was started. A user's program runs there, if the worker has that folder."""
 
 
 class JobReport(Model):
-    """What the write job reports. It is compared with the branch, and never trusted alone."""
+    """Report of the write job. It is compared with the branch, and never trusted alone."""
 
     rows_read: int | None = None
     rows_written: int | None = None
     rows_merged: int | None = None
-    """The rows that a merge was given, each with keys of its own."""
+    """Number of rows that a merge received, each with keys of its own."""
     types: GuessedTypes = NO_TYPES
-    """The types of the columns that neither the pipeline nor the table types."""
+    """Types of the columns for which neither the pipeline nor the table states a type."""
     log: str = ""
-    """Where the whole log of the attempt lies, on the worker's machine."""
+    """Location of the complete log of the attempt, on the worker's machine."""
 
 
 class VerifyWriteInput(Model):
-    """Input of `verify_write`: read back from the branch what an attempt did to it."""
+    """Input of `verify_write`: read the changes of an attempt back from its branch."""
 
     run_ref: RunRef
     branch: BranchRef
@@ -84,64 +84,64 @@ class VerifyWriteInput(Model):
     tables: list[str]
     job: JobReport
     since: str = ""
-    """The hash of the branch after which all snapshots must be of this attempt; empty means its base."""
+    """Hash of the branch after which all snapshots must be of this attempt; empty means the base of the branch."""
     quarantined_rows: dict[str, int] = Field(default_factory=dict)
-    """By table, how many of its rows were moved to its quarantine table since the hash `since`."""
+    """Number of rows that were moved to the quarantine table since the hash `since`, by table."""
     repairs: bool = False
-    """True if SQL repaired quarantined rows since the hash `since`. The changed rows are counted then."""
+    """True if SQL repaired quarantined rows since the hash `since`. The changed rows are then counted."""
 
 
 class RowNumbers(Model):
-    """How many rows a run inserted, updated, removed, replaced, and rewrote unchanged."""
+    """Numbers of rows that a run inserted, updated, removed, replaced, and rewrote unchanged."""
 
     inserted: int = 0
     updated: int = 0
     removed: int = 0
     replaced: int = 0
-    """Rows that the inserted ones take the place of, as a whole."""
+    """Rows that the inserted ones replace as a whole."""
     rewritten: int = 0
-    """Rows that new files hold unchanged, because a row beside them in the old file changed."""
+    """Rows that new files contain unchanged, because another row of the old file changed."""
 
 
 class RowCounts(RowNumbers):
-    """What became of the rows of files that a run rewrote or replaced."""
+    """Numbers of rows by their change, in files that a run rewrote or replaced."""
 
     known_by: Literal["replacement", "keys of the input", "deletes in place", "deletes alone", "rows compared"]
-    """How they are known: Iceberg's metadata counts the rows of files only."""
+    """Source of the numbers. Iceberg's metadata counts only the rows of files."""
 
 
 class TableChange(Model):
-    """What a run did to one table: its live files before and after, compared."""
+    """Changes of a run to one table, from a comparison of its live files before and after."""
 
     operation: str
-    """Iceberg's name of it: append, overwrite, delete, replace; joined by '+' where there are several."""
+    """Operation in Iceberg's terms: append, overwrite, delete, replace; joined by '+' if there are several."""
     added_rows: int = 0
     deleted_rows: int = 0
-    """Rows of removed files, and rows deleted in place: a rewritten row counts. Never less than were removed."""
+    """Rows of removed files, and rows deleted in place. Rewritten rows count, so it may exceed the removed rows."""
     deletes_by_value: bool = False
-    """Whether it wrote equality deletes: how many rows those delete is in no metadata."""
+    """True if the run wrote equality deletes. No metadata has the number of rows that those delete."""
     rows: RowCounts | None = None
-    """What became of rows, where the run removed or rewrote some; None if it did not, or if it is not known."""
+    """Numbers of rows by their change, if the run removed or rewrote some; None if not, or if they are not known."""
     added_files: int = 0
     removed_files: int = 0
     added_bytes: int = 0
     distribution: str = ""
-    """How Spark spreads rows that are written to the table: none, hash (by partition) or range (sorted)."""
+    """Spark's distribution of rows that are written to the table: none, hash (by partition) or range (sorted)."""
     total_rows: int | None = None
-    """The rows of the table after the run, or None where row-level deletes hide it."""
+    """Number of rows of the table after the run; None if row-level deletes hide it."""
     created: bool = False
     hint: str = ""
-    """What would make the table better to read, if anything: partitions that split a write into many small files."""
+    """Hint on better partitions, if the present ones split a write into many small files; otherwise empty."""
 
 
 class ChangeSummary(Model):
-    """The totals over the tables that a run changes, without quarantine tables."""
+    """Totals over the tables that a run changes, without quarantine tables."""
 
     tables: int
     added: int = 0
     updated: int = 0
     replaced: int = 0
-    """Rows that added ones take the place of, as a whole."""
+    """Rows that added ones replace as a whole."""
     removed: int = 0
     quarantined: int = 0
     """Bad rows that went to quarantine tables."""
@@ -150,9 +150,9 @@ class ChangeSummary(Model):
     new_tables: list[str] = Field(default_factory=list)
     dropped_tables: list[str] = Field(default_factory=list)
     restored_tables: list[str] = Field(default_factory=list)
-    """Tables of a roll-back, of which the totals have the difference in rows alone."""
+    """Tables of a roll-back. For these, the totals contain only the difference in rows."""
     uncounted_tables: list[str] = Field(default_factory=list)
-    """Tables whose rows the totals leave out, because it is not known how many of them changed."""
+    """Tables whose rows the totals leave out, because the number of changed rows is not known."""
 
 
 class TableVersionRef(Model):
@@ -161,27 +161,27 @@ class TableVersionRef(Model):
     metadata_location: str
     snapshot_id: int | None = None
     identity: str = ""
-    """What readers see beside the snapshot, where several metadata files show the same; else empty."""
+    """Identity of what readers see besides the snapshot, if several metadata files show the same; otherwise empty."""
 
 
 class ChangedTable(Model):
-    """The versions of a table before and after an attempt: they can be read when the branch is gone."""
+    """Versions of a table before and after an attempt. They can be read even after the branch is deleted."""
 
     before: TableVersionRef | None = None
-    """None where there was no such table."""
+    """Version before; None if there was no such table."""
     after: TableVersionRef | None = None
-    """None where the table was dropped."""
+    """Version after; None if the table was dropped."""
 
 
 class WriteResult(Model):
-    """A verified write: complete on the branch, and by this attempt alone."""
+    """A verified write: complete on the branch, and made by this attempt alone."""
 
     head: str
-    """The hash of the branch that holds exactly the write."""
+    """Hash of the branch that contains exactly the write."""
     tables: dict[str, TableChange]
     versions: dict[str, ChangedTable] = Field(default_factory=dict)
-    """By table, what it was at the base of the branch and what it is at the head."""
+    """Versions of each table at the base and at the head of the branch, by table."""
     conflicts: list[str] = Field(default_factory=list)
-    """The tables that main changed meanwhile too, so that a merge now would fail."""
+    """Tables that main changed meanwhile, too, so that a merge would fail now."""
     repaired: dict[str, RowNumbers] = Field(default_factory=dict)
-    """By table, the rows that the SQL of a repair changed, where they could be compared."""
+    """Number of rows that the SQL of a repair changed, by table, if they could be compared."""

@@ -1,4 +1,4 @@
-"""The messages of files of a landing zone that a person has loaded by name."""
+"""Messages for the load of files of a landing zone that a person names."""
 
 from typing import Literal
 
@@ -13,14 +13,14 @@ MOST_NAMED = 500
 
 
 class PlanLoadInput(Model):
-    """What `plan_load` plans: the load of named files of a landing zone."""
+    """Input of `plan_load`: plan the load of named files of a landing zone."""
 
     kind: Literal["plan_load"] = "plan_load"
     pipeline: PipelineText
     held: list[BatchRef] = Field(default_factory=list)
-    """The batches that the zone holds: their files are in no other one."""
+    """Batches of the zone. Their files go into no other batch."""
     states: dict[str, BatchState] = Field(default_factory=dict)
-    """The state of each batch that is kept out or set aside, by its id."""
+    """State of each batch that is kept out or set aside, by its id."""
     paths: list[str] = Field(min_length=1, max_length=MOST_NAMED)
 
 
@@ -31,9 +31,9 @@ class PlannedFile(Model):
     size: int = 0
     is_loadable: bool
     reason: str
-    """Why it was not loaded so far, or why it cannot be loaded now."""
+    """Reason why it was not loaded so far, or why it cannot be loaded now."""
     was_rolled_back: bool = False
-    """Whether its run was rolled back: later files may have been loaded since."""
+    """True if its run was rolled back. Later files may have been loaded since."""
 
 
 class LoadPlan(Model):
@@ -41,11 +41,11 @@ class LoadPlan(Model):
 
     files: list[PlannedFile]
     batch: BatchRef | None = None
-    """The batch of the files that can be loaded: it holds what they contained when they were shown."""
+    """Batch of the files that can be loaded. It records their content at the time when they were shown."""
 
 
 class LoadBatch(Model):
-    """What a person asks of a landing zone: to load a batch of named files."""
+    """A person's request to a landing zone to load a batch of named files."""
 
     ref: BatchRef
     by: str

@@ -1,1 +1,1 @@
-"""What pipeline files say of starts without a person, and how it becomes what is deployed."""
+"""Deployment of the starts without a person that pipeline files state."""

@@ -1,4 +1,4 @@
-"""The pipeline files of a deploy: all are read before anything is applied, and every error is named."""
+"""Read all pipeline files of a deploy before anything is applied, and report every error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ from sluice.pipeline.placeholders import partition_values, time_values
 
 _ANY_TIME = datetime(2018, 1, 31, tzinfo=timezone.utc)
 _SAMPLE = partition_values("2018-01-31") | time_values(_ANY_TIME)
-"""Values of every placeholder, by which a file is validated without a run."""
+"""Sample values of every placeholder, used to validate a file without a run."""
 
 
 @dataclass(frozen=True)
 class PipelineFile:
-    """A pipeline file that was read, and is valid."""
+    """A valid pipeline file."""
 
     name: str
-    """Its path in the folder that is deployed."""
+    """Path in the deployed folder."""
     text: str
     pipeline: Pipeline
-    """With sample values where the file has placeholders."""
+    """The pipeline, with sample values if the file has placeholders."""
 
 
 def read_files(texts: Mapping[str, str], folder: str = "", problems: Sequence[str] = ()) -> list[PipelineFile]:
-    """Return the pipelines of files, by name.
+    """Return the pipelines of files, in the order of the files.
 
     Args:
         texts: the text of each file, by its path in the folder.
-        folder: the folder, as messages call it, with a slash at its end.
-        problems: those of files that could not be read.
+        folder: the folder in messages, with a slash at its end.
+        problems: the errors of files that could not be read.
 
     Raises:
-        InvalidPipeline: some are not valid, or two have one name; the message has every error.
+        InvalidPipeline: some files are not valid, or two pipelines have the same name. The message has every error.
     """
     files: list[PipelineFile] = []
     wrong = list(problems)
@@ -56,9 +56,9 @@ def read_files(texts: Mapping[str, str], folder: str = "", problems: Sequence[st
 
 
 def _parse(text: str, name: str) -> Pipeline:
-    """Return a pipeline; one with a schedule has values for the placeholders of a schedule alone."""
+    """Parse a pipeline. If it has a schedule, only the placeholders of a schedule have values."""
     pipeline = parse_pipeline(text, name, _SAMPLE)
-    if pipeline.arrival is not None:  # a file that arrives has neither a partition nor a time
+    if pipeline.arrival is not None:  # an arriving file has neither a partition nor a time
         parse_pipeline(text, name)
     if pipeline.schedule is None:
         return pipeline

@@ -1,4 +1,4 @@
-"""The plan of a deploy: what is created, changed or removed so that an installation is as the files say."""
+"""Plan of a deploy: the items to create, change or remove so that an installation matches the files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ Action = Literal["create", "change", "remove", "unchanged"]
 
 @dataclass(frozen=True)
 class DeploySet:
-    """The things that are deployed together: a deploy removes what is no longer in its set, and nothing else."""
+    """A set of items that are deployed together. A deploy removes only items that are no longer in its set."""
 
     name: str
     folder: str
-    """The folder that is deployed, absolute."""
+    """Absolute path of the deployed folder."""
     stated: bool = False
-    """Whether a person named the set. Otherwise it is called after its folder, as other folders may be."""
+    """True if a person named the set. Otherwise it has the name of its folder, which other folders may share."""
 
 
 @dataclass(frozen=True)
 class DeployedItem:
-    """One thing that is deployed, or to be deployed: the schedule of a pipeline."""
+    """An item that is deployed or to be deployed: the schedule or landing zone of a pipeline."""
 
     kind: str
     pipeline: str
@@ -30,9 +30,9 @@ class DeployedItem:
     set_name: str
     folder: str
     properties: dict[str, str] = field(default_factory=dict)
-    """What it is: two of the same properties are the same thing."""
+    """Definition of the item. Items with equal properties are the same."""
     paused: str | None = None
-    """Why it is paused; None if it is not."""
+    """Reason why it is paused; None if it is not."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,22 @@ class Change:
 
     action: Action
     item: DeployedItem
-    """As it will be; for `remove`, as it is."""
+    """The item after the change; for `remove`, the present item."""
     differences: list[str] = field(default_factory=list)
     paused: str | None = None
-    """Why it is paused, and stays so; None if it is not."""
+    """Reason why it is paused and stays so; None if it is not."""
 
     @property
     def is_work(self) -> bool:
-        """Whether there is something to do."""
+        """True if there is something to do."""
         return self.action != "unchanged"
 
 
 def plan_changes(wanted: Sequence[DeployedItem], present: Sequence[DeployedItem], deployed: DeploySet) -> list[Change]:
-    """Return what is to be done, and what stays as it is, by pipeline.
+    """Return the changes to make and the unchanged items, sorted by pipeline.
 
     Raises:
-        InvalidPipeline: what is there belongs to another set, or to another folder of the same name.
+        InvalidPipeline: a present item belongs to another set, or to another folder of the same name.
     """
     there = {(item.kind, item.pipeline): item for item in present}
     kept = {(item.kind, item.pipeline) for item in wanted}
@@ -82,7 +82,7 @@ def _change(wanted: DeployedItem, present: DeployedItem | None) -> Change:
 
 
 def _ownership_problem(item: DeployedItem, deployed: DeploySet) -> str:
-    """Return why a deploy of this set may not change a thing that is there; empty if it may."""
+    """Return the reason why a deploy of this set may not change a present item; empty if it may."""
     if item.set_name != deployed.name:
         return (
             f"the {item.kind} of {item.pipeline!r} belongs to the set {item.set_name!r}, deployed from {item.folder}: "

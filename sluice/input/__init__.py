@@ -1,1 +1,1 @@
-"""Which source files a run loads: the input manifest, the selection, and what commits say of loaded files."""
+"""Selection of a run's source files: the input manifest, and the loaded files that commits record."""

@@ -1,4 +1,4 @@
-"""Decide whether main holds a file: the one rule for runs, releases and landing zones."""
+"""Decide if main contains a file: the one rule for runs, releases and landing zones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file that is to be loaded."""
+    """A file to load."""
 
     path: str
     identity: str
@@ -17,7 +17,7 @@ class WantedFile:
 
 @dataclass(frozen=True)
 class LoadedFile:
-    """The load of a file on main: which run loaded it into which table, under which path, and since when."""
+    """The load of a file on main: its run, table, path, commit and time."""
 
     table: str
     path: str
@@ -25,31 +25,30 @@ class LoadedFile:
     workflow_id: str
     commit: str
     at: str
-    """When it was published, in ISO 8601."""
+    """Time of the publication, in ISO 8601."""
     identity: str = ""
     scope: LoadScope = NO_SCOPE
 
 
 @dataclass(frozen=True)
 class HeldFile:
-    """A file that main holds, or of which main holds something else than is wanted."""
+    """A wanted file that main contains, or contains in another scope."""
 
     wanted: WantedFile
     load: LoadedFile
     is_partly: bool = False
-    """Whether the load is of a partition of the file and the whole is wanted, or the reverse."""
+    """True if a partition of the file was loaded and the whole is wanted, or the reverse."""
 
 
 class LoadsOfTable:
     """The loads of one table that are in effect."""
 
     def __init__(self, loads: Sequence[LoadedFile], *, order_matters: bool) -> None:
-        """Take the loads.
+        """Index the loads by identity and path.
 
         Args:
-            loads: those of the identities that are asked for, and where the order matters, of the paths, too. The
-                oldest is first.
-            order_matters: whether rows of a later load take the place of those of an earlier one.
+            loads: loads of the wanted identities and, if the order matters, of the wanted paths; oldest first.
+            order_matters: True if rows of a later load replace those of an earlier one.
         """
         self._order_matters = order_matters
         self._by_identity: dict[str, list[LoadedFile]] = {}
@@ -59,9 +58,9 @@ class LoadsOfTable:
             self._by_path.setdefault(load.path, []).append(load)
 
     def find(self, wanted: WantedFile) -> HeldFile | None:
-        """Return the load by which main holds a file; None where the file is to be loaded.
+        """Return the load by which main contains a file, or None if the file is to be loaded.
 
-        Where the order matters, main no longer holds a file whose path was loaded with other content since.
+        If the order matters, main no longer contains a file whose path was later loaded with other content.
         """
         loads = self._by_identity.get(wanted.identity, [])
         if load := next(_holding(loads, wanted), None):
@@ -74,7 +73,7 @@ class LoadsOfTable:
 
 
 def _holding(loads: Sequence[LoadedFile], wanted: WantedFile) -> Iterator[LoadedFile]:
-    """Yield the loads whose scope covers a file, the latest first."""
+    """Yield the loads whose scope covers a file, latest first."""
     for load in reversed(loads):
         if load.scope.covers(wanted.scope, is_same_path=load.path == wanted.path):
             yield load

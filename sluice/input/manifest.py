@@ -1,4 +1,4 @@
-"""The input manifest: the files that a run was started for, which of them it loads, and why others are left out."""
+"""Input manifest: the files for which a run was started, those that it loads, and why it leaves others out."""
 
 import hashlib
 import json
@@ -21,15 +21,15 @@ class ManifestFile(Model):
     size: int
     identity: str
     left_out: LeftOut | None = None
-    """Why it is not loaded; None for a file that is."""
+    """Reason why the file is not loaded; None for a file that is."""
     by: str = ""
-    """The id of the run that loaded it before, or the path of the file with the same content."""
+    """Id of the run that loaded it before, or path of the file with the same content."""
     scope: LoadScope = NO_SCOPE
-    """The partition and the scheduled time that it is loaded for."""
+    """Partition and scheduled time for which it is loaded."""
 
 
 class ManifestHeader(Model):
-    """The first line of a manifest: whose files these are."""
+    """First line of a manifest: the run to which the files belong, and its options."""
 
     version: int = VERSION
     run_id: str
@@ -37,15 +37,15 @@ class ManifestHeader(Model):
     pipeline: str
     attempt: int
     base: str
-    """The hash of main at which the files were selected."""
+    """Hash of main at which the files were selected."""
     tables: list[str]
     policy: LoadedFilePolicy
     again: bool
     one_content_per_path: bool = False
-    """Whether none of these files may be published while main holds other content of its path."""
+    """True if no file may be published while main contains other content of its path."""
     input_digest: str
     order_matters: bool = False
-    """Whether rows of a later load take the place of those of an earlier one."""
+    """True if rows of a later load replace those of an earlier one."""
 
 
 class InputManifest(Model):
@@ -56,11 +56,11 @@ class InputManifest(Model):
 
     @property
     def loaded(self) -> list[ManifestFile]:
-        """The files that the run loads."""
+        """Files that the run loads."""
         return [file for file in self.files if file.left_out is None]
 
     def to_bytes(self) -> bytes:
-        """Return the manifest as JSON lines: its header, and a line for each file."""
+        """Return the manifest as JSON lines: its header, then one line for each file."""
         return b"".join(self._lines())
 
     def _lines(self) -> Iterator[bytes]:
@@ -70,15 +70,15 @@ class InputManifest(Model):
 
 
 def manifest_digest(content: bytes) -> str:
-    """Return the SHA-256 by which a commit on main names a manifest."""
+    """Return the SHA-256 with which a commit on main names a manifest."""
     return hashlib.sha256(content).hexdigest()
 
 
 def read_manifest(content: bytes, location: str, digest: str) -> InputManifest:
-    """Return the manifest that these bytes are, if they are the ones that were written.
+    """Parse a manifest after a check of its digest.
 
     Raises:
-        ManifestUnreadable: they are not.
+        ManifestUnreadable: the bytes are not those that were written.
     """
     if manifest_digest(content) != digest:
         raise ManifestUnreadable(
@@ -91,7 +91,7 @@ def read_manifest(content: bytes, location: str, digest: str) -> InputManifest:
 
 
 def total_bytes(files: Sequence[ManifestFile]) -> int:
-    """Return how much these files hold."""
+    """Return the total size of these files, in bytes."""
     return sum(file.size for file in files)
 
 

@@ -1,4 +1,4 @@
-"""The plain notation of each type. The types of CSV columns are guessed from it (docs/values.md).
+"""Plain notation of each type, from which the types of CSV columns are guessed (docs/values.md).
 
 Regular expressions here mean the same to Python, with `re.ASCII`, and to Java.
 """
@@ -19,9 +19,9 @@ NUMBERS, DATES = frozenset({"whole", "fraction"}), frozenset({"day", "moment"})
 LEAST_INT, MOST_INT = -(2**31), 2**31 - 1
 LEAST_LONG, MOST_LONG = -(2**63), 2**63 - 1
 MAX_DIGITS = 38
-"""Digits of a DECIMAL."""
+"""Maximum number of digits of a DECIMAL."""
 DOUBLE_DIGITS = 15
-"""Number of digits that every DOUBLE keeps."""
+"""Number of digits that every DOUBLE preserves."""
 _LENGTH_OF_DAY = 10
 _NOTATIONS = {name: re.compile(pattern, re.ASCII) for name, pattern in (("whole", WHOLE), ("fraction", FRACTION))}
 _MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?)?{ZONE}?)?", re.ASCII)
@@ -42,18 +42,18 @@ def notation_of(text: str) -> str:
 
 
 def looks_numeric(text: str) -> bool:
-    """Return whether a text begins as a number does, so that people may take it for one."""
+    """Return True if a text begins like a number, so that people may mistake it for one."""
     return text[:1] in _BEGINS_NUMBER
 
 
 def guess_type(notations: Collection[str], *, are_int: bool, are_long: bool, are_double: bool) -> str:
-    """Return the SQL type of a column; empty where it has no value, DECIMAL where its digits decide.
+    """Return the SQL type of a column; empty if it has no value, DECIMAL if its digits decide.
 
     Args:
-        notations: those of its values.
-        are_int: whether INT holds all whole numbers.
-        are_long: whether BIGINT holds all whole numbers.
-        are_double: whether DOUBLE holds all numbers exactly.
+        notations: notations of its values.
+        are_int: True if INT can represent all whole numbers.
+        are_long: True if BIGINT can represent all whole numbers.
+        are_double: True if DOUBLE can represent all numbers exactly.
     """
     given = frozenset(notations)
     if not given:
@@ -70,18 +70,18 @@ def guess_type(notations: Collection[str], *, are_int: bool, are_long: bool, are
 
 
 def decimal_type(whole: int, fraction: int) -> str:
-    """Return the SQL type for numbers with so many digits before and behind the point, at most."""
+    """Return the SQL type for numbers with at most this many digits before and after the point."""
     return f"DECIMAL({MAX_DIGITS},{fraction})" if whole + fraction <= MAX_DIGITS else "STRING"
 
 
 def digits_of(number: str) -> tuple[int, int]:
-    """Return the number of digits before and behind the point, without zeros at the end."""
+    """Return the number of digits before and after the point, without zeros at the end."""
     whole, _, fraction = number.removeprefix("-").partition(".")
     return len(whole), len(fraction.rstrip("0"))
 
 
 def is_exact_double(number: str) -> bool:
-    """Return whether a DOUBLE holds a number in plain notation: it has the digits that identify the DOUBLE."""
+    """Return True if a DOUBLE represents a number in plain notation exactly: its digits identify the DOUBLE."""
     digits = _significant(number)
     return len(digits) <= DOUBLE_DIGITS or digits == _significant(repr(float(number)))
 

@@ -1,4 +1,4 @@
-"""How a run finds out, before a rebase, a merge or a release, whether main holds its input by now."""
+"""Checks before a rebase, a merge or a release that main does not contain the input of the run by now."""
 
 from collections.abc import Mapping
 
@@ -10,10 +10,10 @@ from sluice.input.selection import asks_what_was_loaded
 
 
 def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> PublicationCheck | None:
-    """Return what a run asks of main before its merge; None where its input may be published again.
+    """Return the check that main does not contain a run's input, or None if the input may be published again.
 
     Args:
-        manifest: the files that its present attempt loads.
+        manifest: files that the present attempt of the run loads.
     """
     if request.resume:
         return request.resume.published
@@ -28,13 +28,14 @@ def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> Publicati
 
 
 def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | None) -> PublicationCheck | None:
-    """Return what the release of a quarantine asks of main.
+    """Return the check that main does not contain the input of a quarantine, for its release.
 
-    It is asked also where the quarantined run was to load files again: the release is a new decision of a person.
+    A release needs the check even if the quarantined run was to load files again, because it is a new decision of a
+    person.
 
     Args:
-        properties: of the commit that describes the quarantine.
-        header: that of its input manifest, where it has one.
+        properties: properties of the commit that describes the quarantine.
+        header: header of the quarantine's input manifest, if there is one.
     """
     record = read_input_record(properties)
     if record is None:

@@ -1,4 +1,4 @@
-"""What commits say of the files of a run: those on main that published it, and those on branches that may yet."""
+"""Records of a run's files in commits: on main, which published them, and on branches that may publish them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from sluice.publishing.certificate import (
 
 @dataclass(frozen=True)
 class InputRecord:
-    """What a commit says of the input of a run."""
+    """Record of a run's input in a commit."""
 
     run_id: str
     workflow_id: str
@@ -28,11 +28,11 @@ class InputRecord:
     tables: tuple[str, ...] = ()
     manifest: ManifestRef | None = None
     rolled_back: tuple[str, ...] = ()
-    """The runs that this run rolled back, the newest first."""
+    """Runs that this run rolled back, newest first."""
 
 
 def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
-    """Return what a commit says of the input of a run, or None if it names no run."""
+    """Return the record of a run's input in a commit, or None if the commit names no run."""
     run_id = properties.get(RUN_ID, "")
     if not run_id:
         return None
@@ -51,14 +51,14 @@ def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
 def effects_of_rollback(
     targets: Sequence[str], rollbacks: Mapping[str, Sequence[str]], *, in_effect: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """Yield which runs a roll-back takes out of effect, and which it brings back, in this order.
+    """Yield each run that a roll-back affects, in order, with True if the run is brought back into effect.
 
     The roll-back of a roll-back brings back the runs that the earlier one took out.
 
     Args:
-        targets: the runs that are rolled back, the newest first.
+        targets: runs that are rolled back, newest first.
         rollbacks: by the id of an earlier roll-back, the runs that it rolled back.
-        in_effect: whether the targets are brought back.
+        in_effect: True if the targets are brought back.
     """
     for target in targets:
         yield target, in_effect

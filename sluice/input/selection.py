@@ -1,4 +1,4 @@
-"""Which files of a source a run loads: none that main holds already, unless it is told to, and none twice."""
+"""Selection of the files of a source that a run loads: by default none that main contains, and none twice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,24 +12,24 @@ from sluice.pipeline.write_modes import LoadedFilePolicy
 from sluice.times import format_time
 
 _NAMED = 5
-"""So many files are named in messages and results."""
+"""Maximum number of files named in messages and results."""
 _NAME_LENGTH = 300
 
 
 LoadedByPath = Mapping[str, LoadedFile]
-"""By the path of a file that main holds, the load by which main holds it."""
+"""By the path of a file that main contains, the load that brought it."""
 
 
 def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
-    """Return whether a run loads only files that main does not hold yet."""
+    """Return True if a run loads only files that main does not contain yet."""
     return policy != "reload" and not again
 
 
 def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
-    """Check that main holds each file as the run would load it: whole, or partition by partition.
+    """Check that the run loads these files as main contains them: whole, or partition by partition.
 
     Raises:
-        InvalidInput: a file was loaded whole, and a partition of it is wanted, or the reverse: rows would be doubled.
+        InvalidInput: a file was loaded whole and a partition of it is wanted, or the reverse. Rows would be doubled.
     """
     for each in held:
         if each.is_partly:
@@ -37,7 +37,7 @@ def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
 
 
 def describe_partly(held: HeldFile) -> str:
-    """Say what main holds of a file, and what is wanted of it."""
+    """Describe the loaded part and the wanted part of a file."""
     load, path = held.load, _shortened(held.wanted.path)
     loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
     run = load.workflow_id or load.run_id
@@ -52,15 +52,15 @@ def select_files(
     reads_selection: bool = True,
     scope: LoadScope = NO_SCOPE,
 ) -> list[ManifestFile]:
-    """Decide for each file whether it is loaded.
+    """Decide for each file if the run loads it.
 
     Args:
-        loaded: the files that main holds; empty where the run loads its files whatever main holds.
-        reads_selection: whether the job can leave files out. A program of the user's reads what it wants.
-        scope: the partition and the scheduled time that they are loaded for.
+        loaded: files that main contains; empty if the run loads its files regardless of main.
+        reads_selection: True if the job can leave files out. A user's program reads whatever it wants.
+        scope: partition and scheduled time for which the files are loaded.
 
     Raises:
-        AlreadyPublished: there is nothing left to load.
+        AlreadyPublished: no file is left to load.
         InvalidInput: some files were loaded before, and they cannot be left out, or the pipeline refuses that.
     """
     before = [file for file in files if file.path in loaded]
@@ -83,13 +83,13 @@ def select_files(
 
 
 def name_left_out(files: Sequence[ManifestFile], loaded: LoadedByPath) -> list[LeftOutFile]:
-    """Return some of the files that are left out, with the reason, for people."""
+    """Return some of the files that are left out, with the reasons, for people."""
     left_out = [file for file in files if file.left_out]
     return [LeftOutFile(path=_shortened(file.path), why=_why(file, loaded)) for file in left_out[:_NAMED]]
 
 
 def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByPath) -> str:
-    """Say how many files are loaded, and how many are left out and why; empty where all are loaded."""
+    """Return the number of loaded files, and of files left out by reason; empty if all are loaded."""
     before = [file for file in files if file.left_out == "loaded before"]
     duplicates = [file for file in files if file.left_out == "same content"]
     if not before and not duplicates:
@@ -103,11 +103,11 @@ def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByPath) -> s
 
 
 def describe_overlap(overlap: Sequence[HeldFile]) -> str:
-    """Say which files main holds by now, and by which run: why a rebase, a merge or a release is refused."""
+    """Return the reason to refuse a rebase, a merge or a release: files that main contains by now, and their runs."""
     if partly := next((each for each in overlap if each.is_partly), None):
         return describe_partly(partly)
     loads = [each.load for each in overlap]
-    if not loads[0].path:  # known by the identity of the whole input alone
+    if not loads[0].path:  # known only by the identity of the whole input
         return f"main holds its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
     names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
@@ -120,7 +120,7 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
 
 
 def describe_other_content(loads: Sequence[LoadedFile]) -> str:
-    """Say of which paths main holds other content by now, and by which run."""
+    """Describe the paths for which main contains other content by now, and the run that loaded it."""
     first, more = loads[0], f" and of {len(loads) - 1} more" if len(loads) > 1 else ""
     return (
         f"main holds other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} loaded "

@@ -1,4 +1,4 @@
-"""Rows of a source that cannot be read, as a reason names them: file, line, column and value."""
+"""Describe rows of a source that cannot be read: file, line, column and value."""
 
 from sluice.contracts.spark_jobs import UnreadableRows
 from sluice.row_values import HIDDEN_VALUE
@@ -7,11 +7,11 @@ _MAX_VALUE = 80
 
 
 def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: bool) -> str:
-    """Return where a source cannot be read and why: `orders.csv, line 101: amount: 'twelve' is no decimal(10,2)`.
+    """Describe unreadable rows of a source: `orders.csv, line 101: amount: 'twelve' is no decimal(10,2)`.
 
     Args:
-        line: the line of the first such row in its file, from 1; None if it is not known.
-        show_values: whether the value may be quoted.
+        line: line of the first such row in its file, from 1; None if it is not known.
+        show_values: True if the text may quote the value.
     """
     where = rows.path + (f", line {line:,}" if line else "")
     if rows.column:

@@ -1,1 +1,1 @@
-"""OpenLineage: what Sluice says of its runs to those who collect lineage (ADR 37)."""
+"""OpenLineage events about runs, for tools that collect lineage (ADR 37)."""

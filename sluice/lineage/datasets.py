@@ -1,7 +1,7 @@
-"""The names of datasets in OpenLineage, by its naming conventions for file systems and object stores.
+"""Names of datasets, by OpenLineage's naming conventions for file systems and object stores.
 
-The namespace and name of a location are those that OpenLineage's own Spark integration gives it, so that both mean
-the same dataset.
+A location gets the namespace and name that OpenLineage's own Spark integration gives it, so that both mean the same
+dataset.
 """
 
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 _ALIASES = {"s3a": "s3", "s3n": "s3"}
 _OBJECT_STORES = ("s3", "gs")
-"""Their names are object keys, without a slash before them."""
+"""Schemes whose datasets are named by object keys, without a leading slash."""
 _WILDCARDS = "*?["
 
 
 @dataclass(frozen=True)
 class DatasetName:
-    """What identifies a dataset."""
+    """The identity of a dataset."""
 
     namespace: str
     name: str
@@ -23,7 +23,7 @@ class DatasetName:
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A table as an event describes it."""
+    """Description of a table in an event."""
 
     table: str
     """Its name in the catalog."""
@@ -36,7 +36,7 @@ class TableDataset:
 def dataset_name(location: str) -> DatasetName:
     """Return the name of the dataset at a location: a path, or the address of a store.
 
-    User information, query and fragment of an address are left out, since they may hold secrets.
+    It omits user information, query and fragment of an address, since they may contain secrets.
     """
     if "://" not in location:
         return DatasetName("file", _plain(location.removeprefix("file:")))
@@ -50,7 +50,7 @@ def dataset_name(location: str) -> DatasetName:
 
 
 def source_dataset(path: str) -> DatasetName:
-    """Return the name of the dataset that a source path means: a file or a folder; of a pattern, its folder."""
+    """Return the name of the dataset of a source path: a file or a folder. A pattern stands for its folder."""
     first = min((path.index(each) for each in _WILDCARDS if each in path), default=len(path))
     if first < len(path):
         path = path[:first].rsplit("/", 1)[0] or "/"

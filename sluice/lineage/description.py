@@ -1,4 +1,4 @@
-"""What a run says of itself in an OpenLineage event, as far as the workflow knows it."""
+"""Describe a run for an OpenLineage event, as far as the workflow knows it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,11 +11,11 @@ from sluice.contracts.write import WriteResult
 from sluice.pipeline.table import Table
 
 _CHECKS_BYTES = 200_000
-"""The size of the verdicts that an event carries, those that failed first: receivers limit the size of an event."""
+"""Maximum size of the verdicts in an event, in characters: receivers limit its size. Failed checks come first."""
 _MAX_SOURCES = 100
 _LONGEST_TEXT = 500
 _LONGEST_SQL = 20_000
-"""So many characters of SQL an event carries, all statements together, and as many of the pipeline's description."""
+"""Maximum length of all SQL statements of an event together, and of the pipeline's description, in characters."""
 _EVENTS: Mapping[Outcome, LineageEventType] = {
     "published": "COMPLETE",
     "checked": "COMPLETE",
@@ -28,7 +28,7 @@ _EVENTS: Mapping[Outcome, LineageEventType] = {
 
 
 def closing_event(result: RunResult) -> LineageEventType:
-    """Return the event that ends a run."""
+    """Return the type of the event that ends a run."""
     return _EVENTS[result.outcome] if result.outcome else "FAIL"
 
 
@@ -47,14 +47,14 @@ def describe_event(
 ) -> EmitLineageInput:
     """Return one event of a run, as far as the workflow knows it.
 
-    Tables are outputs in the event of a published run alone. So are assertions about them: the rows of a run that was
-    kept out are in no dataset that others know, and those of a run that publishes to another branch than main are not
-    in one yet.
+    Only the event of a published run has output tables and assertions about them. The rows of a run that was not
+    published are in no dataset that others know. Those of a run that publishes to another branch than main are not in
+    one yet.
 
     Args:
-        at: when it happened, in ISO 8601.
+        at: the time of the event, in ISO 8601.
         branch: the branch of the attempt, if there is one.
-        base: the hash of main that the run began at.
+        base: the hash of main at the start of the run.
     """
     pipeline, loaded, is_end = request.pipeline, result.input, event not in ("START", "RUNNING")
     on_main = result.outcome == "published" and not request.target
@@ -82,7 +82,7 @@ def describe_event(
 
 
 def _published(written: WriteResult) -> list[LineageTable]:
-    """Return the tables that a run changed; a table that it dropped is no output."""
+    """Return the tables that a run changed. A table that it dropped is no output."""
     return [
         LineageTable(
             name=name,
@@ -151,7 +151,7 @@ def _check(
 
 
 def _short_sql(statements: Sequence[str]) -> list[str]:
-    """Return the statements that fit together."""
+    """Return the first statements that together fit into an event."""
     listed: list[str] = []
     for each in statements:
         if sum(map(len, listed)) + len(each) > _LONGEST_SQL:

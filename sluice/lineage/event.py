@@ -1,6 +1,7 @@
 """Events of a run in the classes of OpenLineage's client, which state the version of each facet's schema.
 
-Importing this module imports that client, half a second of a worker's time: only what sends events does so.
+Importing this module imports that client, which takes half a second of a worker's time. Only the code that sends
+events imports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ from sluice.lineage.identity import lineage_run_id
 from sluice.redaction import redacted
 
 _SEVERITIES = {"fail": "error", "warn": "warn"}
-"""OpenLineage's names for what a failed check does: `error` keeps a run out, `warn` does not."""
+"""OpenLineage's severity of a failed check: `error` blocks the publication, `warn` does not."""
 
 set_producer(f"urn:sluice:{VERSION}")
 
@@ -51,10 +52,10 @@ def run_event(
     """Return the event of a run.
 
     Args:
-        namespace: that of the job.
+        namespace: the namespace of the job.
         catalog: the address of the catalog, in which tables have their names.
         read: the tables that the run read.
-        published: by name, the tables that the run published, as far as they could be looked at.
+        published: the tables that the run published, by name, as far as they could be read.
     """
     known = published or {}
     listed = [(table, known[table.name]) for table in input.published if table.name in known]
@@ -102,7 +103,7 @@ def _job_facets(input: EmitLineageInput) -> dict[str, JobFacet]:
 
 
 def _sources(input: EmitLineageInput) -> list[InputDataset]:
-    """Return the source files as datasets: a file each, or the folder of a pattern."""
+    """Return the sources as datasets, one for each path. A pattern stands for its folder."""
     names = list(dict.fromkeys(map(source_dataset, input.sources)))
     facets: dict[str, InputDatasetFacet] = {}
     if len(names) == 1 and input.source_files is not None:  # the numbers are those of all paths together
@@ -123,8 +124,8 @@ def _published_table(
     name, facets = dataset_name(dataset.location), _table_facets(dataset, catalog)
     assertions = [_assertion(check) for check in checks if check.table == table.name]
     if assertions:
-        # The specification derives it from the facets of inputs, and shows it on datasets as such; a facet has the
-        # same form there.
+        # The specification derives this facet from those of inputs, and also shows it on datasets in general. Its form
+        # is the same there.
         facets["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(  # type: ignore[assignment]
             assertions
         )
@@ -135,7 +136,7 @@ def _published_table(
 
 
 def _table_facets(table: TableDataset, catalog: str) -> dict[str, DatasetFacet]:
-    """Return what describes one version of a table: its columns, its snapshot, and its name in the catalog."""
+    """Return the facets of one version of a table: its columns, its snapshot, and its name in the catalog."""
     fields = [
         schema_dataset.SchemaDatasetFacetFields(name, type, description or None, ordinal_position=position)
         for position, (name, type, description) in enumerate(table.columns, 1)

@@ -10,7 +10,7 @@ _PARENT = re.compile(r"(?P<namespace>[^/\s].*)/(?P<name>[^/\s]+)/(?P<run_id>[^/\
 
 
 def lineage_run_id(run_id: str) -> str:
-    """Return the OpenLineage run id of a run: its Temporal run id, which is a UUID, or else one derived from it."""
+    """Return the OpenLineage run id of a run: its Temporal run id if that is a UUID, else one derived from it."""
     try:
         return str(uuid.UUID(run_id))
     except ValueError:
@@ -18,10 +18,10 @@ def lineage_run_id(run_id: str) -> str:
 
 
 def parse_parent(text: str) -> LineageParent | None:
-    """Read OPENLINEAGE_PARENT_ID, `NAMESPACE/JOB/RUN_ID`; None where it is empty.
+    """Parse OPENLINEAGE_PARENT_ID, `NAMESPACE/JOB/RUN_ID`. Return None if it is empty.
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has another form.
     """
     if not text:
         return None

@@ -1,1 +1,1 @@
-"""Statistics that the metadata of tables records."""
+"""Statistics from the metadata of tables."""

@@ -1,4 +1,4 @@
-"""Table statistics that Iceberg's metadata records. What is recorded is exact; None means not recorded."""
+"""Table statistics that Iceberg's metadata records. Recorded values are exact; None means not recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class StatisticsNeed(Enum):
     LIVE_FILES = "live files"
     """Every live data file of the table, not only the added ones."""
     CHANGE = "change"
-    """What the run did to the table: `TableStatistics.change`."""
+    """The changes that the run made to the table: `TableStatistics.change`."""
     PARTITIONS = "partitions"
     """The changed partitions: `ChangeStatistics.partitions`."""
     VOLUMES = "volumes"
@@ -29,11 +29,11 @@ class ColumnStatistics:
     nulls: int | None = None
     nans: int | None = None
     lower: Any = None
-    """No value is below it. The value itself may not occur."""
+    """A lower bound. The column may not contain the bound itself."""
     upper: Any = None
-    """No value is above it. The value itself may not occur."""
+    """An upper bound. The column may not contain the bound itself."""
     size: int | None = None
-    """In bytes, as stored."""
+    """Size as stored, in bytes."""
 
 
 _NOT_RECORDED = ColumnStatistics()
@@ -41,14 +41,14 @@ _NOT_RECORDED = ColumnStatistics()
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A file of positions of deleted rows: position deletes in Parquet, or deletion vectors in Puffin."""
+    """A file with the positions of deleted rows: position deletes in Parquet, or deletion vectors in Puffin."""
 
     path: str
     form: str
     rows: int
-    """The deleted rows that the table's metadata records for it, over all data files."""
+    """Number of deleted rows that the table's metadata records for it, over all data files."""
     vectors: int = 1
-    """How many of its deletion vectors are live."""
+    """Number of its deletion vectors that are live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class FileStatistics:
     bytes: int = 0
     form: str = "PARQUET"
     deletes: bool = False
-    """Whether row-level deletes may apply: then every count is an upper bound."""
+    """True if row-level deletes may apply. Every count is then an upper bound."""
     delete_files: Sequence[DeleteFile] = ()
-    """Those with all deletes that apply, if `deletes_problem` is empty."""
+    """The files with all deletes that apply, if `deletes_problem` is empty."""
     deletes_problem: str = "row-level deletes apply"
-    """Why it is not certain which rows are deleted, if deletes may apply."""
+    """The reason why it is not certain which rows are deleted, if deletes may apply."""
     may_lack_columns: bool = False
-    """Whether metadata does not show that it holds the columns that its partition has the values of."""
+    """True if metadata does not show that the file contains the columns whose values its partition records."""
 
     def column(self, name: str) -> ColumnStatistics:
         """Return the statistics of a column; all None if the file has none for it."""
@@ -91,21 +91,21 @@ class SchemaField:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatistics:
-    """What a run did to a table: its live files before and after, compared, and the operations of its snapshots."""
+    """Changes of a table by a run, from its live files before and after and the operations of its snapshots."""
 
     operations: Sequence[str] = ()
     added_rows: int = 0
     deleted_rows: int = 0
-    """Rows of removed files, and rows deleted in place: a rewritten row counts. Never less than were removed."""
+    """Rows of removed files and rows deleted in place, rewritten ones too: at least the rows that were removed."""
     deletes_by_value: bool = False
-    """Whether equality deletes came or went: how many rows they delete is in no metadata."""
+    """True if equality deletes were added or removed. No metadata records the number of rows that they delete."""
     added_files: int = 0
     added_bytes: int = 0
     created: bool = False
     partitions: Sequence[str] = ()
-    """Every partition with an added, removed or deleted-from file, as Iceberg writes its path."""
+    """Every partition with a file that was added, removed or had rows deleted, by its path as Iceberg writes it."""
     partition_spec: tuple[str, str] = ("", "")
-    """Before and after."""
+    """The partition spec before and after."""
     sort_order: tuple[str, str] = ("", "")
     fields_before: Sequence[SchemaField] = ()
     fields_after: Sequence[SchemaField] = ()
@@ -129,9 +129,9 @@ class TableStatistics:
     referenced_rows: Mapping[str, int | None] = field(default_factory=dict)
     """The rows of other tables that checks reference, by `name` or `name@main`; None under row-level deletes."""
     now: datetime = datetime(1970, 1, 1, tzinfo=timezone.utc)
-    """When the audit began."""
+    """Start time of the audit."""
     requeued: bool = False
-    """Whether the run requeues rows: those that it adds are a few of earlier batches, and no batch of their own."""
+    """True if the run requeues rows. It then adds a few rows of earlier batches, and no batch of its own."""
 
     def files(self, scope: Scope) -> Sequence[FileStatistics]:
         """Return the files of a scope."""

@@ -1,4 +1,4 @@
-"""The `arrival` of a pipeline: the landing zone whose files start runs, and when they do."""
+"""The `arrival` of a pipeline: the landing zone whose files start runs, and its batches."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 _SCHEMES = ("s3", "s3a", "s3n", "gs", "az", "abfs", "abfss", "adl", "azure", "file")
 _S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
 Overwritten = Literal["load", "ignore", "alert"]
-"""What becomes of a file of a path that was loaded before, with other content."""
+"""Reaction to a file with new content at a path that was loaded before."""
 
 
 def _bytes(value: object) -> int:
@@ -33,12 +33,12 @@ def _without_every(value: object) -> object:
 
 
 class BatchLimits(Model):
-    """When a batch is full, so that it is loaded although files still arrive."""
+    """Limits at which a batch closes although files still arrive."""
 
     files: int = Field(default=500, ge=1, le=2000)
     bytes: Annotated[int, BeforeValidator(_bytes)] = 10 * 2**30
     wait: Duration = 15 * 60.0
-    """The seconds after the arrival of its first file when a batch closes, with the files that are settled by then."""
+    """Maximum age of a batch, in seconds since its first file arrived. It closes with the files settled by then."""
 
 
 class Arrival(Model):
@@ -47,25 +47,25 @@ class Arrival(Model):
     from_: str = Field(alias="from", min_length=1)
     """A folder, a prefix of a bucket, or a pattern."""
     settle: Duration = 60.0
-    """A batch closes when no file arrived or changed for so many seconds."""
+    """Time without a new or changed file after which a batch closes, in seconds."""
     manifest: str | None = None
-    """The name of a file that closes the batch of its folder instead, such as `_SUCCESS`: what comes later settles."""
+    """Name of a file, such as `_SUCCESS`, that closes the batch of its folder instead. Only later files settle."""
     batch: BatchLimits = BatchLimits()
     look: Duration = 300.0
-    """The seconds between two listings, whatever notifications tell."""
+    """Maximum time between two listings, in seconds. A notification only leads to an earlier one."""
     follow_links: bool = False
-    """Whether symbolic links are followed that lead out of the landing zone."""
+    """True if listings follow symbolic links that lead out of the landing zone."""
     overwritten: Overwritten = "alert"
     at_once: int = Field(default=1, ge=1, le=20)
-    """So many batches of this pipeline are loaded at a time, the oldest first."""
+    """Maximum number of batches of this pipeline that load at a time, the oldest first."""
     on_failure: Literal["continue", "pause"] = "continue"
-    """Whether batches behind one that failed are loaded."""
+    """Reaction to a failed batch: load the batches behind it, or pause the landing zone."""
     expect: Annotated[Duration, BeforeValidator(_without_every)] | None = None
-    """Slack is told when no file to load arrived for so many seconds."""
+    """Time without a file to load after which Slack gets a message, in seconds."""
     after: Literal["keep", "tag", "move"] = "keep"
-    """What is done with a file when main holds it."""
+    """Treatment of a file once main holds it."""
     move_to: str | None = Field(default=None, min_length=1)
-    """The folder or prefix that files are moved to, outside of the landing zone."""
+    """The folder or prefix that receives moved files, outside of the landing zone."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
 
@@ -99,7 +99,7 @@ class Arrival(Model):
         return self
 
     def properties(self) -> dict[str, str]:
-        """Return what a person compares two landing zones by."""
+        """Return the settings as text, by name, so that a person can compare two landing zones."""
         batch = f"{self.batch.files:,} files, {format_size(self.batch.bytes)}, {format_duration(self.batch.wait)}"
         expect = f"every {format_duration(self.expect)}" if self.expect else "nothing"
         return {
@@ -118,15 +118,15 @@ class Arrival(Model):
 
     @property
     def done(self) -> str:
-        """What was done with a file that main holds, in one word; empty where files are kept as they are."""
+        """One word for the finished treatment of a file that main holds; empty if files stay as they are."""
         return {"keep": "", "tag": "tagged", "move": "moved"}[self.after]
 
 
 def _check_move_to(from_: str, to: str) -> None:
-    """Make sure that files can be moved from one to the other, as far as their names tell.
+    """Make sure that files can be moved from one path to another, as far as the paths show.
 
     Raises:
-        ValueError: they cannot.
+        ValueError: files cannot be moved.
     """
     kinds = {_kind(from_), _kind(to)}
     if kinds not in ({"folder"}, {"S3"}):
@@ -144,9 +144,9 @@ def _kind(path: str) -> str:
 
 
 def with_source_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
-    """Return a pipeline as written, whose source has the path of its arrival where it has none.
+    """Return a pipeline as written, with the path of its arrival as that of its source if the source has none.
 
-    An arrival that is not valid gives a path, too: the error is that of the arrival, and not that there is no path.
+    An invalid arrival also gives a path, so that the error is about the arrival and not about a missing path.
     """
     arrival, write = pipeline.get("arrival"), pipeline.get("write")
     source = write.get("source", {}) if isinstance(write, dict) else None

@@ -1,7 +1,7 @@
-"""Cron expressions of five fields, read strictly: minute, hour, day of the month, month, day of the week.
+"""Strict parser of cron expressions of five fields: minute, hour, day of the month, month, day of the week.
 
-Temporal reads an expression only when a schedule is made, and one that it takes otherwise than cron does would start
-runs on other days. So it is read here, and Temporal gets the numbers.
+Temporal parses an expression only when a schedule is created, and gives some expressions another meaning than cron
+does: runs would start on other days. So Sluice parses the expression, and Temporal gets the numbers.
 """
 
 import re
@@ -48,14 +48,15 @@ class Cron:
     day_of_month: tuple[Range, ...]
     month: tuple[Range, ...]
     day_of_week: tuple[Range, ...]
-    """From 0, a Sunday, to 6."""
+    """Days from 0 (Sunday) to 6."""
 
 
 def parse_cron(text: str) -> Cron:
-    """Return the numbers of a cron expression.
+    """Parse a cron expression.
 
     Raises:
-        ValueError: it is none, names no day that there is, or is taken by Temporal otherwise than by cron.
+        ValueError: the text is no cron expression, names only days that do not exist, or means something else to
+            Temporal than to cron.
     """
     parts = text.lower().split()
     if len(parts) != len(_FIELDS):
@@ -107,7 +108,7 @@ def _number(text: str, part: str, field: _Field) -> int:
 
 
 def _weekdays(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """Return days of the week of which a 7, another Sunday, is a 0."""
+    """Return days of the week with 0 in place of 7, the other number of Sunday."""
     if not any(each.end == 7 for each in ranges):
         return ranges
     days = {day % 7 for each in ranges for day in range(each.start, each.end + 1, each.step)}

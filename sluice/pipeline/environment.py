@@ -1,4 +1,4 @@
-"""The pipeline of the environment: a few variables instead of a pipeline file."""
+"""A pipeline from a few environment variables instead of a pipeline file."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _VARIABLES_OF = {"tables": "NAMESPACE and TABLE_NAME", "branch": "BRANCH_NAME", 
 def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     """Return the pipeline that loads S3_PATH into NAMESPACE.TABLE_NAME, with a null check on NOT_NULL_COLUMNS.
 
-    With SOURCE_BUCKET, a relative S3_PATH is below that bucket; `./` begins a local one.
+    A relative S3_PATH is below the bucket SOURCE_BUCKET, if that is set. A path that begins with `./` is local.
 
     Raises:
         InvalidPipeline: a variable is missing, or its value is not valid.
@@ -51,7 +51,7 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
 
 
 def _source_path(path: str, bucket: str) -> str:
-    """Return where the files are: a relative path is below the bucket, if there is one."""
+    """Return the path of the files. A relative path is below the bucket, if there is one."""
     if not bucket or "://" in path or path.startswith(("/", "~", ".", "file:")):
         return path
     return f"s3://{bucket.removeprefix('s3://').strip('/')}/{path}"

@@ -1,4 +1,7 @@
-"""Reading a pipeline file: each error has its line, the valid keys and, if one is close, a suggestion."""
+"""Read and validate pipeline files.
+
+Each error has its line, the valid keys and, if one of them is similar, a suggestion.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,10 +46,13 @@ _MODELS: dict[Location, type[BaseModel]] = {
 
 
 def read_pipeline(path: Path, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
-    """Read and validate a pipeline file; `values` are those of its placeholders.
+    """Read and validate a pipeline file.
+
+    Args:
+        values: the values of its placeholders.
 
     Raises:
-        InvalidPipeline: it cannot be read, or is not valid.
+        InvalidPipeline: the file cannot be read, or is not valid.
     """
     return parse_pipeline(read_pipeline_text(path), str(path), values)
 
@@ -55,7 +61,7 @@ def read_pipeline_text(path: Path) -> str:
     """Read the text of a pipeline file.
 
     Raises:
-        InvalidPipeline: it cannot be read.
+        InvalidPipeline: the file cannot be read.
     """
     try:
         if (size := path.stat().st_size) > MAX_FILE_BYTES:
@@ -66,13 +72,14 @@ def read_pipeline_text(path: Path) -> str:
 
 
 def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
-    """Validate the text of a pipeline file; `name` is what messages call it.
+    """Validate the text of a pipeline file.
 
     Args:
-        values: the values of placeholders; see `placeholders.py`.
+        name: the name of the file in messages.
+        values: the values of its placeholders; see `placeholders.py`.
 
     Raises:
-        InvalidPipeline: it is not valid; the message has every error.
+        InvalidPipeline: the text is not valid. The message has every error.
     """
     if len(text) > MAX_FILE_BYTES:
         raise InvalidPipeline(_too_large(name, len(text)))
@@ -82,7 +89,7 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
     if problems:
         raise _invalid(name, tree, problems)
     plain = {key: node if key == "name" else _replaced(node, values, (key,), problems) for key, node in written.items()}
-    if problems:  # with a placeholder in it, no statement can be parsed
+    if problems:  # a statement cannot be parsed while it contains a placeholder
         raise _invalid(name, tree, problems)
     expanded, origins = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}", problems)
     try:
@@ -104,9 +111,9 @@ def _invalid(name: str, tree: CommentedMap, problems: Sequence[tuple[Location, s
 
 
 def locate(path: Path, problems: Sequence[tuple[Location, str]]) -> list[str]:
-    """Return problems of a pipeline file that was read before, each with the line that it is about.
+    """Return the problems of a pipeline file that was read before, each with its line.
 
-    Without the lines, if the file cannot be read a second time.
+    The file is read again for the lines. If that fails, the problems have no lines.
     """
     try:
         tree = YAML(typ="rt").load(path.read_text(encoding="utf-8")) if path.is_file() else None
@@ -136,7 +143,7 @@ def _of_a_size(pipeline: Pipeline, name: str) -> Pipeline:
 
 
 def _replaced(node: Any, values: Mapping[str, str], where: Location, problems: list[tuple[Location, str]]) -> Any:
-    """Return a node with its placeholders replaced; those without a value stay, and are added to the problems."""
+    """Replace the placeholders of a node. A text with one that has no value stays, and becomes a problem."""
     if isinstance(node, dict):
         return {key: _replaced(value, values, (*where, key), problems) for key, value in node.items()}
     if isinstance(node, list):
@@ -153,7 +160,10 @@ def _replaced(node: Any, values: Mapping[str, str], where: Location, problems: l
 def _expand_checks(
     plain: dict[str, Any], at: Callable[[Location], str], problems: list[tuple[Location, str]]
 ) -> tuple[dict[str, Any], dict[Location, int]]:
-    """Replace checks as written by the checks that they stand for; return where each is written; add to the errors."""
+    """Replace each check as written by the checks that it stands for, and add the errors to the problems.
+
+    Return the values, and for each expanded check its position in the list as written.
+    """
     origins: dict[Location, int] = {}
     tables = plain.get("tables")
     for name, table in tables.items() if isinstance(tables, dict) else ():
@@ -184,7 +194,10 @@ def _original(where: Location, origins: dict[Location, int]) -> Location:
 
 
 def _sentences(errors: Sequence[Any]) -> Iterator[tuple[Location, str]]:
-    """Yield each error with its location. Keys that are missing or unknown in one mapping are one message."""
+    """Yield each error with its location.
+
+    The message about the first unknown key of a mapping also names the keys that are missing there.
+    """
     keys: dict[Location, list[Any]] = {}
     for error in errors:
         if error["type"] in ("extra_forbidden", "missing"):
@@ -196,7 +209,7 @@ def _sentences(errors: Sequence[Any]) -> Iterator[tuple[Location, str]]:
         missing = [str(error["loc"][-1]) for error in wrong if error["type"] == "missing"]
         unknown = [str(error["loc"][-1]) for error in wrong if error["type"] == "extra_forbidden"]
         lacking = [f"{name!r} is missing" for name in missing]
-        for name in unknown:  # each has a line of its own; what is missing was probably meant by the first
+        for name in unknown:  # the first one was probably meant to be a missing key
             parts = [f"unknown key {name!r}{suggestion(name, missing or known)}", *lacking]
             yield (*parent, name), f"{', '.join(parts)}{_valid(known)}"
             missing, lacking = [], []
@@ -234,7 +247,7 @@ def _known_keys(where: Location) -> list[str]:
 
 
 def _check_keys(check: str) -> list[str]:
-    """Return the keys that a check may have: its own, those of row checks, those of every check."""
+    """Return the valid keys of a check: its own, those of row checks, those of every check."""
     cls = REGISTRY[check]
     common = [key for key in Check.model_fields if key not in ("check", "at")]
     rows = [key for key in RowCheck.model_fields if key in cls.model_fields and key not in Check.model_fields]
@@ -245,7 +258,7 @@ def _check_keys(check: str) -> list[str]:
 
 
 def _line(tree: Any, where: Location) -> int:
-    """Return the line, counted from 1, of the deepest part of `where` that is in the file."""
+    """Return the line, counted from 1, of the deepest part of a location that the file contains."""
     line = 1
     for node, key in _walk(tree, where):
         position = node.lc.data.get(key) if node.lc.data else None

@@ -1,4 +1,4 @@
-"""Columns that a pipeline names, held against those that its input is known to have before anything starts."""
+"""Compare the columns that a pipeline names with the known columns of its input, before anything starts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,10 +14,10 @@ from sluice.sql.expression import returned_columns, unknown_columns
 
 
 def columns_of_table(pipeline: Pipeline, columns: Sequence[str] | None) -> list[str] | None:
-    """Return the columns that the written rows have; None where they are not known before they are written.
+    """Return the columns of the written rows, or None if they are unknown before the write.
 
     Args:
-        columns: those of the input, if they are known.
+        columns: the columns of the input, if they are known.
     """
     write = pipeline.write
     if not write.built_in or write.source is None or len(pipeline.tables) != 1:
@@ -28,14 +28,17 @@ def columns_of_table(pipeline: Pipeline, columns: Sequence[str] | None) -> list[
 
 
 def transform_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[tuple[Location, str]]:
-    """Return which columns the transform reads and the input does not have."""
+    """Return a problem for each column that the transform reads and the input does not have."""
     transform = pipeline.write.transform
     unknown = unknown_columns(transform, {SOURCE_VIEW: columns}) if transform else []
     return [(("write", "transform"), f"transform: {_missing(name, columns)}") for name in unknown]
 
 
 def check_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[str]:
-    """Return which columns the checks name and the written rows do not have, each with file and line of its check."""
+    """Return a problem for each column that a check names and the written rows do not have.
+
+    Each problem begins with file and line of the check.
+    """
     return [
         f"{check_location(check)}{table}: {_missing(name, columns, _owner(pipeline))}"
         for table, settings in pipeline.tables.items()
@@ -52,7 +55,7 @@ def _unknown(check: Check, table: str, columns: Sequence[str]) -> list[str]:
 
 
 def layout_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[tuple[Location, str]]:
-    """Return which columns keys, partitions, order and comments name and the written rows do not have."""
+    """Return a problem for each column of keys, partitions, order or comments that the written rows do not have."""
     known = {name.lower() for name in columns}
     named: list[tuple[Location, str]] = [(("write", "keys"), key) for key in pipeline.write.keys]
     for table, settings in pipeline.tables.items():

@@ -1,4 +1,4 @@
-"""The limits of a pipeline file, so that it is read in seconds and its run fits into Temporal's messages."""
+"""Limits of a pipeline file: it is read in seconds, and its run fits into Temporal's messages."""
 
 from typing import Any
 
@@ -7,15 +7,16 @@ from ruamel.yaml.nodes import Node
 
 MAX_FILE_BYTES = 1_000_000
 MAX_CHECKS = 5_000
-"""A request with so many checks takes a megabyte, and so do their verdicts; Temporal takes two in one payload."""
+"""Maximum number of checks of a pipeline. A request with 5,000 takes a megabyte, and so do their verdicts; Temporal
+accepts two in one payload."""
 MAX_PIPELINE_BYTES = 1_400_000
-"""The size of a pipeline in Temporal's messages, which hold little beside it."""
+"""Maximum size of a pipeline in Temporal's messages, in bytes. They contain little else."""
 MAX_NODES = 200_000
 MAX_DEPTH = 50
 
 
 class BoundedComposer(Composer):
-    """Reads YAML, and refuses what nests deeper than any pipeline."""
+    """A composer of YAML that refuses values nested deeper than those of any pipeline."""
 
     depth = 0
 
@@ -23,7 +24,7 @@ class BoundedComposer(Composer):
         """Compose one node.
 
         Raises:
-            ComposerError: it is too deep.
+            ComposerError: the node is nested too deep.
         """
         if self.depth > MAX_DEPTH:
             problem = f"it nests more than {MAX_DEPTH} levels deep, which is the limit"
@@ -37,9 +38,9 @@ class BoundedComposer(Composer):
 
 
 def count_nodes(tree: Any) -> int:
-    """Return how many values a tree has with its aliases replaced.
+    """Return the number of values in a tree after its aliases are replaced.
 
-    Aliases share their value, so that a short file can stand for more values than fit into memory.
+    Aliases share one value, so that a short file can stand for more values than fit into memory.
     """
     known: dict[int, int] = {}
 
@@ -47,7 +48,7 @@ def count_nodes(tree: Any) -> int:
         if not isinstance(node, dict | list):
             return 1
         if id(node) not in known:
-            known[id(node)] = MAX_NODES + 1  # until it is counted: a value that holds itself has no end
+            known[id(node)] = MAX_NODES + 1  # until it is counted: a value that contains itself has no end
             values = node.values() if isinstance(node, dict) else node
             known[id(node)] = 1 + sum(map(count, values))
         return known[id(node)]

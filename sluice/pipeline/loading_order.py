@@ -16,8 +16,8 @@ _NAMED = 3
 
 
 def start_problem(write: Write, tables: Mapping[str, Table], schedule: Schedule | None, arrival: Arrival | None) -> str:
-    """Return why a pipeline cannot be started as it states; empty if it can."""
-    if not write.traits.is_for_pipelines:  # a command of Sluice made it of a pipeline that was checked
+    """Return the reason why a pipeline cannot start as it states, or "" if it can."""
+    if not write.traits.is_for_pipelines:  # a command of Sluice derived it from a pipeline that was checked
         return ""
     problems = (
         _schedule_problem(write, tables) if schedule and schedule.overlap == "allow_all" else "",
@@ -27,9 +27,9 @@ def start_problem(write: Write, tables: Mapping[str, Table], schedule: Schedule 
 
 
 def partition_problem(write: Write, tables: Mapping[str, Table]) -> str:
-    """Return why a write that replaces partitions would replace the whole table, by what its pipeline says.
+    """Return the reason why a write that replaces partitions would replace the whole table, or "" if it would not.
 
-    It is empty if it would not.
+    The partitions are those that the pipeline states, not those of the table on main.
     """
     whole = [name for name, table in tables.items() if not table.partition_by]
     if not write.built_in or not write.traits.replaces_partitions or not whole:
@@ -72,9 +72,9 @@ def _arrival_problem(write: Write, tables: Collection[str], arrival: Arrival) ->
 
 
 def with_order_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
-    """Return a pipeline as written, whose landing zone pauses after a batch that was kept out, where order matters.
+    """Return a pipeline as written, with `on_failure: pause` in its arrival if the order of loads matters.
 
-    Only where the pipeline does not say what follows such a batch.
+    A pipeline that states `on_failure` itself stays as it is.
     """
     arrival, write = pipeline.get("arrival"), pipeline.get("write")
     if not isinstance(arrival, dict) or not isinstance(write, dict) or "on_failure" in arrival:
@@ -91,30 +91,30 @@ def with_order_of_arrival(pipeline: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(write: Write, tables: Collection[str]) -> bool:
-    """Return whether the partitions of a backfill run one at a time, in their order."""
+    """Return True if the partitions of a backfill run one at a time, in their order."""
     return rule_of("backfill each", write, tables).order == "one at a time"
 
 
 def window_problem(write: Write) -> str:
-    """Return why no two partitions of a backfill run at the same time."""
+    """Return the reason why no two partitions of a backfill run at the same time."""
     return f"{why_in_order(kind_of(write))}: its partitions run one at a time, in their order"
 
 
 def partition_of(values: Mapping[str, str]) -> str:
-    """Return which partition a run loads, or which time it is scheduled for, by the values of its placeholders."""
+    """Return the partition that a run loads, or its scheduled time, from the values of its placeholders."""
     return values.get("partition") or values.get("scheduled_for", "")
 
 
 def is_scheduled_time(partition: str) -> bool:
-    """Return whether what a run loads is named by a scheduled time: two times may be of the same partition."""
+    """Return True if a load is named by a scheduled time. Two such times may belong to one partition."""
     span = _span(partition)
     return span is not None and span[0] == span[1]
 
 
 def is_later(one: str, other: str) -> bool:
-    """Return whether a partition, or a scheduled time, comes after the whole of another one.
+    """Return True if a partition, or a scheduled time, comes after the end of another one.
 
-    Dates and times tell, names do not. The offset of a time does not count: its date is that of its own zone.
+    Only dates and times are compared; a name is never later. Offsets do not count: a time has the date of its own zone.
     """
     span, other_span = _span(one), _span(other)
     if span is None or other_span is None:
@@ -123,7 +123,10 @@ def is_later(one: str, other: str) -> bool:
 
 
 def _span(partition: str) -> tuple[datetime, datetime] | None:
-    """Return when a partition begins and ends; of a range, its last one. A time ends when it begins."""
+    """Return the beginning and the end of a partition, or None if it is a name.
+
+    A range has those of its last partition. A scheduled time ends when it begins.
+    """
     last = partition.rsplit("..", maxsplit=1)[-1]
     try:
         values = partition_values(last)
@@ -131,13 +134,13 @@ def _span(partition: str) -> tuple[datetime, datetime] | None:
             begin, end = (datetime.fromisoformat(values[f"partition.{each}"]) for each in ("start", "end"))
             return begin, end
         time = datetime.fromisoformat(last).replace(tzinfo=None)
-        return (time, time) if "T" in last else None  # some versions of Python read 20260302, too
+        return (time, time) if "T" in last else None  # some versions of Python also read 20260302
     except (InvalidPipeline, ValueError):
         return None
 
 
 def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first partition that is older than one before it, and the one before; None if there is none."""
+    """Return the first partition that is older than one before it, and that one; None if all are in order."""
     latest = ""
     for partition in partitions:
         if latest and is_later(latest, partition):
@@ -148,7 +151,7 @@ def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:
 
 
 def latest_of(partitions: Iterable[str], than: str) -> str:
-    """Return the latest of those partitions that come after another one; empty if none does."""
+    """Return the latest of the partitions that come after another one, or "" if none does."""
     latest = ""
     for partition in partitions:
         if is_later(partition, than) and (not latest or is_later(partition, latest)):
@@ -157,11 +160,11 @@ def latest_of(partitions: Iterable[str], than: str) -> str:
 
 
 def older_partition(write_name: str, older: str, younger: str) -> str:
-    """Return the message that an older partition would come after a younger one.
+    """Return the message that an older partition would be loaded after a younger one.
 
     Args:
         write_name: the kind of write, as messages name it.
-        younger: the younger partition, and where it is.
+        younger: the younger partition, with its location.
     """
     return (
         f"{older} is older than {younger}: with {write_name} rows of a later load take the place of rows of an "
@@ -170,12 +173,12 @@ def older_partition(write_name: str, older: str, younger: str) -> str:
 
 
 def partition_after_later(write: Write, older: str, younger: str) -> str:
-    """Return the message that an older partition of a pipeline would come after a younger one."""
+    """Return the message that an older partition of a pipeline would be loaded after a younger one."""
     return older_partition(name_of(kind_of(write)), older, younger)
 
 
 def rows_before_later(table: str, later: Sequence[str]) -> str:
-    """Return the message that quarantined rows are older than what later runs wrote.
+    """Return the message that quarantined rows are older than the rows of later runs.
 
     Args:
         later: the workflow ids of these runs, the newest first.
@@ -192,7 +195,7 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
     """Return the message that a run of one partition would remove rows of others.
 
     Args:
-        partition: that of the run.
+        partition: the partition of the run.
         others: the partitions whose rows it would remove.
     """
     named = sorted(others)
@@ -206,11 +209,11 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
 
 
 def layout_problem(table: str, partitions: int, other_specs: Collection[int]) -> str:
-    """Return why partitions of a table on main cannot be replaced one by one; empty if they can.
+    """Return the reason why partitions of a table on main cannot be replaced one by one, or "" if they can.
 
     Args:
-        partitions: how many partition fields it has.
-        other_specs: the partition specs, other than its own, of its live data files.
+        partitions: the number of the table's partition fields.
+        other_specs: the partition specs of its live data files, other than its current one.
     """
     if not partitions:
         return unpartitioned(table, "the table has no partitions")

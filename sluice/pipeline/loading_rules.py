@@ -1,7 +1,8 @@
-"""The one table of loading: every way of starting a run, with every kind of write.
+"""The one table of loading: a rule for every way of starting a run with every kind of write.
 
-A cell says whether the combination is allowed, in which order its runs go, and what counts as loaded already. `check`,
-`plan`, `deploy`, `backfill`, every start and the worker ask this table; `docs/order.md` is made of it (ADR 46).
+A rule states if the combination is allowed, the order of its runs, and the input that counts as loaded already.
+`check`, `plan`, `deploy`, `backfill`, every start and the worker use this table, and `docs/order.md` is generated from
+it (ADR 46).
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,12 +18,12 @@ from sluice.sql.expression import tables_of
 Way = Literal[
     "by hand", "schedule", "arrival", "backfill each", "backfill together", "requeue", "release", "retry", "repair"
 ]
-"""How a run is started. `retry` is that of a batch of a landing zone."""
+"""Ways of starting a run. `retry` is the retry of a batch of a landing zone."""
 Kind = Mode | Literal["program"]
-"""What a run does to its tables: its write mode, or a program of the user's."""
+"""Kinds of write: a write mode, or a program of the user's."""
 Order = Literal["any", "one at a time"]
 Guard = Literal["", "later partition", "other partition", "later run", "later batch", "changed table"]
-"""What main is asked about before older rows may take the place of younger ones."""
+"""Guards against older rows that would replace younger ones, each a condition on main."""
 OVER_YOUNGER = "--over-younger"
 """The option that lets older rows win."""
 
@@ -45,12 +46,12 @@ LOADED: Mapping[Loaded, str] = {
     "partition": "a partition that main holds is skipped",
     "rows": "rows that a run published are refused, and so are files of theirs that main holds",
 }
-"""What counts as loaded already, and what happens then. `--again` loads it all the same."""
+"""For each kind of input, the rule for input that counts as loaded already. `--again` loads it all the same."""
 TRAITS: Mapping[Kind, WriteMode] = {
     **{mode: traits for mode, traits in WRITE_MODES.items() if traits.is_for_pipelines},
     "program": PROGRAM,
 }
-"""The kinds of write that a pipeline may have."""
+"""Traits of each kind of write that a pipeline may have."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,13 @@ class Rule:
     order: Order = "any"
     guard: Guard = ""
     refused: str = ""
-    """Why the combination is refused, and what to do instead; empty if it is allowed."""
+    """Reason why the combination is refused, with an alternative; empty if it is allowed."""
     loaded: Loaded = ""
-    """What counts as loaded already."""
+    """The input that counts as loaded already."""
 
 
 def name_of(kind: Kind) -> str:
-    """Return a kind of write as messages name it."""
+    """Return the name of a kind of write in messages."""
     return "a program of yours" if kind == "program" else f"`mode: {kind}`"
 
 
@@ -76,10 +77,10 @@ def kind_of(write: Write) -> Kind:
 
 
 def traits_of(write: Write, tables: Collection[str]) -> WriteMode:
-    """Return what is true of a write, beside its mode: whether the order of its loads matters.
+    """Return the traits of a write: those of its mode, with the `order_matters` of this write.
 
-    Loads whose files may be added to any newer main come in any order. Loads whose transform reads their own table do
-    not.
+    If its files may be added to any newer main, loads come in any order. If its transform reads its own table, they
+    come one at a time.
 
     Args:
         tables: the tables of the pipeline.
@@ -103,10 +104,10 @@ def rule_of(way: Way, write: Write, tables: Collection[str]) -> Rule:
 
 
 def require_allowed(way: Way, write: Write, tables: Collection[str]) -> Rule:
-    """Return the rule for a way of starting a run of a pipeline that allows it.
+    """Return the rule for a way of starting a run of a pipeline, if it allows the start.
 
     Raises:
-        InvalidPipeline: it is refused.
+        InvalidPipeline: the rule refuses it.
     """
     rule = rule_of(way, write, tables)
     if rule.refused:
@@ -115,18 +116,18 @@ def require_allowed(way: Way, write: Write, tables: Collection[str]) -> Rule:
 
 
 def make_rule(way: Way, kind: Kind, traits: WriteMode) -> Rule:
-    """Return the rule for a way of starting a run, by what is true of its write."""
+    """Return the rule for a way of starting a run, from the traits of its write."""
     return _RULES[way](kind, traits)
 
 
 def table() -> dict[tuple[Way, Kind], Rule]:
-    """Return all cells."""
+    """Return the rules of all combinations."""
     ways: tuple[Way, ...] = get_args(Way)
     return {(way, kind): make_rule(way, kind, traits) for way, (kind, traits) in product(ways, TRAITS.items())}
 
 
 def why_in_order(kind: Kind) -> str:
-    """Return why loads of a kind go one at a time."""
+    """Return the reason why loads of a kind run one at a time."""
     return f"with {name_of(kind)} rows of a later load take the place of rows of an earlier one"
 
 

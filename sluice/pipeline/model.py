@@ -1,4 +1,4 @@
-"""A pipeline: what a run writes, what must be true of it, and who approves it."""
+"""Model of a pipeline: its write, its tables with their checks, its approval and its publication."""
 
 import hashlib
 from typing import Annotated, Literal
@@ -24,38 +24,38 @@ OnFailure = Literal["quarantine", "discard"]
 
 
 class Approval(Model):
-    """Who must say yes before the merge, and until when."""
+    """Approvals that a run needs before its merge."""
 
     required: int = Field(default=1, ge=1, le=100)
-    """How many different people."""
+    """Number of different people who must approve."""
     four_eyes: bool = False
-    """Whether the starter is none of them."""
+    """True if the person who started the run may not approve it."""
     timeout: Duration = 24 * 3600.0
-    """How long they have, in seconds. No answer in time means no."""
+    """Time to decide, in seconds. Without enough approvals by then, the run is not published."""
 
 
 class Pipeline(Model):
-    """A whole pipeline, valid."""
+    """A complete and valid pipeline."""
 
     name: Annotated[str, AfterValidator(pipeline_name)]
     description: str = ""
     branch: Annotated[str, AfterValidator(branch_name)] | None = None
-    """What the branches of its runs are called after; by default the name."""
+    """Label in the branch names of its runs; by default the name of the pipeline."""
     write: Write
     tables: dict[Annotated[str, AfterValidator(table_name)], Table] = Field(min_length=1)
     approval: Approval | None = None
     publish: PublishOptions = PublishOptions()
     on_failure: OnFailure = "quarantine"
     keep: Duration = 14 * 86400.0
-    """How long a quarantined branch is kept, in seconds."""
+    """Retention of a quarantined branch, in seconds."""
     after_publish: Annotated[list[str], AfterValidator(target_names)] = Field(default_factory=list)
-    """The targets of the installation at which its publications are registered."""
+    """Names of the installation's targets that register its publications."""
     schedule: Schedule | None = None
-    """When it is started without a person; `deploy` applies it. It is no part of the identity of a run."""
+    """Times at which it starts without a person. `deploy` applies them. They are no part of the identity of a run."""
     arrival: Arrival | None = None
-    """The landing zone whose files start runs of it, once `deploy` was told of the file."""
+    """The landing zone whose files start its runs, once `deploy` has applied the pipeline file."""
     show_values: bool = False
-    """Whether reasons may quote values of rows: they go to Slack, into commits and into lists of runs."""
+    """True if reasons may quote values of rows. Reasons go to Slack, into commits and into lists of runs."""
     _scope: LoadScope = PrivateAttr(default=NO_SCOPE)
 
     @model_validator(mode="before")
@@ -138,27 +138,27 @@ class Pipeline(Model):
 
     @property
     def scope(self) -> LoadScope:
-        """The partition and the time that its file's placeholders had, where they decide what it writes.
+        """The partition and the scheduled time whose placeholders decide what the pipeline writes.
 
-        A copy keeps it, and no JSON holds it: the input that is found for the pipeline carries it from there.
+        A copy of the pipeline keeps the scope; its JSON does not contain it. The input of a run carries it on.
         """
         return self._scope
 
     def with_scope(self, scope: LoadScope) -> "Pipeline":
-        """Return this pipeline with the scope of its loads."""
+        """Return a copy of this pipeline with a scope of its loads."""
         scoped = self.model_copy()
         scoped._scope = scope
         return scoped
 
     @property
     def label(self) -> str:
-        """What the branches of its runs are called after."""
+        """Label in the branch names of its runs."""
         return self.branch or self.name
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the pipeline's content, in hexadecimal."""
-        starts = {"schedule": True, "arrival": True}  # when it is started does not change what a run does
+        starts = {"schedule": True, "arrival": True}  # a run does the same, however it was started
         positions = {"tables": {"__all__": {"checks": {"__all__": {"at"}}}}}
         text = self.model_dump_json(by_alias=True, exclude={**positions, **starts})
         return hashlib.sha256(text.encode()).hexdigest()

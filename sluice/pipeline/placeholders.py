@@ -1,7 +1,7 @@
 """Placeholders in pipeline files: `{{ partition }}`, `{{ scheduled_for }}` and their parts.
 
-They are replaced in the values of a file that was read as YAML, so that a value never changes the structure of the
-file. Keys and the name of the pipeline have none: a pipeline is known by its name, whatever it loads.
+Sluice replaces them in the values of a file after it was read as YAML, so that a value never changes the structure of
+the file. Keys and the name of the pipeline have none: the name identifies a pipeline, whatever it loads.
 """
 
 import re
@@ -22,12 +22,12 @@ _GIVEN_BY = {
     "scheduled_for": "a schedule gives it its time, and --scheduled-for gives one run its own",
 }
 _READ_BY_PEOPLE = ("description", "schedule", "arrival")
-"""The keys of a pipeline that are no part of what its runs do."""
+"""The keys of a pipeline that do not affect its runs."""
 NAMES = (
     *("partition", *(f"partition.{part}" for part in _PARTITION_PARTS)),
     *("scheduled_for", *(f"scheduled_for.{part}" for part in _TIME_PARTS)),
 )
-"""The placeholders that there are."""
+"""All placeholders."""
 
 
 def partition_values(partition: str) -> dict[str, str]:
@@ -37,7 +37,8 @@ def partition_values(partition: str) -> dict[str, str]:
     day after its last.
 
     Raises:
-        InvalidPipeline: the partition has characters that do not belong into paths and statements.
+        InvalidPipeline: the partition has characters that do not belong in paths and statements, or is a date that does
+            not exist.
     """
     if not _PARTITION.fullmatch(partition):
         raise InvalidPipeline(
@@ -61,7 +62,7 @@ def values_of_all(partitions: Sequence[str]) -> dict[str, str]:
     """Return the values of the placeholders for several partitions together.
 
     `partition` is the first and the last of them, `partition.start` the first day of all, `partition.end` the day after
-    the last. A part that they do not share, as the month of two months, is `*`: in a path that matches all.
+    the last. A part with different values, such as the month of two months, is `*`, which matches all in a path.
     """
     each = [partition_values(name) for name in partitions]
     together = {}
@@ -83,7 +84,7 @@ def _day_after(start: date, match: re.Match[str]) -> date:
 
 
 def time_values(scheduled_for: datetime) -> dict[str, str]:
-    """Return the values of the placeholders of a scheduled time, in the time zone that it is in."""
+    """Return the values of the placeholders of a scheduled time, in its own time zone."""
     return {
         "scheduled_for": scheduled_for.isoformat(timespec="seconds"),
         "scheduled_for.date": f"{scheduled_for:%Y-%m-%d}",
@@ -105,9 +106,9 @@ def placeholders_in(tree: Any) -> set[str]:
 
 
 def differing_placeholders(tree: Any, values: Mapping[str, str]) -> set[str]:
-    """Return the placeholders whose value for several partitions is `*`, and that stand where this is no value.
+    """Return the placeholders that have the value `*` for several partitions, outside of the keys that allow it.
 
-    In the path of the source `*` matches all of them, and in descriptions and messages it is read by people.
+    In the path of the source, `*` matches all partitions. In descriptions and messages, only people read it.
     """
     kept = {key: each for key, each in tree.items() if key not in _READ_BY_PEOPLE}
     if isinstance(write := kept.get("write"), dict) and isinstance(source := write.get("source"), dict):
@@ -121,7 +122,7 @@ def replace_placeholders(text: str, values: Mapping[str, str]) -> str:
     """Return a text with its placeholders replaced.
 
     Raises:
-        InvalidPipeline: one has no value, or there is no such placeholder.
+        InvalidPipeline: a placeholder has no value, or does not exist.
     """
     return _PLACEHOLDER.sub(lambda match: _value(match[1], values), text)
 

@@ -1,4 +1,4 @@
-"""What a pipeline says of its publication: the message and the metadata of the merge commit."""
+"""Publication options of a pipeline: the message and the metadata of the merge commit."""
 
 import re
 import unicodedata
@@ -11,30 +11,30 @@ from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
 
 MAX_MESSAGE = 2_000
-"""So many characters a message may have."""
+"""Maximum length of a message, in characters."""
 MAX_ENTRIES = 50
 MAX_VALUE = 1_000
-"""So many characters a value of the metadata may have."""
+"""Maximum length of a metadata value, in characters."""
 MAX_METADATA_BYTES = 16 * 1024
-"""So many bytes all keys and values may have in UTF-8: a catalog keeps them in each commit."""
+"""Maximum size of all keys and values together, in bytes of UTF-8: a catalog keeps them in each commit."""
 _KEY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _KEY_RULE = (
     "write letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, at most 100 characters"
 )
 _REORDERING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-"""Bidirectional classes of characters that show a text in another order than it has."""
+"""Bidirectional classes of characters that make a text appear in another order."""
 _VALUES = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 
 
 class PublishOptions(Model):
-    """What the merge commit of a run says beside its certificate."""
+    """Publication options, such as the content of the merge commit in addition to its certificate."""
 
     message: str = ""
-    """The message of the merge commit, as it is: nothing in it is replaced. Empty means the default message."""
+    """Message of the merge commit, used as it is: nothing in it is replaced. Empty means the default message."""
     metadata: Annotated[dict[str, str], _VALUES] = Field(default_factory=dict)
-    """Properties of the merge commit, as text, without the prefix that they get there."""
+    """Properties of the merge commit, as text, without the prefix that the commit adds."""
     allow_partial: bool = False
-    """Whether several tables may be published one by one, where the catalog cannot commit them together."""
+    """True if several tables may be published one by one where the catalog cannot commit them together."""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,14 +74,14 @@ class PublishOptions(Model):
 
 
 def changed_options(options: PublishOptions, message: str | None, entries: Sequence[str]) -> PublishOptions:
-    """Return options with what a person says at the start of a run in place of what the pipeline says.
+    """Return the options of a pipeline with those that a person gives at the start of a run in their place.
 
     Args:
-        message: the message; None where nothing is said, empty for the default one.
-        entries: metadata, each as `KEY=VALUE`; the pipeline's other entries stay.
+        message: the message; None keeps the pipeline's, and an empty one means the default message.
+        entries: metadata, each as `KEY=VALUE`. The pipeline's other entries stay.
 
     Raises:
-        InvalidPipeline: an entry or the message is not valid; the message names the option.
+        InvalidPipeline: an entry or the message is not valid. The error names the option.
     """
     given: dict[str, str] = {}
     for entry in entries:
@@ -109,7 +109,7 @@ def _key(key: object) -> str:
 
 
 def _value(key: object, value: object) -> str:
-    """Return a value as text: true and false as YAML writes them, numbers as they were read."""
+    """Return a value as text: true and false as YAML writes them, numbers as YAML read them."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or not isinstance(value, str | int | float):
@@ -124,7 +124,10 @@ def _value(key: object, value: object) -> str:
 
 
 def _character_problem(text: str, allowed: str = "") -> str:
-    """Return which character is refused, if any: one by which a terminal or a page shows another text than there is."""
+    """Return a message about the first character that is refused, or "".
+
+    Control and reordering characters let a terminal or a page show another text than the one that is there.
+    """
     for character in text:
         is_control = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character not in allowed
         if is_control or unicodedata.bidirectional(character) in _REORDERING:

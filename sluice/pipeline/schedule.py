@@ -1,4 +1,4 @@
-"""When a pipeline is started without a person: its `schedule`, with the meanings of Temporal's schedules."""
+"""The `schedule` of a pipeline, which starts it without a person. The terms are those of Temporal's schedules."""
 
 from functools import cache
 from typing import Annotated, Literal
@@ -12,10 +12,10 @@ from sluice.identifiers import suggestion
 from sluice.pipeline.cron import parse_cron
 
 Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "allow_all"]
-"""What happens at a time at which the run before has not ended. Temporal's `terminate_other` is none of them: it ends
-what waits for a run, and not the run."""
+"""Reaction to a start time at which the previous run has not ended. Temporal's `terminate_other` is not supported: it
+would end the workflow that waits for the run, and not the run."""
 _SHORTEST_CATCH_UP = 10.0
-"""Seconds: Temporal takes no shorter window."""
+"""Minimum `catch_up`, in seconds: Temporal accepts no shorter window."""
 
 
 @cache
@@ -52,12 +52,12 @@ class Schedule(Model):
     """The time zone of these fields, and of `{{ scheduled_for }}`."""
     overlap: Overlap = "skip"
     catch_up: Annotated[Duration, AfterValidator(_catch_up)] = 24 * 3600.0
-    """How late a start may be that was missed because Temporal was away, in seconds."""
+    """Maximum delay of a start that was missed because Temporal was unavailable, in seconds."""
     pause_on: Literal["failure"] | None = None
-    """Whether a run that is not published pauses the schedule."""
+    """`failure`: the schedule pauses after a run that is neither published nor cancelled, unless main has its input."""
 
     def properties(self) -> dict[str, str]:
-        """Return what a person compares two schedules by."""
+        """Return the settings as text, by name, so that a person can compare two schedules."""
         return {
             "cron": self.cron,
             "zone": self.zone,

@@ -9,43 +9,44 @@ from sluice.pipeline.placeholders import placeholders_in
 _WRITES_NOTHING = ("checks",)
 """The keys of a table whose placeholders do not decide what is written."""
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = 4, 7, 10, 13, 16
-"""How many characters of a time in ISO 8601 go down to each part."""
+"""Length of a time in ISO 8601 down to each part, in characters."""
 _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour": _HOUR, "minute": _MINUTE}
-"""By the part of a placeholder, how many characters of the value it stands for."""
+"""Length of the beginning of a value that each part of a placeholder stands for, in characters."""
 
 
 class LoadScope(Model):
-    """The values of placeholders that a load depends on, as `2018-01`; empty where there are none.
+    """Values of the placeholders that a load depends on, such as `2018-01`; empty if there are none.
 
-    A partition and a scheduled time of one value are one scope: both may load the same day.
+    A partition and a scheduled time with the same value are the same scope: both may load the same day.
     """
 
     path: str = ""
-    """Of placeholders that stand in the path of the source alone: they decide where a file is found."""
+    """Values of the placeholders that only the path of the source contains. They decide the location of a file."""
     content: str = ""
-    """Of placeholders that stand elsewhere in what decides what is written: they decide what a file's rows become."""
+    """Values of the other placeholders of the write and the tables. They decide what a file's rows become."""
 
     @property
     def digest_text(self) -> str:
-        """The scope as a part of a digest; empty for an empty scope."""
+        """The scope as part of a digest; empty for an empty scope."""
         return f"\0scope\0{self.path}\0{self.content}" if self.path or self.content else ""
 
     @property
     def label(self) -> str:
-        """The scope for people."""
+        """The scope as people read it."""
         return ", ".join(dict.fromkeys(filter(None, (self.content, self.path))))
 
     def covers(self, wanted: "LoadScope", *, is_same_path: bool) -> bool:
-        """Return whether a load with this scope is the wanted load of a file with the same content.
+        """Return True if a load with this scope counts as the wanted load of a file with the same content.
 
-        Copies of a file in the folders of two partitions are a file of each. A path that names no partition is of any.
+        Copies of one file in the folders of two partitions are two loads. A path that names no partition belongs to
+        any partition.
         """
         if self.content != wanted.content:
             return False
         return is_same_path or self.path == wanted.path or not self.path or not wanted.path
 
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
-        """Return whether one of both loads is of the whole file, and the other of a partition of it."""
+        """Return True if one of the two loads is of the whole file, and the other of a partition of it."""
         return bool(self.content) != bool(wanted.content)
 
 
@@ -57,7 +58,7 @@ def load_scope(tree: Mapping[str, Any], values: Mapping[str, str]) -> LoadScope:
 
     Args:
         tree: the values of the file, before its placeholders are replaced.
-        values: the values of these placeholders.
+        values: the values of its placeholders.
     """
     path, content = _used_placeholders(tree)
     return LoadScope(path=_describe(path - content, values), content=_describe(content, values))
@@ -70,7 +71,7 @@ def placeholders_of_loads(tree: Mapping[str, Any]) -> set[str]:
 
 
 def _used_placeholders(tree: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """Return the placeholders in the path of the source, and those elsewhere in what decides what is written."""
+    """Return the placeholders in the path of the source, and those elsewhere in the write and the tables."""
     write, path = tree.get("write"), None
     if isinstance(write, dict) and isinstance(source := write.get("source"), dict):
         path = source.get("path")
@@ -86,7 +87,7 @@ def _without_checks(table: Any) -> Any:
 
 
 def _describe(names: Collection[str], values: Mapping[str, str]) -> str:
-    """Return the values of placeholders, each as exact as the finest of its parts that is used."""
+    """Return the values of placeholders, each cut to the finest of its parts in use."""
     parts: dict[str, set[str]] = {}
     for name in names:
         root, _, part = name.partition(".")
@@ -95,7 +96,7 @@ def _describe(names: Collection[str], values: Mapping[str, str]) -> str:
 
 
 def _exact(value: str, parts: set[str]) -> str:
-    """Return a value as exact as its parts: `year` and `month` of 2018-03-01 are 2018-03, `start` is all of it."""
+    """Cut a value to the finest of its parts: 2018-03 for `year` and `month` of 2018-03-01, all of it for `start`."""
     if parts - _EXACTNESS.keys():
         return value
     return value[: max(_EXACTNESS[part] for part in parts)]

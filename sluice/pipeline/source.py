@@ -1,4 +1,4 @@
-"""A source: the files that a run loads."""
+"""The source of a write: the files that a run loads."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ from sluice.sql.schema_ddl import schema_problem
 Format = Literal["parquet", "csv", "json", "orc"]
 
 SILENT = ("ignorecorruptfiles", "ignoremissingfiles")
-"""Endings of settings by which Spark drops data silently."""
+"""Endings, in lower case, of settings that make Spark drop data silently."""
 _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -27,13 +27,13 @@ _COMPRESSED = (".gz", ".bz2", ".zst")
 
 
 def as_text(value: object, name: str = "an argument") -> str:
-    """Return a text, a number or a truth value as text, as Spark takes it.
+    """Return a text, a number or a boolean as text, in the form that Spark reads.
 
     Args:
-        name: what messages call the value.
+        name: the name of the value in messages.
 
     Raises:
-        ValueError: it is nothing, a list or a mapping.
+        ValueError: the value is missing, a list or a mapping.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -44,7 +44,7 @@ def as_text(value: object, name: str = "an argument") -> str:
 
 
 def _as_text(options: object) -> object:
-    """Turn the values of options into text; what is no mapping is refused later."""
+    """Turn the values of options into text. Validation refuses later what is no mapping."""
     if not isinstance(options, dict):
         return options
     return {str(key): as_text(value, str(key)[:100]) for key, value in options.items()}
@@ -55,7 +55,7 @@ TextOptions = Annotated[dict[str, str], BeforeValidator(_as_text)]
 
 
 def format_of(path: str) -> Format | None:
-    """Return the format that the suffix of a path names."""
+    """Return the format that the suffix of a path names, or None."""
     plain = path.lower()
     for suffix in _COMPRESSED:
         plain = plain.removesuffix(suffix)
@@ -68,13 +68,13 @@ class Source(Model):
     path: str | list[str]
     """A file, a directory or a glob pattern, or several."""
     format: Format | None = None
-    """How to read them; by default what their suffix says."""
+    """Format of the files; by default the one that their suffix names."""
     options: TextOptions = Field(default_factory=dict)
-    """Options of Spark's reader that lose nothing."""
+    """Options of Spark's reader; those that lose data are refused."""
     schema_: str | None = Field(default=None, alias="schema")
-    """Columns and types as in `CREATE TABLE`, for files that carry none; no DEFAULT and no GENERATED."""
+    """Columns and types as in `CREATE TABLE`, without DEFAULT and GENERATED, for files that contain none."""
     loaded: LoadedFilePolicy | None = None
-    """What to do with files that the table holds already; by default what the write mode says."""
+    """Policy for files that the table holds already; by default that of the write mode."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
 
@@ -103,10 +103,10 @@ class Source(Model):
         return self
 
     def reader_format(self) -> Format:
-        """Return the format, from the suffix where it is not stated.
+        """Return the format, by default the one that a suffix names.
 
         Raises:
-            InvalidPipeline: neither says it.
+            InvalidPipeline: the format is not stated, and no suffix names one.
         """
         if self.format:
             return self.format

@@ -1,7 +1,7 @@
-"""The options of the reader that a pipeline may set: those by which nothing is lost without a word.
+"""Options of Spark's reader that a pipeline may set, since they lose no data silently.
 
-The list names what is allowed, not what is forbidden, so that an option of a later Spark is refused until
-somebody has looked at it.
+The lists name the allowed options, not the forbidden ones. So an option of a later Spark is refused until somebody
+has reviewed it.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _ONLY: dict[str, tuple[tuple[str, ...], str]] = {
         "the rest of a value would be dropped",
     ),
 }
-"""Options that only some values of lose nothing, and what the others do."""
+"""Options that lose nothing with some values only: these values, and the effect of any other."""
 _REASONS = {
     "comment": "a row that begins with this character would be dropped: remove comments from the files",
     "columnnameofcorruptrecord": "bad rows fail the run, and are not kept in a column",
@@ -64,17 +64,17 @@ CONF_OF_READERS = (
     "spark.hadoop.mapreduce.input.",
     "spark.hadoop.textinputformat.",
 )
-"""The Spark settings, in small letters, by which the readers of the built-in job lose rows or fields."""
+"""Prefixes, in lower case, of Spark settings that make the readers of the built-in job lose rows or fields."""
 
 
 def check_options(options: Mapping[str, str], format: str | None) -> None:
     """Make sure that reader options lose nothing.
 
     Args:
-        format: whose options they are; None where only the files' names say it.
+        format: the format of the files; None if only their names show it.
 
     Raises:
-        InvalidPipeline: an option loses data, or may.
+        InvalidPipeline: an option loses data, or may lose it.
     """
     allowed = [*_ALWAYS, *(name for each in ([format] if format else _ALLOWED) for name in _ALLOWED[each])]
     known = {name.lower(): name for name in allowed}

@@ -1,4 +1,4 @@
-"""A table of a pipeline: how it is created, its checks, and what happens to rows that fail them."""
+"""A table of a pipeline: its layout, its checks, and the treatment of rows that fail them."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -15,21 +15,21 @@ from sluice.pipeline.table_properties import property_problem
 
 
 class Table(Model):
-    """A table that the run may change, and what must be true of it then."""
+    """A table that the run may change, with the checks that it must pass."""
 
     partition_by: list[PartitionTerm] = Field(default_factory=list)
     sort_by: list[SortTerm] = Field(default_factory=list)
-    """The order of rows that a new table gets, for this write and all that follow."""
+    """Sort order of a new table, for this write and all later ones."""
     properties: TextOptions = Field(default_factory=dict)
     comment: str = ""
     comments: dict[str, str] = Field(default_factory=dict)
     """Comments on columns, by name."""
     checks: list[AnyCheck] = Field(default_factory=list)
     on_bad_rows: Literal["fail", "quarantine"] = "fail"
-    """Whether rows that break a check keep the whole run out, or go to `<table>__quarantine`."""
+    """Treatment of rows that break a check: the whole run is not published, or they go to `<table>__quarantine`."""
     max_bad_rows: int | None = Field(default=None, ge=0)
     max_bad_proportion: float | None = Field(default=None, ge=0, le=1)
-    """Caps: with more bad rows, the whole run is kept out anyway."""
+    """Caps of `on_bad_rows: quarantine`. A run with more bad rows is not published."""
 
     @field_validator("properties")
     @classmethod
@@ -50,7 +50,7 @@ class Table(Model):
 
 
 def column_problems(name: str, table: Table, types: Mapping[str, str]) -> list[str]:
-    """List what a pipeline says of a table that does not fit the table's columns: checks, terms, comments.
+    """List the checks, layout terms and comments of a pipeline that do not fit the columns of its table.
 
     Args:
         types: the Iceberg type of each column.

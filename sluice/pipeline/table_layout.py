@@ -40,7 +40,7 @@ def _valid_order(term: str) -> str:
 
 
 def order_parts(term: str) -> tuple[str, str, str]:
-    """Split a term of a sort order: what a partition could be, `ASC` or `DESC`, and `FIRST`, `LAST` or nothing."""
+    """Split a sort term into its column or transform, `ASC` or `DESC`, and `FIRST`, `LAST` or nothing."""
     match = _ORDER.fullmatch(term)
     assert match, term
     return match[1], (match[2] or "asc").upper(), (match[3] or "").upper()

@@ -1,31 +1,31 @@
-"""Table properties that a run may not set: by them Iceberg deletes files that main or another branch needs."""
+"""Table properties that let Iceberg delete files which main or another branch needs. A run may not set them."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 
 DELETING_PROPERTIES = ("write.metadata.delete-after-commit.enabled", "gc.enabled")
-"""By these, a commit deletes earlier metadata files, and maintenance deletes data files. False is safe."""
+"""Properties that let a commit delete earlier metadata files, and maintenance delete data files. False is safe."""
 _SET_PROPERTIES = re.compile(r"\s*ALTER\s+TABLE\s+([\w.`]+)\s+(?:UN)?SET\s+TBLPROPERTIES\b", re.IGNORECASE)
 _EXPIRY = "history.expire."
-"""What begins the names of properties that say which snapshots maintenance removes."""
+"""Prefix of the properties that decide which snapshots maintenance removes."""
 
 
 def deletes_files(properties: Mapping[str, str]) -> list[str]:
-    """Return those of a table's properties by which Iceberg deletes files, sorted."""
+    """Return the properties of a table that let Iceberg delete files, sorted."""
     return sorted(key for key in DELETING_PROPERTIES if _is_true(properties.get(key, "")))
 
 
 def unsafe_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Return the properties of a table that a run may not leave on its branch, sorted.
 
-    Properties that delete files may not be there at all; those of expiry may only stay as they were.
+    Properties that delete files are never allowed. Properties of expiry must stay as they were.
     """
     changed = {key for key in {*before, *after} if key.startswith(_EXPIRY) and before.get(key) != after.get(key)}
     return sorted({*deletes_files(after), *changed})
 
 
 def property_problem(key: str, value: str) -> str | None:
-    """Return why a pipeline may not set a property of a table, or None."""
+    """Return the reason why a pipeline may not set a property of a table, or None."""
     name = key.strip().lower()
     if name in DELETING_PROPERTIES and value.strip().lower() != "false":
         return (
@@ -40,7 +40,7 @@ def property_problem(key: str, value: str) -> str | None:
 
 
 def opening_problem(table: str, properties: Mapping[str, str]) -> str | None:
-    """Return what to change about a table on main before a run may write to it, or None."""
+    """Return the change that a table on main needs before a run may write to it, or None."""
     unsafe = deletes_files(properties)
     if not unsafe:
         return None
@@ -53,9 +53,9 @@ def opening_problem(table: str, properties: Mapping[str, str]) -> str | None:
 
 
 def tables_made_safe(statements: Sequence[str], tables: Collection[str]) -> list[str]:
-    """Return the tables whose properties `mode: sql` changes, so that a run may begin with unsafe ones.
+    """Return the tables whose properties the statements of `mode: sql` change.
 
-    What the statements leave on the branch is verified there.
+    A run may begin with unsafe properties of these tables: it verifies on the branch those that the statements leave.
     """
     named = [_SET_PROPERTIES.match(statement) for statement in statements]
     changed = {match[1].replace("`", "") for match in named if match}

@@ -1,17 +1,17 @@
-"""The names of targets, by which pipelines say what is told of their publications."""
+"""Names of registration targets, which pipelines list in `after_publish`."""
 
 import re
 
 _NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?")
 MAX_TARGETS = 20
-"""So many targets a pipeline may name."""
+"""Maximum number of targets that a pipeline may name."""
 
 
 def target_name(name: str) -> str:
-    """Return `name` if it can name a target.
+    """Return `name` if it is a valid name of a target.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: the name is not valid.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
@@ -22,10 +22,10 @@ def target_name(name: str) -> str:
 
 
 def target_names(names: list[str]) -> list[str]:
-    """Return names of targets, if each can be one and none is there twice.
+    """Return names of targets if each is valid and none occurs twice.
 
     Raises:
-        ValueError: it is not so.
+        ValueError: a name is not valid or occurs twice, or there are too many.
     """
     for name in names:
         target_name(name)

@@ -1,4 +1,4 @@
-"""The `write` of a pipeline: which job writes the rows, from what, and in which mode."""
+"""The `write` of a pipeline: its job, its source and its mode."""
 
 import re
 from typing import Literal
@@ -23,57 +23,57 @@ from sluice.sql.expression import query_problem, statement_problem, tables_of, w
 
 INGEST = "ingest"
 SOURCE_VIEW = "source"
-"""The name by which a transform finds the rows that were read."""
+"""Name of the view with the rows that were read, for a transform."""
 _RESERVED = (
     "spark.sql.iceberg.snapshot-property.",
     "spark.sql.extensions",
     "spark.sql.storeAssignmentPolicy",
     "spark.submit.deployMode",
 )
-"""The Spark settings that a pipeline cannot set."""
+"""Prefixes of the Spark settings that a pipeline may not set."""
 
 
 _DELETE = re.compile(r"\s*DELETE\s+FROM\b", re.IGNORECASE)
 
 
 class Write(Model):
-    """How the branch gets its rows: by the built-in job, or by any PySpark program."""
+    """The write that brings rows to the branch: by the built-in job, or by any PySpark program."""
 
     job: str = INGEST
     source: Source | None = None
     mode: Mode = DEFAULT_MODE
     keys: list[str] = Field(default_factory=list)
-    """The columns that `mode: merge` matches rows by."""
+    """Columns whose values `mode: merge` compares to match rows."""
     transform: str | None = None
     """A query over the view `source`, run between reading and writing."""
     statements: list[str] = Field(default_factory=list)
-    """What `mode: sql` runs on the branch, in this order."""
+    """Statements that `mode: sql` runs on the branch, in this order."""
     options: TextOptions = Field(default_factory=dict)
-    """For `mode: compact`: options of Iceberg's rewrite of data files."""
+    """Options of Iceberg's rewrite of data files, for `mode: compact`."""
     args: list[str] = Field(default_factory=list)
     """Arguments of the program."""
     conf: TextOptions = Field(default_factory=dict)
-    """More Spark configuration."""
+    """Additional Spark configuration."""
     environment: TextOptions = Field(default_factory=dict)
     """Environment variables of the program, by name. They are stored with the run: no secrets."""
     attempts: int = Field(default=3, ge=1, le=20)
-    """How often the write is tried before the run fails."""
+    """Maximum number of attempts at the write before the run fails."""
     timeout: Duration = 24 * 3600.0
-    """How long one attempt may take, in seconds."""
+    """Maximum duration of one attempt, in seconds."""
 
     on_conflict: Literal["auto", "rebase", "rewrite"] = "auto"
-    """What to do when main changed a table meanwhile: add the written files to it as it is now, or write again."""
+    """Reaction if main changed a table meanwhile: add the written files to the newer table, or run the write again."""
 
     @property
     def rebases(self) -> bool:
-        """Whether its files are added to a newer main after a conflict, instead of being rewritten."""
+        """True if its files are added to a newer main after a conflict, instead of being rewritten."""
         if self.on_conflict != "auto":
             return self.on_conflict == "rebase"
         return self.built_in and self.traits.rebased_by_default and not self._transform_reads_tables
 
     @property
     def may_depend_on_other_tables(self) -> bool:
-        """Whether it is done again when main changed a table that it does not write, but that its checks read."""
+        """True if it runs again when main changed a table that its checks read and that it does not write."""
         if self.rebases:
             return False
         if self.on_conflict == "rewrite" or not self.built_in or self._transform_reads_tables:
@@ -88,38 +88,38 @@ class Write(Model):
 
     @property
     def built_in(self) -> bool:
-        """Whether the built-in job does it."""
+        """True if the built-in job does the write."""
         return self.job == INGEST
 
     @property
     def traits(self) -> WriteMode:
-        """What is true of the write because of its mode."""
+        """The traits of its mode."""
         return WRITE_MODES[self.mode]
 
     @property
     def loaded_files(self) -> LoadedFilePolicy:
-        """What becomes of source files that the table holds already; a program of the user's reads what it wants."""
+        """Policy for source files that the table holds already. A program of the user's reads what it wants."""
         stated = self.source.loaded if self.source else None
         return stated or (self.traits.loaded if self.built_in else "reload")
 
     @property
     def knows_its_rows(self) -> bool:
-        """Whether the rows that the run brings can be told from those that were there."""
+        """True if the new rows can be distinguished from the existing ones."""
         return self.built_in and self.traits.knows_its_rows
 
     @property
     def carries_rows(self) -> bool:
-        """Whether the files that it adds hold unchanged rows, too: matching rows by keys rewrites files."""
+        """True if the files that it adds also contain unchanged rows: matching rows by keys rewrites files."""
         return bool(self.keys)
 
     @property
     def only_deletes(self) -> bool:
-        """Whether it runs `DELETE FROM` statements and nothing else."""
+        """True if it runs only `DELETE FROM` statements."""
         return bool(self.statements) and all(_DELETE.match(each) for each in self.statements)
 
     @property
     def schema_is_fixed(self) -> bool:
-        """Whether the tables keep their columns: a program of the user's may change them."""
+        """True if the tables keep their columns. A program of the user's may change them."""
         return self.built_in and self.traits.schema_is_fixed
 
     @field_validator("statements")

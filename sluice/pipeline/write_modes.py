@@ -1,7 +1,7 @@
-"""The write modes of the built-in job, one table that says all about each.
+"""The write modes of the built-in job: one table with the traits of each.
 
 To add a mode: add its name to `Mode`, its entry to `WRITE_MODES`, and its function to the table in
-`spark_jobs/ingest.py`. Validation, the workflow, the activities and `start_run` ask this table; none of them compares
+`spark_jobs/ingest.py`. Validation, the workflow, the activities and `start_run` read this table; none of them compares
 a mode with a name (`tests/unit/test_house.py`).
 """
 
@@ -14,67 +14,67 @@ from sluice.identifiers import suggestion
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact", "requeue"]
 DEFAULT_MODE: Mode = "append"
 LoadedFilePolicy = Literal["skip", "refuse", "reload"]
-"""What to do with files that the table holds already: leave them out, refuse the run, or load all files again."""
+"""Policy for files that the table holds already: leave them out, refuse the run, or load all files again."""
 
 Replaced = Literal["", "table", "partitions"]
-"""What a load replaces."""
+"""The rows that a load replaces: none, those of the table, or those of partitions."""
 
 
 @dataclass(frozen=True)
 class WriteMode:
-    """What is true of a write because of its mode."""
+    """Traits of a write that follow from its mode."""
 
     summary: str
-    """What the job does with the rows, in one sentence."""
+    """Action of the job on the rows, as the end of a sentence."""
     required: frozenset[str] = frozenset({"source"})
     """The fields of `write` that a pipeline of this mode must give."""
     optional: frozenset[str] = frozenset({"transform"})
     """The other fields of `FIELDS` that it may give."""
     reads_tables: bool = False
-    """Whether it changes rows that are there, of any number of tables, and may leave some of the tables as they are."""
+    """True if it changes existing rows, in any number of tables, and may leave some of the tables unchanged."""
     schema_is_fixed: bool = True
-    """Whether tables keep their columns, so that checks can be compared with them before Spark starts."""
+    """True if tables keep their columns, so that checks can be compared with them before Spark starts."""
     can_be_rebased: bool = False
-    """Whether its files can be added to a newer main instead of being rewritten."""
+    """True if its files can be added to a newer main instead of being rewritten."""
     rebased_by_default: bool = False
-    """Whether that is done where the pipeline does not choose: its files hold what a second write would hold."""
+    """True if a rebase is the default, since a second write would produce the same rows."""
     keeps_rows: bool = False
-    """Whether each table must hold as many rows afterwards as before."""
+    """True if each table must have the same number of rows before and after."""
     needs_jvm: bool = False
-    """Whether the job calls Java in its own process, which a session on a Spark Connect server has not."""
+    """True if the job calls Java in its own process. A session on a Spark Connect server has no Java there."""
     reads_source_alone: bool = False
-    """Whether the size of the source is the size of the job."""
+    """True if the size of the source determines the size of the job, since it reads nothing else."""
     counts_rows: bool = True
-    """Whether the rows that the job counts while it writes can be compared with those of its snapshots."""
+    """True if the number of rows that the job counts while it writes can be compared with that of its snapshots."""
     loaded: LoadedFilePolicy = "skip"
-    """What becomes of source files that were loaded into the table before, where the pipeline does not say it."""
+    """Default policy for source files that were loaded into the table before."""
     knows_its_rows: bool = False
-    """Whether the rows that it brings can be told from those that were there, so that bad ones can be quarantined."""
+    """True if the new rows can be distinguished from the existing ones, so that bad ones can be quarantined."""
     replaces_rows: bool = False
-    """Whether each load takes the place of the last, so that rows of an older one have no place any more."""
+    """True if each load replaces rows of the last, so that rows of an older load no longer belong in the table."""
     replaces_table: bool = False
-    """Whether each load takes the place of all rows of the table."""
+    """True if each load replaces all rows of the table."""
     replaces_partitions: bool = False
-    """Whether each load takes the place of all rows of the partitions of the table that it has rows for."""
+    """True if each load replaces all rows of those partitions of the table that it has rows for."""
     order_matters: bool = False
-    """Whether rows of a later load take the place of rows of an earlier one, so that loads must not overtake others."""
+    """True if rows of a later load replace rows of an earlier one, so that no load may overtake another."""
     moves_quarantined_rows: bool = False
-    """Whether it moves rows from the second table of the pipeline, a quarantine table, into the first."""
+    """True if it moves rows from the second table of the pipeline, a quarantine table, into the first."""
     is_for_pipelines: bool = True
-    """Whether a pipeline file can ask for it, and not a command of Sluice alone."""
+    """True if a pipeline file may state the mode; False if only a command of Sluice uses it."""
     may_repeat: bool = False
-    """Whether a run is started again with the same input without being asked to."""
+    """True if a run may start with the same input as an earlier one without `--again`."""
 
     @property
     def replaces(self) -> Replaced:
-        """What each load replaces: the table, partitions of it, or nothing."""
+        """The rows that each load replaces: those of the table, those of partitions, or none."""
         if not self.replaces_rows:
             return ""
         return "partitions" if self.replaces_partitions else "table"
 
 
 _OTHER_NAMES = {"upsert": "merge", "insert": "append", "replace": "overwrite", "update": "merge", "delete": "sql"}
-"""What other tools call a mode."""
+"""Names of modes in other tools."""
 FIELDS = ("statements", "source", "transform", "options", "keys")
 """The fields of `write` that depend on the mode."""
 
@@ -93,7 +93,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         replaces_rows=True,
         replaces_table=True,
         order_matters=True,
-        loaded="reload",  # without a file that was loaded before, its rows would leave the table
+        loaded="reload",  # if files that were loaded before were left out, their rows would leave the table
     ),
     "overwrite_partitions": WriteMode(
         "replaces the partitions that the source has rows for",
@@ -154,14 +154,14 @@ PROGRAM = WriteMode(
     order_matters=True,
     loaded="reload",
 )
-"""What is true of a program of the user's, which may do anything to its tables."""
+"""Traits of a program of the user's, which may do anything to its tables."""
 
 
 def field_problem(mode: Mode, given: Collection[str]) -> str | None:
-    """Return what is wrong with the fields that a write gives, those that its mode needs or does not take.
+    """Return a message about the first field of a write that its mode needs or does not allow, or None.
 
     Args:
-        given: the names out of `FIELDS` that the pipeline gives a value for.
+        given: the names out of `FIELDS` for which the pipeline gives a value.
     """
     traits = WRITE_MODES[mode]
     for field in FIELDS:
@@ -185,7 +185,7 @@ def _problem(mode: Mode, field: str, missing: bool) -> str:
 
 
 def unknown_mode(mode: str) -> str:
-    """Return, for a person, that there is no such mode, which ones a pipeline may have, and which one is meant."""
+    """Return a message about an unknown mode, with the modes of pipelines and the one that is probably meant."""
     modes = [name for name, each in WRITE_MODES.items() if each.is_for_pipelines]
     meant = _OTHER_NAMES.get(mode.lower())
     close = f" ({mode} is {meant!r})" if meant else suggestion(mode, modes)

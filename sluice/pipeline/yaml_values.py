@@ -1,4 +1,4 @@
-"""Reading YAML into plain values, and refusing what no pipeline can mean, each with its location."""
+"""Read YAML into plain values, and refuse values that mean nothing in a pipeline, each with its location."""
 
 import math
 from collections.abc import Set
@@ -24,13 +24,13 @@ _SHOWN = 60
 
 
 class _Constructor(RoundTripConstructor):
-    """Names the line of a number or a date that cannot be read."""
+    """A constructor whose errors name the line of a number or date that cannot be read."""
 
     def construct_object(self, node: Node, deep: bool = False) -> Any:
         """Construct the value of a node.
 
         Raises:
-            ConstructorError: it is no number or no date, although it looks like one.
+            ConstructorError: the value looks like a number or a date, and is none.
         """
         try:
             return super().construct_object(node, deep)
@@ -41,13 +41,13 @@ class _Constructor(RoundTripConstructor):
 
 
 def load_tree(text: str, name: str) -> CommentedMap:
-    """Return the tree of a pipeline file, whose mappings and lists know their lines.
+    """Return the tree of a pipeline file, with the lines of its mappings and lists.
 
     Args:
-        name: what messages call the file.
+        name: the name of the file in messages.
 
     Raises:
-        InvalidPipeline: it is not valid YAML, not a mapping, or too large.
+        InvalidPipeline: the file is not valid YAML, not a mapping, or too large.
     """
     reader = YAML(typ="rt")
     reader.Composer, reader.Constructor = BoundedComposer, _Constructor
@@ -75,7 +75,10 @@ def load_tree(text: str, name: str) -> CommentedMap:
 
 
 def plain_values(node: Any, where: Location, problems: list[Problem]) -> Any:
-    """Return a tree as plain values, and add what cannot be meant to the problems; dates and times become text."""
+    """Return a tree as plain values. Dates and times become text.
+
+    Each value that means nothing in a pipeline is added to the problems.
+    """
     if problem := _problem(node):
         problems.append((where, problem))
         return None
@@ -86,7 +89,7 @@ def plain_values(node: Any, where: Location, problems: list[Problem]) -> Any:
     if node is None or isinstance(node, bool | ScalarBoolean):
         return None if node is None else bool(node)
     kind = next((kind for kind in (int, float) if isinstance(node, kind)), None)
-    return kind(node) if kind else str(getattr(node, "value", node))  # a text with the tag of texts has it there
+    return kind(node) if kind else str(getattr(node, "value", node))  # a text tagged `!!str` has it in `value`
 
 
 def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem]) -> dict[str, Any]:
@@ -103,7 +106,7 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
 
 
 def _problem(node: Any) -> str:
-    """Return why a value cannot be meant in a pipeline, or ""."""
+    """Return the reason why a value means nothing in a pipeline, or ""."""
     tag = getattr(getattr(node, "tag", None), "value", None)
     if tag and tag != _TEXT_TAG:
         return f"the tag {str(tag).replace(_CORE_TAG, '!!')[:_SHOWN]!r} means nothing here: leave it out"

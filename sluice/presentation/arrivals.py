@@ -1,4 +1,4 @@
-"""What people read of landing zones."""
+"""Texts about landing zones, for people."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -16,29 +16,29 @@ from sluice.times import format_time
 
 _LONGEST = 500
 _SHORT = 120
-"""So many characters of a batch's reason stand beside each of its files: the whole stands above them."""
+"""Maximum number of characters of a batch's reason next to each of its files. The whole reason is shown above them."""
 
 
 def notice_line(notice: ZoneNotice) -> str:
-    """Return the line that people get of a landing zone: plain text that mentions nobody."""
+    """Return the notice of a landing zone: one line of plain text that mentions nobody."""
     text = " ".join(f"arrivals of {notice.name}: {notice.text}".split())[:_LONGEST]
     return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def describe_batch(batch: Batch) -> str:
-    """Return what a batch is, in a few words."""
+    """Describe a batch in a few words."""
     files = format_count(batch.ref.files, "file")
     run = f" by {batch.workflow_id}" if batch.workflow_id else ""
     return f"{files} {batch.state}{run}"
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """Return how many files there are by status."""
+    """Return the number of files of each status."""
     return ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items())) or "none"
 
 
 def describe_batches(batches: Sequence[Batch]) -> str:
-    """Return what the batches of a landing zone are: each, or how many of a state there are, and their files."""
+    """Describe the batches of a landing zone by state: their number and their files, or the run of a single batch."""
     by_state: dict[str, list[Batch]] = {}
     for batch in batches:
         by_state.setdefault(batch.state, []).append(batch)
@@ -52,10 +52,10 @@ def _describe_state(state: str, batches: Sequence[Batch]) -> str:
 
 
 def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:
-    """Return the state of a file, and why it is in that state.
+    """Return the state of a file, and the reason for it.
 
     Args:
-        runs: the workflow ids of the runs of batches, by the ids of these.
+        runs: by the id of a batch, the workflow id of its run.
     """
     after = f"; {file.after}" if file.after else ""
     if file.status == "loaded":
@@ -82,12 +82,12 @@ def _describe_loaded(file: ArrivalEntry, zone: ZoneStatus) -> tuple[str, str]:
 
 
 def format_arrival(timestamp: float | None) -> str:
-    """Return when a file arrived, from seconds since 1970, or "never"."""
+    """Format the time at which a file arrived, in seconds since 1970. Return "never" if there is none."""
     return "never" if timestamp is None else format_time(datetime.fromtimestamp(timestamp, timezone.utc).isoformat())
 
 
 def _why_behind(batch: Batch, zone: ZoneStatus) -> str:
-    """Return what a file waits for whose path is in a batch with other content."""
+    """Describe the wait of a file whose path is in a batch with other content."""
     if batch.state != "kept out":
         return f", and is {batch.state}: the file is judged when that has ended"
     retry, set_aside = (f"`arrivals {zone.name} --{each} {batch.ref.id}`" for each in ("retry", "set-aside"))
@@ -95,7 +95,7 @@ def _why_behind(batch: Batch, zone: ZoneStatus) -> str:
 
 
 def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:
-    """Return what is to be known of a batch, after its name."""
+    """Describe the present situation of a batch, as a continuation of its name."""
     if batch.state == "running":
         return f": run {runs.get(batch.ref.id, batch.workflow_id)}"
     if batch.state == "waiting":

@@ -1,4 +1,4 @@
-"""What a run did to tables, as people say it: `50 inserted, 50 updated (92 rewritten unchanged)`."""
+"""Describe the changes of a run to tables, for people: `50 inserted, 50 updated (92 rewritten unchanged)`."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from sluice.publishing.change_summary import known_row_numbers, summarize_change
 from sluice.sizes import format_count
 
 _NAMED = 5
-"""So many tables of a kind a summary names."""
+"""Maximum number of tables of one kind that a summary names."""
 
 
 def describe_change(change: TableChange) -> str:
-    """Return how many rows a run inserted, updated, replaced and removed, or what is not known of it."""
+    """Describe the rows that a run inserted, updated, replaced and removed, or the part that is not known."""
     if change.operation == "replace":
         return f"{_files(change.removed_files)} into {change.added_files:,}, rows unchanged"
     if change.operation == "restore":
@@ -30,11 +30,11 @@ def describe_change(change: TableChange) -> str:
 def describe_summary(result: RunResult) -> str:
     """Return the totals of a run: `3 tables: 1,200 rows added, 10 updated, 5 removed; new: nyc.flights`.
 
-    Empty where the run wrote nothing.
+    Return an empty string if the run wrote nothing.
     """
     if not result.tables:
         return ""
-    summary = result.summary or summarize_changes(result.tables)  # runs of before there was one have none
+    summary = result.summary or summarize_changes(result.tables)  # results of older runs have no summary
     named = {
         "new": summary.new_tables,
         "dropped": summary.dropped_tables,
@@ -51,12 +51,12 @@ def describe_summary(result: RunResult) -> str:
 
 
 def summary_heading(result: RunResult) -> str:
-    """Return what the totals are of: what was merged, what is to be, or what was kept out of main."""
+    """Return the heading of the totals: to merge, merged, or not merged."""
     return {None: "to merge", "published": "merged"}.get(result.outcome, "not merged")
 
 
 def describe_guarantee(guarantee: str) -> str:
-    """Return what holds of a publish when a server crashes in its middle; empty if that is not known."""
+    """Describe the guarantee of a publish for a server crash in the middle of it; empty if it is not known."""
     meanings = {
         "atomic": "atomic: readers see the whole load or nothing of it, also after a crash of the catalog",
         "checked": "checked: one request for all tables; a half that a crash leaves is finished or taken back",
@@ -66,18 +66,18 @@ def describe_guarantee(guarantee: str) -> str:
 
 
 def describe_message(result: RunResult) -> str:
-    """Return the message that the pipeline gives the merge commit, in one line; empty for the default message."""
+    """Return the pipeline's message for the merge commit, on one line; empty for the default message."""
     return " ".join(result.publish.message.split()) if result.outcome in (None, "published") else ""
 
 
 def describe_metadata(result: RunResult) -> str:
-    """Return the metadata that the pipeline adds to the merge commit: `owner=film-office, ticket=FILM-42`."""
+    """Return the pipeline's metadata for the merge commit: `owner=film-office, ticket=FILM-42`."""
     entries = result.publish.metadata if result.outcome in (None, "published") else {}
     return ", ".join(f"{key}={value}" for key, value in entries.items())
 
 
 def describe_release(result: RunResult) -> str:
-    """Return whose quarantine a run releases, and how many rows its SQL changed: `run r1; repaired t.x: 3 updated`."""
+    """Describe the quarantine that a run releases, and its repair by SQL: `run r1; repaired t.x: 3 updated`."""
     if not result.released:
         return ""
     changed = [f"{table}: {_describe_numbers(rows)}" for table, rows in result.repaired.items()]
@@ -85,7 +85,7 @@ def describe_release(result: RunResult) -> str:
 
 
 def rows_heading(result: RunResult) -> str:
-    """Return what the number of rows in the end is called: those of the branch, where main has not got them."""
+    """Return the label for the final row count: "rows on the branch" if the run was not merged, else "rows after"."""
     return "rows after" if result.outcome in (None, "published") else "rows on the branch"
 
 
@@ -104,7 +104,7 @@ def _describe_totals(summary: ChangeSummary) -> str:
 
 
 def _describe_restored(change: TableChange) -> str:
-    """Return how many rows a roll-back leaves more or fewer; which ones it changes back is not counted."""
+    """Describe the difference in rows after a roll-back. It does not count the rows that change back."""
     difference = change.added_rows - change.deleted_rows
     if not difference:
         return "restored, as many rows as before"

@@ -1,4 +1,4 @@
-"""The reference of checks: the list of the command line, the table of the documents, and the JSON Schema."""
+"""Reference of checks: the list of the command line, the table of the documents, and the JSON Schema."""
 
 import copy
 import inspect
@@ -21,10 +21,10 @@ class CheckEntry:
     name: str
     meaning: str
     parameters: list[str]
-    """Its own parameters, without those that all checks or all row checks have."""
+    """Parameters of this check, without those that all checks or all row checks have."""
     row_check: bool
     proof: str
-    """When metadata alone answers it."""
+    """Condition under which metadata alone answers the check."""
     aliases: list[str]
 
 
@@ -56,7 +56,7 @@ def markdown() -> str:
 
 
 MARKS = ("<!-- checks: made by `make docs` -->", "<!-- end of checks -->")
-"""Between these lines the documents hold the table."""
+"""Lines of the documents between which the table stands."""
 
 
 def documented(text: str) -> str:
@@ -100,7 +100,7 @@ _DURATION = {"type": ["string", "number"], "pattern": r"^\s*\d+(\.\d+)?\s*[smhd]
 
 
 def _written(alias: str, cls: type[Check], definition: dict[str, Any], renamed: Any) -> dict[str, Any]:
-    """Return the schema of one check as it is written: its name, and its parameters or their shorthand."""
+    """Return the schema of one check as people write it: its name, and its parameters or their shorthand."""
     back = {new: old for old, new in renamed.items()}
     constants = {old[1:] for old in renamed if old.startswith("+")}
     fields = copy.deepcopy({key: each for key, each in definition["properties"].items() if key not in ("check", "at")})

@@ -1,4 +1,4 @@
-"""Decisions of people as messages show them: how many are there, how many are missing, and who decided what."""
+"""Describe the decisions of people: given and missing approvals, and the author of each decision."""
 
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import Waiver, parse_until
@@ -7,7 +7,7 @@ from sluice.times import format_time
 
 
 def describe_wait(status: RunStatus) -> str:
-    """Return how far the approval of a run is: `1 of 2; one more until 2026-11-22 07:45 UTC`."""
+    """Describe the progress of a run's approval: `1 of 2; one more until 2026-11-22 07:45 UTC`."""
     record = status.result.approval
     approvals, required = _count(record), record.required if record else 1
     if approvals >= required:
@@ -19,7 +19,7 @@ def describe_wait(status: RunStatus) -> str:
 
 
 def describe_state(status: RunStatus) -> str:
-    """Return the stage of a run, and how far its approval is where it waits for that."""
+    """Return the stage of a run, with the progress of its approval if it waits for that."""
     if status.stage != "waiting for approval":
         return status.stage
     record = status.result.approval
@@ -28,7 +28,7 @@ def describe_state(status: RunStatus) -> str:
 
 
 def describe_decisions(record: ApprovalRecord | None) -> str:
-    """Return who approved and who rejected, when, and why; empty if nobody decided."""
+    """Describe each approval and rejection, with its author, time and reason; empty if nobody decided."""
     return "; ".join(
         f"{'approved' if decision.approve else 'rejected'} by {decision.by} at {format_time(decision.at)}"
         + (f": {decision.reason}" if decision.reason else "")
@@ -38,7 +38,7 @@ def describe_decisions(record: ApprovalRecord | None) -> str:
 
 
 def describe_waivers(decision: Decision) -> str:
-    """Return what an approval waives: ` (waives unique(id) of t.x until 2026-12-01 23:59 UTC)`."""
+    """Describe the waivers of an approval: ` (waives unique(id) of t.x until 2026-12-01 23:59 UTC)`."""
     if not decision.waivers:
         return ""
     each = [f"{waiver.check} of {waiver.table} until {_end(waiver)}" for waiver in decision.waivers]

@@ -1,4 +1,4 @@
-"""The guessed types of columns, as `check`, `plan`, `backfill --dry-run` and reports show them."""
+"""Describe guessed types of columns, for `check`, `plan`, `backfill --dry-run` and reports."""
 
 from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes, TypePreview
 from sluice.pipeline.model import Pipeline
@@ -7,7 +7,7 @@ _SHOWN = 20
 
 
 def describe_preview(pipeline: Pipeline, preview: TypePreview) -> str:
-    """Return the guessed types in a sentence; nothing where the types are stated, or not known before the run."""
+    """Describe the guessed types in a sentence; empty if the types are stated, or not known before the run."""
     if not preview.columns:
         return ""
     used = "that the transform reads" if pipeline.write.transform else "if the table is new"
@@ -17,7 +17,7 @@ def describe_preview(pipeline: Pipeline, preview: TypePreview) -> str:
 
 
 def describe_types(types: GuessedTypes) -> str:
-    """Return the types in a sentence: `id INT, seat STRING ('12D' in a.csv); no value yet: note`."""
+    """Describe the types in a sentence: `id INT, seat STRING ('12D' in a.csv); no value yet: note`."""
     typed = [each for each in types.columns if each.type]
     parts = [", ".join(_describe(each) for each in typed[:_SHOWN])] if typed else []
     untyped = [each.name for each in types.columns if not each.type]

@@ -1,6 +1,6 @@
-"""The report of a run as markdown, for the comment of a pull request or a page.
+"""Report of a run as markdown, for the comment of a pull request or for a page.
 
-It holds no rows: these stay with the run, where `status` and `quarantine show` print them.
+It contains no rows. They stay with the run: `status` and `quarantine show` print them.
 """
 
 import re
@@ -63,15 +63,16 @@ def markdown_report(result: RunResult, link: str) -> str:
 
 
 def summary_line(result: RunResult) -> str:
-    """Return the totals over the tables of a run, and what they are of."""
+    """Return the totals over the tables of a run, with their heading."""
     return f"{summary_heading(result).capitalize()}: {cell(describe_summary(result), _LONGEST_SUMMARY)}"
 
 
 def waiver_list(result: RunResult, limit: int | None = None, longest: int = 1000) -> list[str]:
-    """Return the waived checks of a run as a list, at most so many, each with who waived it, until when and why.
+    """Return the waived checks of a run as a list, each with author, end and reason.
 
     Args:
-        longest: how many characters of each are shown.
+        limit: maximum number of checks; None for all.
+        longest: maximum number of characters of each entry.
     """
     listed = [f"- **{WAIVED}** {cell(line, longest)}" for line in waiver_lines(result)[:limit]]
     if limit is not None and len(result.waived) > limit:
@@ -86,7 +87,7 @@ def check_table(
     show_values: bool,
     waived: Sequence[WaivedCheck] = (),
 ) -> list[str]:
-    """Return a table of verdicts, those that block first, at most so many."""
+    """Return a table of verdicts, the worst first, with at most `limit` rows."""
     worst_first = sorted(checks, key=lambda check: _SEVERITY.index(check.verdict))
     lines = ["| verdict | table | check | observed | expected | answered by |", "|---|---|---|---|---|---|"]
     lines += [_check_row(check, show_values, waived) for check in worst_first[:limit]]
@@ -96,14 +97,14 @@ def check_table(
 
 
 def table_row(name: str, change: TableChange) -> str:
-    """Return what a run did to a table, as a row of a table."""
+    """Return the change of a table as a row of a markdown table."""
     total = "?" if change.total_rows is None else f"{change.total_rows:,}"
     operation = change.operation + (", created" if change.created else "")
     return f"| {name} | {operation} | {describe_change(change)} | {total} |"
 
 
 def cell(text: str, limit: int = _LONGEST_CELL) -> str:
-    """Return a text that stays within a cell of a table: in one line, shortened, and no markup of its own."""
+    """Return a text as the content of a table cell: on one line, shortened, and with its markup escaped."""
     plain = " ".join(text.split())
     short = plain if len(plain) <= limit else plain[: limit - 1] + "…"
     return _MARKUP.sub(r"\\\g<0>", short).replace("<", "&lt;").replace("@", "&#64;")

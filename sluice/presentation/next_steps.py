@@ -1,15 +1,15 @@
-"""The commands that a person needs next about a run whose rows are quarantined."""
+"""Next commands for a run with quarantined rows, for the person who decides."""
 
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
 
 
 def next_steps(result: RunResult, released: str = "", command: str = COMMAND) -> dict[str, str]:
-    """Return the commands that show quarantined rows and decide about them, by what each is for.
+    """Return the commands that show quarantined rows and decide about them, by purpose.
 
     Args:
-        released: the run whose quarantine this one released or repaired; it is kept unless this one published.
-        command: how the reader starts the command line.
+        released: run whose quarantine this run released or repaired. The quarantine is kept unless this run published.
+        command: the reader's command for starting the command line.
     """
     if released:
         run = released if result.outcome in ("quarantined", "discarded", "cancelled") else ""
@@ -23,10 +23,10 @@ def next_steps(result: RunResult, released: str = "", command: str = COMMAND) ->
 
 
 def quarantine_commands(run: str, command: str = COMMAND, *, may_release: bool = True) -> dict[str, str]:
-    """Return the commands that decide about a quarantined branch, by what each is for.
+    """Return the commands that decide about a quarantined branch, by purpose.
 
     Args:
-        may_release: False where the branch may hold half of a write, or a partition that its backfill publishes.
+        may_release: False if the branch may contain an incomplete write, or a partition that its backfill publishes.
     """
     publishing = {
         "to release": f"{command} quarantine release {run}",

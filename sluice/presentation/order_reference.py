@@ -1,4 +1,4 @@
-"""The tables of `docs/order.md`, made from the rules of loading."""
+"""Tables of `docs/order.md`, generated from the rules of loading."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -6,7 +6,7 @@ from typing import get_args
 from sluice.pipeline.loading_rules import GUARDS, LOADED, TRAITS, Rule, Way, table
 
 MARKS = ("<!-- rules: made by `make docs` -->", "<!-- end of rules -->")
-"""Between these lines the document holds the tables."""
+"""Lines of the document between which the tables stand."""
 _NOTES = dict(zip([guard for guard in GUARDS if guard], "abcdefgh", strict=False))
 
 

@@ -1,4 +1,4 @@
-"""Renew the tables of documents that are made from code: `make docs`."""
+"""Renew the tables of documents that are generated from code: `make docs`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ DOCUMENTS: Mapping[str, Callable[[str], str]] = {
     "docs/checks.md": check_reference.documented,
     "docs/order.md": order_reference.documented,
 }
-"""By document, what returns its text with the tables renewed."""
+"""By document, the function that returns its text with the tables renewed."""
 
 
 def renew(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Registrations as people read them: in reports, and on Slack where one failed."""
+"""Describe registrations in reports, and failed ones on Slack."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _SHOWN = 10
 
 
 def registration_lines(registrations: Sequence[Registration]) -> list[str]:
-    """Return each registration in a line, those that failed first; at most ten."""
+    """Return a line for each registration, failed ones first. After ten, return the number of the others."""
     order = ("failed", "pending", "done")
     lines = [_line(each) for each in sorted(registrations, key=lambda each: order.index(each.state))]
     more = len(lines) - _SHOWN
@@ -17,7 +17,7 @@ def registration_lines(registrations: Sequence[Registration]) -> list[str]:
 
 
 def failure_line(failed: FailedRegistration) -> str:
-    """Return the line that people get where a registration failed: plain text that mentions nobody."""
+    """Return the notice of a failed registration: one line of plain text that mentions nobody."""
     registration = failed.registration
     what = registration.table or f"a publication of {failed.pipeline}"
     why = " ".join(registration.reason.split())[:_LONGEST]

@@ -1,4 +1,4 @@
-"""Schedules as people read them: in `check`, in the plan of `deploy`, in lists, and on Slack."""
+"""Describe schedules in `check`, in the plan of `deploy`, in lists, and on Slack."""
 
 from sluice.contracts.schedules import MissedStarts, ScheduleNotice
 from sluice.contracts.starting import EndedRun
@@ -9,7 +9,7 @@ _LONGEST = 500
 
 
 def describe_schedule(schedule: Schedule) -> str:
-    """Return a schedule in one line."""
+    """Describe a schedule in one line."""
     parts = [f"{schedule.cron} in {schedule.zone}", f"overlap {schedule.overlap}"]
     parts.append(f"missed starts up to {format_duration(schedule.catch_up)} later")
     parts += ["paused on failure"] if schedule.pause_on else []
@@ -17,7 +17,7 @@ def describe_schedule(schedule: Schedule) -> str:
 
 
 def describe_missed(missed: MissedStarts) -> str:
-    """Return how many starts did not happen, and why; empty if there are none."""
+    """Return the number of starts that did not happen, by reason; empty if there are none."""
     why = {
         "Temporal was away for longer than `catch_up`": missed.late,
         "the run before had not ended": missed.overlapping,
@@ -26,7 +26,7 @@ def describe_missed(missed: MissedStarts) -> str:
 
 
 def describe_ended(ended: EndedRun) -> str:
-    """Return how a scheduled run ended, in one line."""
+    """Describe the ending of a scheduled run in one line."""
     what = f"run {ended.workflow_id}" if ended.workflow_id else "its run"
     how = "was not started" if ended.outcome == "refused" else f"ended {ended.outcome}"
     why = " ".join(ended.reason.split())[:_LONGEST]
@@ -34,7 +34,7 @@ def describe_ended(ended: EndedRun) -> str:
 
 
 def notice_line(notice: ScheduleNotice) -> str:
-    """Return the line that people get about a schedule: plain text that mentions nobody."""
+    """Return the notice about a schedule: one line of plain text that mentions nobody."""
     missed = describe_missed(notice.missed)
     parts = [f"starts that did not happen: {missed}"] if missed else []
     parts += [describe_ended(notice.ended)] if notice.ended else []

@@ -18,13 +18,13 @@ _ICONS = {
     "failed": ":rotating_light:",
 }
 _TEXT_LIMIT = 2900
-"""Slack refuses a section with more than 3000 characters."""
+"""Maximum number of characters of a section. Slack refuses more than 3000."""
 _MAX_LINES, _LINE_LIMIT = 8, 340
-"""So many waivers a message names, and so many characters of each: together they fit into a section."""
+"""Maximum number of waivers in a message, and of characters of each. All of them together fit into a section."""
 
 
 def headline(notification: Notification) -> str:
-    """Return the message in one line, for the notification of a device."""
+    """Return the message in one line, for a device's notification."""
     result = notification.result
     if notification.waiting_until:
         what = "waits for a waiver: its audit failed" if how_to_waive(result) else "waits for approval"
@@ -34,7 +34,7 @@ def headline(notification: Notification) -> str:
 
 
 def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
-    """Return the message as Slack's blocks; `link` leads to the run in the Temporal Web UI."""
+    """Return the message as Slack blocks. `link` leads to the run in the Temporal Web UI."""
     result = notification.result
     lines = [line for line in (_reason(result), *_summary(result), *_tables(result), _audit(result)) if line]
     if notification.waiting_until:
@@ -54,7 +54,7 @@ def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
 
 
 def _waivers(result: RunResult, *, waiting: bool) -> list[dict[str, Any]]:
-    """Return a section of its own about waivers, as plain text: a reason can hold any markup, and mention nobody."""
+    """Return a separate section about waivers, as plain text: a reason may contain markup, and must mention nobody."""
     waived = [f":warning: {WAIVED} {_short(line)}" for line in waiver_lines(result)]
     lines = [*waived, *(f":question: {_short(line)}" for line in waiting_lines(result) if waiting)]
     if len(lines) > _MAX_LINES:
@@ -78,7 +78,7 @@ def _escaped(text: str) -> str:
 
 
 def _summary(result: RunResult) -> list[str]:
-    """Return the totals of the run, and the message of its merge commit where the pipeline gives one."""
+    """Return the totals of the run, and the pipeline's message for the merge commit if there is one."""
     totals, message = describe_summary(result), describe_message(result)[:_LINE_LIMIT]
     return [
         f"{summary_heading(result).capitalize()}: {totals}" if totals else "",

@@ -1,4 +1,4 @@
-"""The details of landing zones and backfills as markdown, for the Temporal Web UI."""
+"""Details of landing zones and backfills as markdown, for the Temporal Web UI."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from sluice.presentation.arrivals import describe_batches, describe_counts
 from sluice.presentation.markdown import cell
 
 _MOST = 10
-"""The Web UI passes the details on in an address, so they are short."""
+"""Maximum number of rows of a table. Details are short, because the Web UI passes them in an address."""
 
 
 def zone_details(zone: ZoneStatus) -> str:
-    """Return whether a landing zone loads files, how many files and batches it has, and which need a person."""
+    """Describe a landing zone: open or paused, the number of its files and batches, and batches that need a person."""
     state = f"**paused**: {cell(zone.paused)}" if zone.paused else "**open**"
     state += f", resumed: {cell(zone.resumed)}" if zone.resumed else ""
     lines = [state, "", f"Files: {describe_counts(zone.counts)}", "", f"Batches: {describe_batches(zone.batches)}"]
@@ -29,7 +29,7 @@ def zone_details(zone: ZoneStatus) -> str:
 
 
 def backfill_details(state: CampaignState, together: JointPublish | None) -> str:
-    """Return how many partitions of a backfill are in each state, whether it is paused, and which failed and why."""
+    """Describe a backfill: its partitions by state, a pause, and the latest partitions that failed, with reasons."""
     states = count_states(state)
     counts = ", ".join(f"{number:,} {name}" for name, number in states.items())
     is_over = not (states["waiting"] or states["running"]) and (together is None or together.ended)

@@ -1,4 +1,4 @@
-"""Waivers as messages show them: which failed checks are waived, by whom, until when and why."""
+"""Describe the waivers of failed checks in messages: author, end and reason."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from sluice.contracts.run import RunResult
 from sluice.times import format_time
 
 WAIVED = "WAIVED"
-"""The word that stands beside the verdict of a waived check, in every report."""
+"""Word next to the verdict of a waived check, in every report."""
 
 
 def waiver_of(check: CheckResult, waived: Sequence[WaivedCheck]) -> WaivedCheck | None:
@@ -20,7 +20,7 @@ def waiver_of(check: CheckResult, waived: Sequence[WaivedCheck]) -> WaivedCheck 
 
 
 def shown_verdict(check: CheckResult, waived: Sequence[WaivedCheck]) -> str:
-    """Return a verdict, with the word for a waived one: `fail WAIVED`."""
+    """Return a verdict, marked if it is waived: `fail WAIVED`."""
     return f"{check.verdict} {WAIVED}" if waiver_of(check, waived) else check.verdict
 
 
@@ -30,12 +30,12 @@ def count_audit(result: RunResult) -> str:
 
 
 def describe_waiver(waived: WaivedCheck) -> str:
-    """Return who waived a check, until when, and why."""
+    """Describe a waiver by its authors, end and reason."""
     return f"waived by {', '.join(waived.by)} until {format_time(waived.until)}: {waived.reason}"
 
 
 def waiver_lines(result: RunResult) -> list[str]:
-    """Return a line for each waived check of a run, with the run that granted the waiver if that was another."""
+    """Return a line for each waived check of a run. It names the run that granted the waiver, if another did."""
     lines = []
     for each in result.waived:
         granted = f" (granted for {each.workflow_id or each.run_id})" if each.run_id != result.run_id else ""
@@ -44,7 +44,7 @@ def waiver_lines(result: RunResult) -> list[str]:
 
 
 def how_to_waive(result: RunResult, command: str = COMMAND) -> str:
-    """Return the command that waives what a run waits with; empty where no check waits for a waiver."""
+    """Return the command that waives the checks for which a run waits; empty if no check waits for a waiver."""
     to_waive = result.approval.to_waive if result.approval else []
     return waive_command(result.workflow_id, to_waive, command) if to_waive else ""
 

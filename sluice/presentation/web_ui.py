@@ -1,4 +1,4 @@
-"""The details of a run as markdown, for the Temporal Web UI."""
+"""Details of a run as markdown, for the Temporal Web UI."""
 
 from sluice.contracts.run import RunStatus
 from sluice.presentation.changes import describe_guarantee, describe_message
@@ -8,10 +8,10 @@ from sluice.presentation.waivers import count_audit, waiting_lines
 from sluice.publishing.retries import describe_attempts
 
 _MAX_CHECKS = 30
-"""The Web UI passes the details on in an address, so they are short: the checks that block come first."""
+"""Maximum number of checks, worst verdicts first. Details are short: the Web UI passes them in an address."""
 
 _MAX_WAIVED, _LONGEST_WAIVER = 5, 200
-"""So many waivers are shown, and so many characters of each, for the same cause; the report has all."""
+"""Maximum number of waivers, and of characters of each, for the same reason. The report has them all."""
 
 
 def details(status: RunStatus) -> str:

@@ -1,4 +1,4 @@
-"""Row quarantine: when bad rows can be moved to `<table>__quarantine`, how many, and which."""
+"""Row quarantine: move bad rows to `<table>__quarantine`, within the limits of the pipeline."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -15,9 +15,9 @@ from sluice.sql.dialect import SPARK
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
-"""The columns that a quarantine table has beside those of its table."""
+"""Columns of a quarantine table in addition to those of its table."""
 _NAMED = 5
-"""Maximum number of checks in a sentence."""
+"""Maximum number of checks named in a sentence."""
 
 
 def quarantine_table(table: str) -> str:
@@ -32,7 +32,7 @@ def with_quarantine_tables(tables: Mapping[str, Table]) -> list[str]:
 
 
 def is_quarantine_table(table: str) -> bool:
-    """Return whether a table holds the quarantined rows of another."""
+    """Return True if a table contains the quarantined rows of another."""
     return table.endswith(SUFFIX)
 
 
@@ -57,7 +57,7 @@ def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Ta
 
 
 def bad_row_limit(table: Table, added_rows: int) -> int:
-    """Return how many of the added rows may be quarantined."""
+    """Return the maximum number of added rows that may be quarantined."""
     limits = []
     if table.max_bad_rows is not None:
         limits.append(table.max_bad_rows)
@@ -69,12 +69,12 @@ def bad_row_limit(table: Table, added_rows: int) -> int:
 def bad_rows_of_table(
     table: AuditedTable, failed: Sequence[int], settings: Table, keys: Sequence[str] = (), *, requeued: bool = False
 ) -> QuarantineRowsSpec.BadRows:
-    """Return what the Spark job needs to move the rows of a table that break any of these checks.
+    """Return the input of the Spark job that moves the rows of a table which break any of these checks.
 
-    The job reads all added files: every added row may break one of the checks.
+    The job reads all added files, because every added row may break one of the checks.
 
     Args:
-        requeued: whether the rows come from quarantine tables: those that are still bad go back, however many.
+        requeued: True if the rows come from quarantine tables. Rows that are still bad go back there, without a limit.
     """
     (group,) = scan_groups(table, {index: table.checks[index] for index in failed}, SPARK)[0]
     added = table.statistics.added
@@ -91,7 +91,7 @@ def bad_rows_of_table(
 
 
 def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, Mapping[str, int]]) -> str:
-    """Return a sentence with the number of quarantined rows of each table, and the checks that they break."""
+    """Return a sentence with the number of quarantined rows of each table and the checks that they break."""
     parts = []
     for table, count in bad_rows.items():
         broken = [f"{title} {number:,}" for title, number in broken_checks.get(table, {}).items()]
@@ -101,7 +101,7 @@ def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, M
 
 
 def describe_above_cap(bad_rows: Mapping[str, int], caps: Mapping[str, int | None]) -> str:
-    """Return a sentence with the tables that have more bad rows than may be quarantined."""
+    """Return a sentence that names the tables with more bad rows than may be quarantined."""
     counts = [
         f"{bad_rows[table]:,} of {table}" + (f" (the pipeline allows {cap:,})" if cap is not None else "")
         for table, cap in caps.items()

@@ -1,4 +1,4 @@
-"""What a catalog can do, and which pipelines it therefore cannot publish."""
+"""Capabilities of a catalog, and the pipelines that it therefore cannot publish."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,41 +7,41 @@ from typing import Literal
 from sluice.errors import InvalidPipeline
 
 Guarantee = Literal["atomic", "checked", "one by one"]
-"""What a catalog guarantees of a commit to several tables.
+"""Guarantee of a catalog for a commit to several tables.
 
-`atomic`: all or none, also after a crash. `checked`: one request for all; after a crash every table is looked at, and a
-half is finished or taken back. `one by one`: the same, by a request for each table.
+`atomic`: all or none, also after a crash. `checked`: one request for all; after a crash, Sluice inspects every table
+and completes or reverts a partial commit. `one by one`: the same, with one request for each table.
 """
 
 
 @dataclass(frozen=True)
 class CatalogCapabilities:
-    """What a catalog declares of itself. A pipeline that needs more is refused before Spark starts."""
+    """Capabilities that a catalog declares. A pipeline that needs more is refused before Spark starts."""
 
     many_tables: bool
-    """Whether one publish changes many tables, all of them or none."""
+    """True if one publish can change many tables, all or none of them."""
     new_tables: bool
-    """Whether a branch can hold a table that main does not have."""
+    """True if a branch can contain a table that main does not have."""
     fencing_by_deletion: bool
-    """Whether every commit to a branch fails once the branch is deleted."""
+    """True if every commit to a branch fails once the branch is deleted."""
     main_permissions: bool
-    """Whether the server can forbid writers to change main."""
+    """True if the server can forbid writers to change main."""
     commit_properties: bool
-    """Whether a commit carries properties, which can be found by their values. Every pipeline needs that."""
+    """True if a commit carries properties and can be found by their values. Every pipeline needs this capability."""
     repeated_publish: Literal["merge parent", "commit property"]
-    """How a repeated publish is recognised: by the published hash as a parent of the merge, or by a property of it."""
+    """Sign of a repeated publish: the published hash as a parent of the merge, or a property of the merge."""
     commit_timeout: float
-    """How long, in seconds, the server works on a commit at most. After that, a commit in flight is decided."""
+    """Maximum time that the server works on a commit, in seconds. After it, a commit in flight is decided."""
     tables_without_snapshot: bool = True
-    """Whether a table without a snapshot is a table of a branch; else it counts as missing until it has one."""
+    """True if a table on a branch exists without a snapshot; else it counts as missing until it has one."""
     names_with_dots: bool = True
-    """Whether a namespace or a table may have a dot in its own name."""
+    """True if a namespace or a table may have a dot in its own name."""
     guarantee: Guarantee = "atomic"
-    """What holds of a publish of several tables when a server crashes in its middle."""
+    """Guarantee for a publish of several tables if a server crashes in the middle of it."""
     merges_into_branches: bool = True
-    """Whether a run can publish to another branch than main, as `backfill --publish together` needs it."""
+    """True if a run can publish to a branch other than main, as `backfill --publish together` requires."""
     own_table_properties: tuple[str, ...] = ()
-    """The beginnings of table properties that the catalog writes for itself."""
+    """Prefixes of table properties that the catalog itself writes."""
 
 
 def missing_capabilities(
@@ -52,13 +52,13 @@ def missing_capabilities(
     attempts: int = 1,
     allow_partial: bool = False,
 ) -> list[str]:
-    """Return what a pipeline needs of the catalog and does not get, one sentence each.
+    """Return the capabilities that a pipeline needs and the catalog lacks, one sentence each.
 
     Args:
-        tables: every table that the run may change, quarantine tables included.
-        new_tables: those of them that main does not have.
-        attempts: how often the write may be tried.
-        allow_partial: whether several tables may be published one by one, so that a crash leaves some of them.
+        tables: every table that the run may change, including quarantine tables.
+        new_tables: those of these tables that main does not have.
+        attempts: maximum number of attempts of the write.
+        allow_partial: True if several tables may be published one by one, so that a crash may leave only some of them.
     """
     problems = []
     if not capabilities.commit_properties:
@@ -82,24 +82,24 @@ def missing_capabilities(
 
 
 def guarantee_for(capabilities: CatalogCapabilities, tables: Collection[str]) -> Guarantee:
-    """Return what holds of a publish of these tables: one table is published as one in every catalog."""
+    """Return the guarantee for a publish of these tables. A single table is atomic in every catalog."""
     return capabilities.guarantee if len(tables) > 1 else "atomic"
 
 
 def require_capabilities(
     capabilities: CatalogCapabilities, tables: Collection[str], *, allow_partial: bool = False
 ) -> None:
-    """Make sure that the catalog can do what every pipeline needs, and can publish these tables at once.
+    """Check that the catalog has the capabilities that every pipeline needs and can publish these tables at once.
 
     Raises:
-        InvalidPipeline: it cannot.
+        InvalidPipeline: the catalog lacks a capability.
     """
     if problems := missing_capabilities(capabilities, tables, (), allow_partial=allow_partial):
         raise InvalidPipeline("\n".join(problems))
 
 
 def describe_capabilities(capabilities: CatalogCapabilities) -> str:
-    """Return in one line what a catalog can do and what it cannot, for the log of a worker."""
+    """Return the capabilities of a catalog in one line, for the log of a worker."""
     abilities = {
         "publish many tables at once": capabilities.many_tables,
         "create tables on branches": capabilities.new_tables,

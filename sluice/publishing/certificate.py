@@ -1,4 +1,4 @@
-"""The certificate: the properties of the merge commit on main, and of commits on branches of runs."""
+"""The certificate: properties of the merge commit on main, and of commits on branches of runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,80 +17,80 @@ from sluice.publishing.rollback import rollback_pipeline
 from sluice.redaction import redacted
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
-"""What begins the names of Spark settings that Iceberg writes into every snapshot of a session."""
+"""Prefix of the Spark settings that Iceberg writes into every snapshot of a session."""
 RUN_MARK = "sluice.run-id"
 ATTEMPT_MARK = "sluice.attempt"
-"""What every snapshot carries in its summary: which run made it, in which attempt."""
+"""Properties in the summary of every snapshot: the run and the attempt that made it."""
 
 RUN_ID = "sluice.run-id"
 WORKFLOW_ID = "sluice.workflow-id"
 PIPELINE = "sluice.pipeline"
 INPUT = "sluice.input-digest"
 MANIFEST = "sluice.input-manifest"
-"""Where the input manifest lies."""
+"""Location of the input manifest."""
 MANIFEST_DIGEST = "sluice.input-manifest-digest"
 INPUT_TABLES = "sluice.input-tables"
-"""The tables that the files of the manifest are loaded into, as a JSON array."""
+"""Tables into which the files of the manifest are loaded, as a JSON array."""
 AUDITED = "sluice.audited-hash"
 QUARANTINED = "sluice.quarantined-hash"
-"""The hash of what a quarantine keeps, whether it was audited or not."""
+"""Hash that a quarantine keeps, audited or not."""
 ATTEMPT = "sluice.attempt"
 BASE = "sluice.base"
 CAUSE = "sluice.cause"
 REASON = "sluice.reason"
 EXPIRES = "sluice.expires"
 VERDICTS = "sluice.verdicts-digest"
-"""The digest of the verdicts in the report: it lies in the lake, where jobs can write, and this commit does not."""
+"""Digest of the verdicts in the report. Jobs can write to the lake, where the report lies, but not to this commit."""
 INSTALLATION = "sluice.installation"
-"""Whose runs these are, where several installations share a catalog."""
+"""Installation of the run: several installations may share a catalog."""
 VERIFIED = "sluice.verified-write"
-"""What a quarantine holds, as its run verified it; absent where the run failed before."""
+"""Verified write of a quarantine; absent if its run failed before the verification."""
 TARGET = "sluice.target"
-"""On a quarantine: the branch that its run was to publish to, where that is not main."""
+"""On a quarantine: the branch to which its run was to publish, if not main."""
 RESUMES = "sluice.resumes"
-"""On the first commit of a release's branch: the quarantine that holds the rows."""
+"""On the first commit of a release's branch: the quarantine that contains the rows."""
 RELEASED_RUN = "sluice.released-run"
 """On the merge commit of a release: the run that was quarantined."""
 ROLLED_BACK = "sluice.rolled-back-runs"
-"""On the merge commit of a roll-back: the ids of the runs that it takes back, the newest first, with commas between.
-Their input files are free again, unless the roll-back is taken back itself (`runs_taken_back`)."""
+"""On the merge commit of a roll-back: the ids of the runs that it takes back, newest first, separated by commas.
+Their input files can be loaded again, unless the roll-back itself is rolled back (`runs_taken_back`)."""
 REFERENCED = "sluice.referenced-tables"
-"""On a merge commit: the tables of main that the run's checks read, with commas between."""
+"""On a merge commit: the tables of main that the run's checks read, separated by commas."""
 ROLLBACK_PIPELINE = "sluice.rollback-pipeline"
 """On a merge commit: the part of the pipeline that audits a roll-back, as JSON, if it is short."""
 AUDIT_DIGEST = "sluice.audit-digest"
 """On a merge commit: the digest of the audit report, which approvals name."""
 APPROVALS = "sluice.approvals"
-"""On a merge commit: the decisions by which it was approved, with their waivers and signatures, as JSON."""
+"""On a merge commit: the decisions that approved it, with their waivers and signatures, as JSON."""
 APPROVED_BY = "sluice.approved-by"
 WAIVED_CHECKS = "sluice.waived-checks"
-"""On a merge commit: the failed checks under whose waivers it was published, as JSON: which, by whom, until when, why,
-and the run that was the first to publish under the waiver."""
+"""On a merge commit: the failed checks that were waived, as JSON: check, people, end of the waiver, reason, and the
+run that was the first to publish under the waiver."""
 GRANTS_WAIVERS = "sluice.grants-waivers"
-"""On a merge commit, as `true`: its own approvals waive checks, so that later runs look here for waivers in force."""
+"""On a merge commit, as `true`: its own approvals waive checks. Later runs search these commits for waivers."""
 METADATA = "sluice.metadata."
-"""What begins the names of what a pipeline adds under `publish.metadata`; no property of a certificate begins so."""
+"""Prefix of the properties that a pipeline adds under `publish.metadata`. No other property begins with it."""
 GUARANTEE = "sluice.guarantee"
-"""What held of the publish of several tables, had a server crashed in its middle."""
+"""Guarantee for the publish of several tables, for a server crash in the middle of it."""
 REGISTERS = "sluice.registers"
-"""On a merge commit, as `true`: its pipeline names targets, so that what they hold is held against main later."""
+"""On a merge commit, as `true`: its pipeline names targets. Later, Sluice compares their tables with main."""
 REGISTERED = "sluice.registered"
-"""On a merge commit: the targets that its pipeline names, and its tables, as JSON."""
+"""On a merge commit: the targets and the tables that its pipeline names, as JSON."""
 APPROVED = (
     RUN_ID, WORKFLOW_ID, PIPELINE, ATTEMPT, AUDITED, AUDIT_DIGEST, APPROVED_BY, APPROVALS, WAIVED_CHECKS,
     GRANTS_WAIVERS,
 )  # fmt: skip
-"""What a merge commit says of approvals and waivers, and whose they are. The merge verifies all of it."""
+"""Properties of a merge commit that name approvals, waivers and their run. The merge verifies all of them."""
 _MAX_ROLLBACK_PIPELINE = 16 * 1024
 
 
 def marks(run_ref: RunRef) -> dict[str, str]:
-    """Return what every snapshot of an attempt says of who made it."""
+    """Return the properties that name run, attempt and partition on every snapshot of an attempt."""
     return {RUN_MARK: run_ref.run_id, ATTEMPT_MARK: str(run_ref.attempt), **partition_marks(run_ref)}
 
 
 def _run_properties(run_ref: RunRef) -> dict[str, str]:
-    """Return what every commit says of the run and the attempt that made it."""
+    """Return the properties that name run, attempt and partition on every commit."""
     return {
         RUN_ID: run_ref.run_id,
         WORKFLOW_ID: run_ref.workflow_id,
@@ -101,7 +101,7 @@ def _run_properties(run_ref: RunRef) -> dict[str, str]:
 
 
 def branch_properties(run_ref: RunRef, installation: str) -> dict[str, str]:
-    """Return the properties of the first commit on an attempt's branch: the reaper reads them when the run is gone."""
+    """Return the properties of the first commit on an attempt's branch. The reaper reads them if the run is gone."""
     return {**_run_properties(run_ref), INSTALLATION: installation}
 
 
@@ -119,15 +119,15 @@ def quarantine_properties(
     verified: VerifiedWrite | None = None,
     target: str = "",
 ) -> dict[str, str]:
-    """Return what the last commit on a quarantined branch says: why it is kept, and until when (ISO 8601).
+    """Return the properties of a quarantine's last commit: the reason to keep the branch, and its expiry (ISO 8601).
 
     Args:
-        head: the hash that is kept, where it is known.
-        audited_hash: the hash that the run audited, if it audited any; it is recorded only if it is the head.
-        input: the `input_properties` of the run: a release asks by them whether it was published meanwhile.
-        checks: the verdicts of the run, whose digest is recorded.
-        verified: what the run verified to be its whole write; None if it failed before.
-        target: the branch that the run was to publish to, where that is not main.
+        head: hash that is kept, if known.
+        audited_hash: hash that the run audited, if any. It is recorded only if it is the head.
+        input: `input_properties` of the run. With them, a release finds out if the input was published meanwhile.
+        checks: verdicts of the run. Their digest is recorded.
+        verified: the whole write, as the run verified it; None if the run failed before.
+        target: branch to which the run was to publish, if not main.
     """
     audited = {AUDITED: head} if head and head == audited_hash else {}
     return {
@@ -145,7 +145,7 @@ def quarantine_properties(
 
 
 def input_properties(digest: str, tables: Sequence[str] = (), manifest: ManifestRef | None = None) -> dict[str, str]:
-    """Return what a commit of a run says of its input: the memory of loaded files is read from it."""
+    """Return the properties of a commit that describe its run's input. Later runs find loaded files by them."""
     properties = {INPUT: digest} if digest else {}
     if manifest:
         properties |= {MANIFEST: manifest.location, MANIFEST_DIGEST: manifest.digest}
@@ -154,12 +154,12 @@ def input_properties(digest: str, tables: Sequence[str] = (), manifest: Manifest
 
 
 def kept_input_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return those properties of a commit that say what the input of its run is, for a later commit of it."""
+    """Return the properties of a commit that describe its run's input, for a later commit of the run."""
     return {key: properties[key] for key in (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES) if key in properties}
 
 
 def verified_at(properties: Mapping[str, str], head: str) -> dict[str, str]:
-    """Return the properties of a quarantine whose verified write is kept at another hash, by the same tables."""
+    """Return the properties of a quarantine after its verified write moved to another hash, with the same tables."""
     if VERIFIED not in properties:
         return dict(properties)
     verified = VerifiedWrite.model_validate_json(properties[VERIFIED])
@@ -167,10 +167,10 @@ def verified_at(properties: Mapping[str, str], head: str) -> dict[str, str]:
 
 
 def stated_options(request: RunRequest) -> PublishOptions:
-    """Return what the pipeline of a run says of the merge commit, as far as it is about what the run publishes.
+    """Return the pipeline's options for the merge commit, as far as they concern the rows that a run publishes.
 
-    Its message is about the rows that its own write brings: a release, a requeue and a roll-back have the default one.
-    Its metadata goes with its rows, so that a release and a requeue carry it. A roll-back takes rows away and has none.
+    The message describes rows of the pipeline's own write. A release, a requeue and a roll-back have the default one.
+    The metadata belongs to the rows, so a release and a requeue have it. A roll-back takes rows away and has none.
     """
     options = request.pipeline.publish
     if request.restore:
@@ -180,7 +180,7 @@ def stated_options(request: RunRequest) -> PublishOptions:
 
 
 def merge_message(options: PublishOptions, run_ref: RunRef, tables: list[str]) -> str:
-    """Return the message of the merge commit: that of the pipeline, or one line that says what is published."""
+    """Return the message of the merge commit: the pipeline's own, or one line that names the published tables."""
     if options.message:
         return options.message
     return f"Publish {', '.join(tables)} from {run_ref.pipeline} ({run_ref.workflow_id})"
@@ -196,10 +196,10 @@ def certificate(
     waived: Sequence[WaivedCheck] = (),
     guarantee: str = "atomic",
 ) -> dict[str, str]:
-    """Return the properties of the merge commit: who, which run and pipeline, the audited hash, the verdicts.
+    """Return the properties of the merge commit: people, run and pipeline, the audited hash, the verdicts.
 
     Args:
-        manifest: the files that it loads, where the run has any.
+        manifest: the files that the run loads, if any.
         waived: the failed checks that are waived.
     """
     properties = {
@@ -222,7 +222,7 @@ def certificate(
 
 
 def _registration_properties(request: RunRequest) -> dict[str, str]:
-    """Return at which targets the publication is registered, where the pipeline names any."""
+    """Return the properties that name the targets of registration, if the pipeline has any."""
     targets, tables = request.pipeline.after_publish, list(request.pipeline.tables)
     if not targets:
         return {}
@@ -232,7 +232,7 @@ def _registration_properties(request: RunRequest) -> dict[str, str]:
 def approved_properties(
     run_ref: RunRef, head: str, audit_digest: str, approvals: Sequence[Decision], waived: Sequence[WaivedCheck]
 ) -> dict[str, str]:
-    """Return what a merge commit says of the run, the audited hash, and who approved and waived what."""
+    """Return the properties of a merge commit that name the run, the audited hash, the approvals and the waivers."""
     return {
         **_run_properties(run_ref),
         AUDITED: head,
@@ -243,7 +243,7 @@ def approved_properties(
 
 
 def unapproved_properties(properties: Mapping[str, str], approved: Mapping[str, str]) -> list[str]:
-    """Return which properties of a merge commit say of approvals and waivers what is not so.
+    """Return the properties of a merge commit that do not match the verified approvals and waivers.
 
     Args:
         approved: the `approved_properties` of the merge.
@@ -262,7 +262,7 @@ def _approval_properties(run_ref: RunRef, approvals: Sequence[Decision]) -> dict
 
 
 def recorded_decisions(properties: Mapping[str, str]) -> list[Decision]:
-    """Return the decisions that a merge commit records, as they were signed; none where they cannot be read."""
+    """Return the decisions that a merge commit records, as they were signed; none if they are unreadable."""
     try:
         recorded = json.loads(properties.get(APPROVALS, "[]"))
         return [Decision.model_validate({**each, "said_at": each["at"], "at": ""}) for each in recorded]
@@ -271,7 +271,7 @@ def recorded_decisions(properties: Mapping[str, str]) -> list[Decision]:
 
 
 def _waiver_properties(run_ref: RunRef, waived: Sequence[WaivedCheck]) -> dict[str, str]:
-    """Return what a merge commit says of waivers, for people and for later runs."""
+    """Return the properties of a merge commit that record waivers, for people and for later runs."""
     if not waived:
         return {}
     listed = [each.model_dump(exclude={"index"}) for each in waived]
@@ -283,7 +283,7 @@ def _waiver_properties(run_ref: RunRef, waived: Sequence[WaivedCheck]) -> dict[s
 
 
 def _rollback_properties(request: RunRequest, referenced_tables: Sequence[str]) -> dict[str, str]:
-    """Return what a roll-back of this run, or of what it read, is told from main's history by."""
+    """Return the properties that a later roll-back, of this run or of tables that it read, finds in main's history."""
     properties = {}
     if referenced_tables:
         properties[REFERENCED] = ",".join(referenced_tables)

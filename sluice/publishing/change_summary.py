@@ -1,6 +1,6 @@
-"""The summary of what a run changes: rows added, updated, replaced and removed, new and dropped tables.
+"""Summary of the changes of a run: rows added, updated, replaced and removed, new and dropped tables.
 
-Every report takes its numbers from here: the terminal, the Web UI, Slack, markdown and JSON.
+The terminal, the Web UI, Slack, markdown and JSON all use these numbers.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from sluice.publishing.bad_rows import is_quarantine_table
 
 
 def known_row_numbers(change: TableChange) -> RowNumbers | None:
-    """Return what a run did to the rows of a table; None where metadata and files do not tell.
+    """Return the numbers of rows that a run changed in a table, or None if metadata and files do not show them.
 
-    Of a roll-back it is the difference in rows.
+    For a roll-back, they are the difference in rows.
     """
     if change.operation == "replace":  # a compaction: the same rows in other files
         return RowNumbers()
@@ -28,7 +28,7 @@ def known_row_numbers(change: TableChange) -> RowNumbers | None:
 def summarize_changes(tables: Mapping[str, TableChange]) -> ChangeSummary:
     """Return the totals over the tables that a run changes.
 
-    Quarantine tables are counted by themselves: a bad row is none that the run added to its table.
+    Quarantine tables count separately, because a bad row is not a row that the run added to its table.
     """
     numbers = {name: known_row_numbers(change) for name, change in tables.items()}
     data = {name: each for name, each in numbers.items() if not is_quarantine_table(name)}

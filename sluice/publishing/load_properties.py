@@ -1,4 +1,4 @@
-"""Marks and properties that tell the age of the rows of a run."""
+"""Marks and properties that record how old the rows of a run are."""
 
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import RunRef
@@ -7,21 +7,21 @@ PIPELINE_MARK = "sluice.pipeline"
 PARTITION_MARK = "sluice.partition"
 """In the summary of a snapshot whose run loads one partition: the pipeline, and the partition or scheduled time."""
 PARTITION = "sluice.partition"
-"""On commits of such a run, the same."""
+"""On commits of such a run: the partition or scheduled time."""
 REQUEUED_RUNS = "sluice.requeued-runs"
-"""On the merge commit of a requeue: the runs that quarantined its rows, with commas between."""
+"""On the merge commit of a requeue: the runs that quarantined its rows, separated by commas."""
 
 
 def partition_marks(run_ref: RunRef) -> dict[str, str]:
-    """Return what every snapshot of a run says of its partition; nothing where it has none."""
+    """Return the marks that name the partition of a run on every snapshot, or none if it has no partition."""
     return {PIPELINE_MARK: run_ref.pipeline, PARTITION_MARK: run_ref.partition} if run_ref.partition else {}
 
 
 def partition_properties(run_ref: RunRef) -> dict[str, str]:
-    """Return what every commit of a run says of its partition; nothing where it has none."""
+    """Return the properties that name the partition of a run on every commit, or none if it has no partition."""
     return {PARTITION: run_ref.partition} if run_ref.partition else {}
 
 
 def requeue_properties(order: LoadOrder) -> dict[str, str]:
-    """Return what the merge commit of a requeue says of the runs that its rows are from."""
+    """Return the properties that name the original runs of requeued rows on the merge commit of a requeue."""
     return {REQUEUED_RUNS: ",".join(order.runs)} if order.runs else {}

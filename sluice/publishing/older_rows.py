@@ -1,4 +1,4 @@
-"""Decide whether rows of a run may be older than what main holds."""
+"""Decide if rows of a run may be older than those on main."""
 
 from collections.abc import Collection
 
@@ -8,10 +8,10 @@ from sluice.pipeline.write import Write
 
 
 def may_be_older(order: LoadOrder, write: Write, tables: Collection[str]) -> bool:
-    """Return whether main has to be asked for younger rows before those of a run are written.
+    """Return True if a run must search main for younger rows before it writes its own.
 
     Args:
-        tables: those of the pipeline.
+        tables: the tables of the pipeline.
     """
     if order.over_younger:
         return False

@@ -1,4 +1,4 @@
-"""What is refused before the branch of an attempt is opened, and so before Spark starts."""
+"""Checks before the branch of an attempt is opened, and so before Spark starts."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities
 
 TypesByTable = Mapping[str, Mapping[str, str] | None]
-"""By table, the Iceberg type of each column; None where main does not have the table."""
+"""By table, the Iceberg type of each column; None if main does not have the table."""
 
 
 def published_before(pipeline: str, commit: str, workflow_id: str) -> str:
-    """Return the message that a commit on main published this input already."""
+    """Return the message for an input that a commit on main already published."""
     return (
         f"this input was published by {pipeline} already: run {workflow_id or '?'}, "
         f"commit {commit[:12]} on main. To publish it again, add --again"
@@ -22,12 +22,12 @@ def published_before(pipeline: str, commit: str, workflow_id: str) -> str:
 
 
 def writable_tables(input: OpenBranchInput) -> list[str]:
-    """Return the tables that a run may change: those of its pipeline, and their quarantine tables."""
+    """Return the tables that a run may change: the pipeline's own, and their quarantine tables."""
     return with_quarantine_tables(input.tables)
 
 
 def tables_to_read(input: OpenBranchInput, capabilities: CatalogCapabilities) -> list[str]:
-    """Return the tables of main whose columns decide whether an attempt can be opened."""
+    """Return the tables of main that have to be read to decide if an attempt can be opened."""
     checks = [check for table in input.tables.values() for check in table.checks]
     tables = [other.table for check in checks for other in check.references]
     if input.schema_is_fixed:
@@ -38,10 +38,10 @@ def tables_to_read(input: OpenBranchInput, capabilities: CatalogCapabilities) ->
 
 
 def opening_problems(input: OpenBranchInput, types: TypesByTable, capabilities: CatalogCapabilities) -> list[str]:
-    """Return why an attempt cannot be opened: what the catalog cannot do, and what no check can be answered from.
+    """Return the reasons why an attempt cannot be opened: missing capabilities, tables or columns.
 
     Args:
-        types: of the `tables_to_read`.
+        types: the columns of the `tables_to_read`.
     """
     tables = writable_tables(input)
     created = [name for name in tables if types.get(name) is None]
@@ -57,7 +57,7 @@ def opening_problems(input: OpenBranchInput, types: TypesByTable, capabilities: 
 
 
 def _problems_of_other_tables(check: Check, input: OpenBranchInput, types: TypesByTable) -> list[str]:
-    """Return which other tables and columns of a check are missing; those that the run makes may come yet."""
+    """Return the other tables and columns that a check lacks, except those that the run may still create."""
     problems: list[str] = []
     for other in check.references:
         made_by_run = other.table in input.tables and other.ref == "branch"

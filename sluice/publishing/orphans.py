@@ -1,4 +1,4 @@
-"""What becomes of an orphan branch: the branch of an attempt whose run is gone."""
+"""Decide what to do with an orphan branch: the branch of an attempt whose run is gone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ from sluice.publishing.load_properties import PARTITION
 
 OrphanAction = Literal["delete", "quarantine", "report"]
 _KEPT = timedelta(days=14)
-"""How long the rows of a run that is gone are kept: what its pipeline wants is not known."""
+"""Time for which the rows of a lost run are kept. The setting of its pipeline is not known."""
 _REASON = "the run is gone without an end: terminated, or Temporal lost it"
 
 
 def names_its_run(branch: str, properties: Mapping[str, str]) -> bool:
-    """Return whether the properties of a commit name the run that made the branch, which the branch's name has too."""
+    """Return True if the properties of a commit name the run that made the branch, and so does the branch's name."""
     return {RUN_ID, WORKFLOW_ID, PIPELINE, INSTALLATION} <= properties.keys() and properties[RUN_ID] == run_of(branch)
 
 
 def is_idle(committed_at: datetime, now: datetime, grace: float) -> bool:
-    """Return whether the newest commit of a branch is older than the grace period, in seconds."""
+    """Return True if the newest commit of a branch is older than the grace period, in seconds."""
     return now - committed_at >= timedelta(seconds=grace)
 
 
 def is_expired(expires: datetime | None, now: datetime) -> bool:
-    """Return whether a quarantine need not be kept any longer; one without a date is kept."""
+    """Return True if a quarantine has expired. One without a date never expires."""
     return expires is not None and expires <= now
 
 
 def orphan_action(
     attempt: int | None, *, changed_tables: int, is_published: bool, rows_are_kept_already: bool = False
 ) -> OrphanAction:
-    """Decide what becomes of an orphan branch.
+    """Decide what to do with an orphan branch.
 
     Args:
-        attempt: the number of the attempt that the branch is named after; None for another kind of name.
-        changed_tables: how many tables it holds in another version than main did when it began.
-        is_published: whether main holds it, or what another attempt of its run wrote.
-        rows_are_kept_already: whether a quarantine, or the history of main, holds the rows: that of a release or
-            a roll-back.
+        attempt: number of the attempt in the branch's name; None for a name of another kind.
+        changed_tables: number of tables whose version differs from main's at the time when the branch began.
+        is_published: True if main contains the branch's write, or that of another attempt of its run.
+        rows_are_kept_already: True if a quarantine, or the history of main, contains the rows, as for a release or a
+            roll-back.
     """
     if attempt is None:
         return "report"
@@ -57,7 +57,7 @@ def orphan_action(
 
 @dataclass(frozen=True)
 class OrphanQuarantine:
-    """The quarantine that an orphan branch becomes."""
+    """Name and properties of the quarantine that an orphan branch becomes."""
 
     name: str
     properties: Mapping[str, str]
@@ -67,11 +67,11 @@ def orphan_quarantine(owner: Mapping[str, str], attempt: int, base: str, now: da
     """Return the quarantine that an orphan branch becomes.
 
     Args:
-        owner: the properties that name its run.
-        base: the hash of main that it began at.
+        owner: properties that name the run of the branch.
+        base: hash of main from which the branch was created.
 
     Raises:
-        InvalidPipeline: what names the pipeline is no name.
+        InvalidPipeline: the recorded name of the pipeline is not valid.
     """
     run_ref = RunRef(
         run_id=owner[RUN_ID],

@@ -1,4 +1,4 @@
-"""Endings of a run: the outcome by cause, whether its branch is kept, and the exit code."""
+"""Endings of a run: the outcome by cause, the fate of its branch, and the exit code."""
 
 from sluice.audit.observed import describe_observed
 from sluice.base_model import Model
@@ -32,28 +32,28 @@ _EXIT_BY_CAUSE: dict[Cause, int] = {
 
 
 class RunEnding(Model):
-    """The ending of a run that does not publish."""
+    """Ending of a run that does not publish."""
 
     outcome: Outcome
     cause: Cause
     keep_branch: bool
-    """Whether what the branch holds is kept, quarantined, for a person."""
+    """True if the content of the branch is kept in quarantine, for a person."""
 
     def final_outcome(self, *, is_kept: bool) -> Outcome:
-        """Return the outcome once it is known whether a branch is kept: a quarantine of nothing is `discarded`."""
+        """Return the outcome once the fate of the branch is known: a quarantine of nothing is `discarded`."""
         return "discarded" if self.outcome == "quarantined" and not is_kept else self.outcome
 
 
 def ending(cause: Cause, on_failure: OnFailure, *, may_keep: bool = True) -> RunEnding:
-    """Decide the outcome of a run that does not publish, and whether its branch is kept.
+    """Decide the outcome of a run that does not publish, and the fate of its branch.
 
-    A run is skipped where main holds its input, or a compaction finds nothing to do. After a failed audit, a rejection
-    or an expired approval the pipeline's `on_failure` decides. The branch of a
-    cancelled run, or of one with invalid input, is discarded. After any other error it is kept for a person.
+    A run is skipped if main contains its input, or if a compaction finds nothing to do. After a failed audit, a
+    rejection or an expired approval, the pipeline's `on_failure` decides. The branch of a cancelled run, or of a run
+    with invalid or changed input, is discarded. After any other error it is kept for a person.
 
     Args:
-        may_keep: whether a quarantine is of use. It is not where another branch, or main, holds the rows of the run,
-            nor for a run that was not to publish.
+        may_keep: False if a quarantine is of no use: another branch, or main, contains the rows of the run, or the run
+            was not to publish.
     """
     end = _ending_by_cause(cause, on_failure)
     return end if may_keep else end.model_copy(update={"keep_branch": False})
@@ -73,15 +73,15 @@ def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
 
 
 def cause_of(error_type: str) -> Cause:
-    """Return the cause that an error of this type, by name, stands for."""
+    """Return the cause that belongs to the name of an error type."""
     return _CAUSES_BY_ERROR.get(error_type, "error")
 
 
 def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = False) -> str:
-    """Return, for a person, which checks keep a branch out of main.
+    """Describe the checks that keep a branch out of main, for a person.
 
     Args:
-        show_values: whether it may quote values of rows; the report has them in any case.
+        show_values: True if the text may quote values of rows. The report has them in any case.
     """
     blocking = [check for check in checks if check.blocks]
     named = [
@@ -94,14 +94,14 @@ def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = F
 
 
 def observed_text(check: CheckResult, *, show_values: bool) -> str:
-    """Return what a check observed, hidden if that is a value of rows and such may not be shown."""
+    """Return the observation of a check, hidden if it consists of values of rows that may not be shown."""
     known = REGISTRY.get(check.check)
     may_show = show_values or (known is not None and not known.observes_values)
     return describe_observed(check) if may_show else HIDDEN_VALUE
 
 
 def describe_overtaken(publication: Publication) -> str:
-    """Return, for a person, which tables that checks read main changed right before the merge, or ""."""
+    """Describe the tables that checks read and main changed right before the merge; empty if there are none."""
     if not publication.overtaken:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Finding the published run that a person names."""
+"""Find the published run that a person names."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from sluice.publishing.rollback import PublishedCommit, runs_taken_back
 from sluice.times import format_time
 
 _HASH_DIGITS = 8
-"""The fewest digits by which a commit is named."""
+"""Minimum number of digits of a commit's hash that identify a run."""
 
 
 def find_published_run(commits: Sequence[PublishedCommit], named: str) -> PublishedCommit:
-    """Find the commit on main of a run, by its run or workflow id, its commit's hash, or its pipeline.
+    """Find the commit on main of a run, by its run id, its workflow id, its commit's hash, or its pipeline.
 
-    A workflow id or a pipeline counts where main holds one run of it; roll-backs are named by run id or hash alone.
+    A workflow id or a pipeline must fit only one run on main. A roll-back is found by its run id or hash alone.
 
     Args:
-        commits: the commits on main, the newest first.
+        commits: the commits on main, newest first.
 
     Raises:
-        InvalidPipeline: there is none, there are several, or it was rolled back already.
+        InvalidPipeline: no run fits, several fit, or the run was rolled back already.
     """
     taken = runs_taken_back(commits)
     for each in commits:

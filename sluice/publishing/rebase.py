@@ -1,4 +1,4 @@
-"""What can be rebased: files that were only added, and that fit the table as main has it now."""
+"""Rules for a rebase: the run only added files, and these fit the table as it is on main now."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,82 +10,82 @@ from sluice.errors import TableReplaced
 from sluice.pipeline.write import Write
 
 _NEWEST_FORMAT = 2
-"""Version 3 numbers rows in the metadata; PyIceberg does not write that yet."""
+"""Newest format version that can be rebased. PyIceberg does not write version 3 yet, which numbers rows."""
 _IRRELEVANT = ("created-at", "owner", "write.parquet.compression-codec")
-"""Beginnings of table properties that do not matter to how the table is read or written."""
+"""Prefixes of table properties that do not affect how the table is read or written."""
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How a table is laid out, as far as a data file must fit it."""
+    """Layout of a table, as far as a data file must fit it."""
 
     format_version: int = 2
     columns: Sequence[str] = ()
     partitionings: Collection[str] = ()
-    """Of the written files, or of the table that they are added to."""
+    """Partitionings of the written files, or of the table that they are added to."""
     sort_order: Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class RebaseCandidate(Protocol):
-    """One table that a run changed, beside what main holds of it now.
+    """One table that a run changed, and its present version on main.
 
-    The catalog knows the first four members. The others may read metadata and manifests, so they are asked for last.
+    The catalog alone answers the first four members. The others may read metadata and manifests, so they are used last.
     """
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the table."""
 
     @property
     def dropped(self) -> bool:
-        """Whether the run dropped it."""
+        """True if the run dropped the table."""
 
     @property
     def changed_on_main(self) -> bool:
-        """Whether main holds another version than when the run began."""
+        """True if main has another version than when the run began."""
 
     @property
     def dropped_on_main(self) -> bool:
-        """Whether main does not have it any more."""
+        """True if main no longer has the table."""
 
     @property
     def replaced_on_main(self) -> bool:
-        """Whether main has another table of this name than the one that the run began with."""
+        """True if main has another table of this name than when the run began."""
 
     @property
     def operations(self) -> Collection[str]:
-        """Iceberg's names of the operations of the run's snapshots."""
+        """Iceberg's names for the operations of the run's snapshots."""
 
     @property
     def deletes_rows(self) -> bool:
-        """Whether the run wrote row-level deletes."""
+        """True if the run wrote row-level deletes."""
 
     @property
     def removed_files(self) -> int:
-        """How many data files of before the run it removed."""
+        """Number of data files from before the run that it removed."""
 
     @property
     def layout(self) -> TableLayout:
-        """The table's layout on the branch, with the partitionings of the files that the run added."""
+        """Layout of the table on the branch, with the partitionings of the files that the run added."""
 
     @property
     def layout_on_main(self) -> TableLayout:
-        """The table's layout on main now."""
+        """Layout of the table on main now."""
 
     @property
     def properties_before(self) -> Mapping[str, str]:
-        """The table's properties before the run; those on main for a table that the run created."""
+        """Properties of the table before the run; those on main for a table that the run created."""
 
 
 def moved_tables_problem(input: RebaseBranchInput, compacted: Collection[str] = ()) -> str:
-    """Return why a run has to be rewritten because main changed tables that its checks read; empty if it has not.
+    """Return the reason to rewrite a run because main changed tables that its checks read, or an empty string.
 
-    Its files can be committed as they are, and its checks asked again. But a write that may have read one of these
-    tables might bring other rows from the newer one, so it is done again.
+    The files of the run can be committed as they are, and its checks answered again. But a write that may have read one
+    of these tables might produce other rows from the newer version, so the run repeats it.
 
     Args:
-        compacted: the tables that main only compacted: a write brings the same rows from them.
+        compacted: tables that main only compacted. A write produces the same rows from them.
     """
     moved = sorted({*input.conflicts} - {*input.write_result.tables, *unchanged_tables(input.write, compacted)})
     if not moved or not input.write.may_depend_on_other_tables:
@@ -94,13 +94,13 @@ def moved_tables_problem(input: RebaseBranchInput, compacted: Collection[str] = 
 
 
 def check_not_replaced(candidates: Sequence[RebaseCandidate], branch: str) -> None:
-    """Make sure that what a run wrote goes into the tables that it wrote to. A table is its uuid.
+    """Check that the tables to which a run wrote are still those on main. The uuid identifies a table.
 
     Args:
         branch: the branch of the run, or the quarantine that it releases.
 
     Raises:
-        TableReplaced: main has another table of such a name.
+        TableReplaced: main has another table of the same name.
     """
     if replaced := [table.name for table in candidates if table.replaced_on_main]:
         raise TableReplaced(
@@ -118,15 +118,16 @@ def rebase_problem(
     catalog_properties: tuple[str, ...] = (),
     unchanged: Collection[str] = (),
 ) -> str:
-    """Return why what a run did cannot be rebased onto main as it is now; empty if it can.
+    """Return the reason why the changes of a run cannot be rebased onto the present main, or an empty string.
 
-    No manifest of any table is read where the catalog alone tells that one of them cannot be rebased.
+    If the catalog alone shows that one table cannot be rebased, no manifest of any table is read.
 
     Args:
-        appends: whether the files may be added to a newer table: what they hold does not depend on the older one.
-        rows_quarantined: whether bad rows were quarantined on the branch, which removes files of the run itself.
-        catalog_properties: beginnings of table properties that the catalog writes for itself.
-        unchanged: tables whose rows main did not change, although it changed their files.
+        appends: True if the files may be added to a newer table, because their content does not depend on the older
+            one.
+        rows_quarantined: True if bad rows were quarantined on the branch, which removes files of the run itself.
+        catalog_properties: prefixes of table properties that the catalog itself writes.
+        unchanged: tables whose files main changed, but not their rows.
     """
     irrelevant = (*_IRRELEVANT, *catalog_properties)
     changed = [table for table in candidates if table.changed_on_main]
@@ -139,15 +140,15 @@ def rebase_problem(
 
 
 def unchanged_tables(write: Write, compacted: Collection[str]) -> Collection[str]:
-    """Return the tables whose rows a write need not read again, of those that main only compacted.
+    """Return the tables that main only compacted and whose rows a write need not read again.
 
-    None where the pipeline demands that every conflict is rewritten.
+    Return none if the pipeline demands a rewrite after every conflict.
     """
     return () if write.on_conflict == "rewrite" else compacted
 
 
 def describe_compacted(tables: Collection[str]) -> str:
-    """Return, for a person, that main changed no row of tables; empty for none."""
+    """Describe the tables that main only compacted, for a person; empty if there are none."""
     return f"main compacted {', '.join(sorted(tables))}" if tables else ""
 
 
@@ -159,7 +160,7 @@ def _version_problems(table: RebaseCandidate, appends: bool) -> Iterator[str]:
 
 
 def _content_problems(table: RebaseCandidate, rows_quarantined: bool, irrelevant: tuple[str, ...]) -> Iterator[str]:
-    """Yield the rules that a table breaks, one by one: each reads no more of the table than it needs."""
+    """Yield the rules that a table breaks, one by one, so that no more of the table is read than needed."""
     name = table.name
     if table.deletes_rows:
         yield f"the run deleted rows of {name}"

@@ -1,4 +1,4 @@
-"""Waivers in force: what merge commits on main say of failed checks that people waived for a time."""
+"""Waivers in force: failed checks that people waived for a time, as recorded in merge commits on main."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,20 +22,21 @@ from sluice.publishing.certificate import (
 )
 
 GRANTED_FOR = "sluice.waivers-granted-for"
-"""On a merge commit that grants waivers: the uuids of the tables that it changed, by table, as JSON. The worker that
-merges reads them from the branch."""
+"""On a merge commit that grants waivers: by table that it changed, the table's uuid, as JSON. The worker that merges
+reads the uuids from the branch."""
 
 
 def granting_commits(pipeline: str, installation: str) -> dict[str, str]:
-    """Return the properties of the merge commits by which runs of an installation's pipeline granted waivers."""
+    """Return the properties of the merge commits in which runs of an installation's pipeline granted waivers."""
     return {PIPELINE: pipeline, GRANTS_WAIVERS: "true", INSTALLATION: installation}
 
 
 def describe_granted_for(tables: Mapping[str, str]) -> str:
-    """Return what a merge commit says of the tables for which it grants waivers.
+    """Return the names and uuids of the tables for which a merge commit grants waivers, as JSON.
 
     Args:
-        tables: by table that it changes, its uuid. Quarantine tables do not count: not every run has bad rows.
+        tables: by table that the commit changes, its uuid. Quarantine tables do not count, because not every run has
+            bad rows.
     """
     return json.dumps({name: uuid for name, uuid in sorted(tables.items()) if not is_quarantine_table(name)})
 
@@ -47,15 +48,15 @@ def waivers_of_commit(
     approvers: Approvers | None,
     at: datetime,
 ) -> list[WaivedCheck]:
-    """Return which of these failed checks are waived by the approvals of a merge commit, and are so still.
+    """Return those of the failed checks that the approvals of a merge commit waive, if the waivers are in force.
 
-    The publisher verified the approvals before that merge. They are verified again: who is no approver any more waives
-    nothing any more.
+    The publisher verified the approvals before that merge. They are verified again, because waivers of a person who is
+    no longer an approver do not count.
 
     Args:
-        required: how many people have to have waived a check for a run that relies on it.
+        required: number of people who must have waived a check for a run that relies on it.
         approvers: the people who may decide; None means that no signature is needed.
-        at: when the waivers have to hold.
+        at: time at which the waivers must be in force.
     """
     decisions, run_id = recorded_decisions(properties), properties.get(RUN_ID, "")
     audited, digest = properties.get(AUDITED, ""), properties.get(AUDIT_DIGEST, "")
@@ -66,7 +67,7 @@ def waivers_of_commit(
 
 
 def last_to_end(waived: Iterable[WaivedCheck]) -> list[WaivedCheck]:
-    """Return for each check the waiver that holds longest; of several, the first."""
+    """Return, for each check, the waiver that ends last. If several do, return the first."""
     chosen: dict[tuple[str, int], WaivedCheck] = {}
     for each in waived:
         key = (each.table, each.index)

@@ -1,4 +1,4 @@
-"""What the release of a quarantine does: a run that verifies and audits its rows again."""
+"""Release of a quarantine: a run that verifies and audits the quarantined rows again."""
 
 import hashlib
 import re
@@ -16,14 +16,14 @@ from sluice.publishing.written_tables import WrittenTable, check_rebased
 
 _ID_DIGITS = 12
 _STATEMENT = re.compile(r"statement (\d{1,6}): ")
-"""How a failed job of several statements says which one failed."""
+"""Form in which a failed job of several statements names the statement that failed."""
 _SHOWN_OF_STATEMENT = 60
 
 
 def verified_write(
     written: WriteResult | None, attempt: int, write: Write, *, rows_quarantined: bool
 ) -> VerifiedWrite | None:
-    """Return what a quarantine records of a verified write; None where the run failed before its verification."""
+    """Return the verified write that a quarantine records, or None if the run failed before its verification."""
     if written is None or not written.tables:
         return None
     return VerifiedWrite(
@@ -36,7 +36,7 @@ def verified_write(
 
 
 def plan_release(summary: QuarantineSummary, base: str, verified: VerifiedWrite, statements: Sequence[str]) -> Resume:
-    """Plan what a release starts from: exactly the rows that are quarantined, repaired by these SQL statements.
+    """Plan a release of exactly the quarantined rows, repaired by these SQL statements if there are any.
 
     Once the rows are published, the quarantined branch is deleted.
     """
@@ -48,16 +48,16 @@ def plan_release(summary: QuarantineSummary, base: str, verified: VerifiedWrite,
 def check_releasable(
     summary: QuarantineSummary, quarantined_hash: str, verified: VerifiedWrite | None, installation: str
 ) -> VerifiedWrite:
-    """Make sure that a quarantine may be released or repaired; return what its run verified.
+    """Check that a quarantine may be released or repaired, and return the write that its run verified.
 
-    A repair by SQL needs a verified write, too: no statement can tell which rows a job that failed did not write.
+    A repair by SQL needs a verified write, too: no statement can recognise the rows that a failed job did not write.
 
     Args:
-        quarantined_hash: the hash that it keeps.
+        quarantined_hash: the hash that the quarantine keeps.
         installation: the installation that releases it.
 
     Raises:
-        InvalidInput: it may not.
+        InvalidInput: the quarantine may not be released.
     """
     branch = summary.branch
     if summary.problem:
@@ -84,7 +84,7 @@ def check_releasable(
 
 
 def check_resume(resume: Resume, summary: QuarantineSummary, base: str, quarantined_hash: str) -> None:
-    """Make sure that a release resumes the quarantine that it was planned for.
+    """Check that a release resumes the quarantine for which it was planned.
 
     Raises:
         InvalidInput: the branch is another quarantine now, or the request names another hash.
@@ -98,10 +98,10 @@ def check_resume(resume: Resume, summary: QuarantineSummary, base: str, quaranti
 
 
 def check_quarantined_write(branch: str, verified: VerifiedWrite, tables: Sequence[WrittenTable]) -> None:
-    """Make sure that a quarantined branch holds the write that its run verified, and nothing else.
+    """Check that a quarantined branch contains exactly the write that its run verified.
 
     Raises:
-        UnexpectedWrite: it holds something else.
+        UnexpectedWrite: the branch contains something else.
     """
     check_rebased(branch, "its verified write", _as_written(verified), tables)
 
@@ -109,23 +109,23 @@ def check_quarantined_write(branch: str, verified: VerifiedWrite, tables: Sequen
 def check_resumed_write(
     branch: str, resume: Resume, verified: VerifiedWrite, tables: Sequence[WrittenTable]
 ) -> dict[str, TableChange]:
-    """Make sure that the branch of a release holds what the quarantine holds; return what it changes.
+    """Check that the branch of a release contains exactly the quarantined rows, and return its changes.
 
     Raises:
-        UnexpectedWrite: it holds something else.
+        UnexpectedWrite: the branch contains something else.
     """
     return check_rebased(branch, resume.branch, _as_written(verified), tables)
 
 
 def check_not_published(resume: Resume, workflow_id: str, commit: str) -> None:
-    """Make sure that main does not hold the rows of a quarantine.
+    """Check that main does not contain the rows of a quarantine.
 
     Args:
         workflow_id: the run that published them; empty if there is none.
-        commit: its commit on main.
+        commit: the commit of that run on main.
 
     Raises:
-        InvalidInput: it does.
+        InvalidInput: main contains the rows.
     """
     if commit:
         raise InvalidInput(
@@ -135,12 +135,12 @@ def check_not_published(resume: Resume, workflow_id: str, commit: str) -> None:
 
 
 def may_append(input: ResumeBranchInput, verified: VerifiedWrite) -> bool:
-    """Return whether quarantined files may be added to a newer main: both pipelines, then and now, must allow it."""
+    """Return True if quarantined files may be added to a newer main: the old and the new pipeline must allow it."""
     return verified.appends and input.write.rebases
 
 
 def not_added_to_main(resume: Resume, problem: str, write: Write, tables: Sequence[str]) -> str:
-    """Return the message that quarantined rows cannot be added to a main that changed since they were written."""
+    """Return the message that quarantined rows cannot be added, because main changed after they were written."""
     text = f"main changed since {resume.branch} was written, and {problem}"
     if not traits_of(write, tables).order_matters:
         return f"{text}: run the pipeline again"
@@ -151,23 +151,23 @@ def not_added_to_main(resume: Resume, problem: str, write: Write, tables: Sequen
 
 
 def release_digest(branch: str, head: str) -> str:
-    """Return the identity of a release: that of what is quarantined, so that two at once are one run."""
+    """Return the identity of a release: that of the quarantined rows, so that two releases at once are one run."""
     return hashlib.sha256(f"{branch}\0{head}".encode()).hexdigest()
 
 
 def release_workflow_id(pipeline: str, branch: str, head: str) -> str:
-    """Return the workflow id of every release and repair of a quarantine."""
+    """Return the workflow id that every release and repair of a quarantine has."""
     return f"{pipeline}-{release_digest(branch, head)[:_ID_DIGITS]}"
 
 
 def describe_untouched_quarantine(resume: Resume) -> str:
-    """Return, for a person, what a release or a repair that was not published leaves, and what can be done."""
+    """Describe the quarantine after an unpublished release or repair, and the next step, for a person."""
     again = "repair it again" if resume.statements else "repair it, or release it again"
     return f"the quarantine {resume.branch} is untouched: {again}"
 
 
 def name_failed_statement(reason: str, resume: Resume) -> str:
-    """Return why a repair failed, with the number and the beginning of the statement that failed, where it is known."""
+    """Return the reason of a failed repair, with the number and beginning of the failed statement if they are known."""
     numbered = _STATEMENT.match(reason)
     number = int(numbered[1]) if numbered else 1
     if number > len(resume.statements) or (not numbered and len(resume.statements) > 1):
@@ -176,17 +176,17 @@ def name_failed_statement(reason: str, resume: Resume) -> str:
 
 
 def _beginning(statement: str) -> str:
-    """Return the beginning of a statement, without the values that it has in quotes."""
+    """Return the beginning of a statement, up to its first quoted value."""
     text = " ".join(statement.split())
     shown = re.split(r"[\"']", text, maxsplit=1)[0][:_SHOWN_OF_STATEMENT].rstrip()
     return shown if shown == text else f"{shown} …"
 
 
 def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, given: Pipeline | None) -> Pipeline:
-    """Return the pipeline that audits released rows: the one that is given, or that of the quarantined run.
+    """Return the pipeline that audits released rows: the given one, or that of the quarantined run.
 
     Raises:
-        InvalidPipeline: there is neither, or it is another pipeline.
+        InvalidPipeline: there is neither, or its name is not that of the quarantined run's pipeline.
     """
     pipeline = given or earlier
     if pipeline is None:
@@ -201,7 +201,7 @@ def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, gi
 
 
 def _as_written(verified: VerifiedWrite) -> WriteResult:
-    """Return a verified write as the result of its verification, as far as its net rows go."""
+    """Return a verified write in the form of a verification's result, with net rows only."""
     changes = {
         table: TableChange(operation="verified", added_rows=max(rows, 0), deleted_rows=max(-rows, 0))
         for table, rows in verified.tables.items()

@@ -1,4 +1,4 @@
-"""The SQL of a requeue: it moves quarantined rows back into their table, repaired, in a run of their pipeline."""
+"""SQL of a requeue: move quarantined rows back into their table, repaired, in a run of their pipeline."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from sluice.publishing.bad_rows import RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
 MAX_REQUEUED_RUNS = 5000
-"""Maximum number of runs whose rows one requeue moves: its SQL names each."""
+"""Maximum number of runs whose rows one requeue moves. Its SQL names each run."""
 _CHECKED = "sluice_checked"
 _REPEATED = "two of the requeued rows have the same merge key: requeue them one by one, by --where or --run"
 _EMPTY = "a requeued row has no value in a merge key: give one by --set, or leave it out by --where"
 
 
 def requeued_table(pipeline: Pipeline, wanted: str | None) -> str:
-    """Return the table whose quarantined rows are requeued: the one that is named, or the only one.
+    """Return the table whose quarantined rows are requeued: the wanted one, or the only candidate.
 
     Raises:
-        InvalidPipeline: it has no row quarantine, or several have one and none is named.
+        InvalidPipeline: the wanted table has no row quarantine, or none is wanted and not exactly one table has it.
     """
     tables = [name for name, table in pipeline.tables.items() if table.on_bad_rows == "quarantine"]
     if wanted is None and len(tables) == 1:
@@ -52,14 +52,14 @@ def plan_requeue(
     """Plan a run that moves rows from a quarantine table back into their table, with the checks of the pipeline.
 
     Args:
-        columns: the columns of the table, by name with their types.
-        quarantined_columns: those of its quarantine table.
-        quarantine_location: the metadata location of the quarantine table.
-        quarantine_snapshot: the snapshot of the quarantine table; both are part of the input's identity.
-        spark_catalog: the name of the catalog in Spark.
+        columns: columns of the table, by name with their types.
+        quarantined_columns: columns of its quarantine table.
+        quarantine_location: metadata location of the quarantine table.
+        quarantine_snapshot: snapshot of the quarantine table. Location and snapshot are part of the input's identity.
+        spark_catalog: name of the catalog in Spark.
 
     Raises:
-        InvalidPipeline: there is no such column, a repair is not an expression, the condition may change its answer, or
+        InvalidPipeline: a column does not exist, a repair is not an expression, the condition is not deterministic, or
             the pipeline replaces rows.
     """
     require_allowed("requeue", pipeline.write, [table])
@@ -89,10 +89,10 @@ def _insert(target: str, rows: str, names: Sequence[str]) -> str:
 
 
 def _merge(target: str, rows: str, names: Sequence[str], keys: Sequence[str]) -> str:
-    """Return the merge of rows by keys, which fails where two rows have one key or a row has none.
+    """Return the SQL that merges rows by keys. It fails if two rows have the same key, or a row has none.
 
     Raises:
-        InvalidPipeline: the quarantine table has no such key.
+        InvalidPipeline: the quarantined rows lack a key.
     """
     missing = [key for key in keys if key not in names]
     if missing:
@@ -116,7 +116,7 @@ def _merge(target: str, rows: str, names: Sequence[str], keys: Sequence[str]) ->
 def requeue_digest(quarantine_location: str, quarantine_snapshot: int | None, statements: Sequence[str]) -> str:
     """Return the identity of a requeue's input: the version of the quarantine table, and the SQL.
 
-    Both parts of the version count, because table versions may share a metadata file.
+    The version consists of location and snapshot, because several versions may share a metadata file.
     """
     parts = ["requeue", quarantine_location, str(quarantine_snapshot), *statements]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -125,7 +125,7 @@ def requeue_digest(quarantine_location: str, quarantine_snapshot: int | None, st
 def _parse_values(
     repairs: Sequence[str], columns: Mapping[str, str], quarantined_columns: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the repaired values: by column, the SQL of its value."""
+    """Return the SQL of each repaired value, by column."""
     values = {}
     for repair in repairs:
         column, sign, expression = repair.partition("=")

@@ -1,4 +1,4 @@
-"""What a run does after a failed attempt or a conflict: another attempt, a rebase, or a wait in the merge queue."""
+"""Decide how a run continues after a failed attempt or a conflict: attempt, rebase, or wait in the merge queue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +8,29 @@ from typing import Literal
 from sluice.contracts.run import Conflict, Stage
 
 WRITE_STAGES: tuple[Stage, ...] = ("writing", "verifying", "quarantining rows")
-"""The stages in which a failed attempt is followed by another, on a new branch."""
+"""Stages in which another attempt follows a failed one, on a new branch."""
 WORKER_LOST = "WorkerLost"
-"""The kind of a failure: no heartbeat of the worker arrived in time. It was killed, paused, or cut off."""
+"""Kind of failure: no heartbeat of the worker arrived in time. The worker was killed, paused, or cut off."""
 WORKER_STOPPED = "WorkerShutdown"
-"""The kind of a failure: the worker ended the job because it was asked to stop. Temporal's SDK has this name."""
+"""Kind of failure: the worker ended the job because the worker was stopped. Temporal's SDK has this name."""
 NO_WORKER = "NoWorker"
-"""The kind of a failure: no worker took the job in time."""
+"""Kind of failure: no worker started the job in time."""
 TIMED_OUT = "TimedOut"
-"""The kind of a failure: the activity took longer than it may. A job that does is at fault itself."""
+"""Kind of failure: the activity took longer than it may. This is the job's own fault."""
 MAX_SERVER_CRASHES = 5
-"""So many crashes of a Spark server that jobs share are waited out; further ones count as the run's own failures."""
+"""Maximum number of crashes of a shared Spark server that a run waits out. Further crashes count as its failures."""
 MAX_HISTORY_BYTES = 24 * 2**20
-"""No attempt follows when the history is larger: at 50 MiB, Temporal ends the run without a clean-up. An attempt of the
-largest pipeline takes 16 MiB, and the end of the run 10."""
+"""Size of the history, in bytes, above which no attempt follows. At 50 MiB, Temporal ends the run without a clean-up.
+An attempt of the largest pipeline takes 16 MiB, and the end of the run 10."""
 _LONGEST_DELAY = 60.0
-"""In seconds."""
+"""Maximum delay before the next attempt, in seconds; after many losses in a row it is longer."""
 _REBASES_WITHOUT_SLOT = 1
-"""A run that was rebased at most so often holds no slot of the merge queue."""
+"""Maximum number of rebases of a run that has no slot of the merge queue."""
 _REBASES_BEFORE_PRIORITY = 4
-"""After so many rebases, the next conflict of a run makes it claim merge priority."""
+"""Number of rebases after which the next conflict of a run makes it claim merge priority."""
 _MANY_LOSSES, _DELAY_AFTER_MANY = 30, 300.0
-"""After so many losses in a row, delays are longer: a day of them must not fill the history of the run."""
+"""Number of losses in a row after which delays are longer, and that delay, in seconds. With short delays, a day of
+losses would fill the history of the run."""
 
 Blame = Literal["job", "worker", "service", "shared server"]
 _BLAME_BY_KIND: dict[str, Blame] = {
@@ -46,42 +47,42 @@ WaitBeforeRebase = Literal["none", "random delay", "merge slot"]
 
 @dataclass(frozen=True)
 class AttemptFailure:
-    """Why an attempt failed."""
+    """The failure of an attempt."""
 
     kind: str
-    """The type of the error that the activity raised, or one of the kinds above."""
+    """Type of the error that the activity raised, or one of the kinds above."""
     message: str
     is_retryable: bool = True
-    """Whether another attempt may succeed."""
+    """True if another attempt may succeed."""
 
     @property
     def blame(self) -> Blame:
-        """What failed. A job that the machine killed, for want of memory or else, is the job's own failure."""
+        """The part that failed. A job that the machine killed, for example for lack of memory, is itself to blame."""
         return _BLAME_BY_KIND.get(self.kind, "job")
 
 
 @dataclass(frozen=True)
 class NextAttempt:
-    """Another attempt is to be made."""
+    """Decision to make another attempt."""
 
     is_counted: bool
-    """Whether the failed one counts in the pipeline's `attempts`; else it was lost, and is waited out."""
+    """True if the failed attempt counts in the pipeline's `attempts`. Otherwise it was lost and is waited out."""
     delay: float = 0.0
-    """How many seconds to wait before it."""
+    """Delay before the attempt, in seconds."""
 
 
 @dataclass
 class AttemptLimit:
-    """Counts failed and lost attempts of a run, and decides whether another one is made.
+    """Counter of the failed and lost attempts of a run. It decides if another attempt follows.
 
-    What the job does wrong counts in `attempts`. What workers, services and machines do is waited out: such attempts
-    are lost, not failed, and are repeated for a time, with growing delays.
+    Failures of the job count in `attempts`. Attempts that fail because of workers, services or machines are lost, not
+    failed. They are repeated for a limited time, with growing delays.
     """
 
     attempts: int
-    """How often the job may fail."""
+    """Number of failures of the job after which no attempt follows."""
     wait: float
-    """For how many seconds lost attempts are repeated."""
+    """Time during which lost attempts are repeated, in seconds."""
     failed: int = 0
     lost: int = 0
     server_crashes: int = 0
@@ -89,10 +90,10 @@ class AttemptLimit:
     _first_loss: datetime | None = None
 
     def after(self, failure: AttemptFailure, now: datetime, history_bytes: int = 0) -> NextAttempt | None:
-        """Count a failed attempt; return the next one, or None if none is made.
+        """Count a failed attempt, and return the next one, or None if no attempt follows.
 
         Args:
-            history_bytes: how large the history of the run is by now.
+            history_bytes: present size of the run's history, in bytes.
         """
         if not failure.is_retryable:
             return None
@@ -109,7 +110,7 @@ class AttemptLimit:
         return None if is_over else NextAttempt(is_counted=False, delay=delay)
 
     def reset_wait(self) -> None:
-        """Begin the time for lost attempts again, after a step that succeeded."""
+        """Restart the time for lost attempts, after a step that succeeded."""
         self._losses_in_a_row, self._first_loss = 0, None
 
     def _is_counted(self, failure: AttemptFailure) -> bool:
@@ -122,26 +123,27 @@ class AttemptLimit:
 _OPENING_TRIES = 5
 _LONGEST_OPENING_DELAY = 5.0
 _QUICK_OPENING_TRIES = 20
-"""Tries to open an attempt before the delays grow further: a day of short ones would fill the history of the run."""
+"""Number of tries to open an attempt before the delays grow further. A day of short ones would fill the history."""
 
 
 @dataclass
 class OpeningLimit:
-    """Decides how long a run tries to open an attempt: as long as the catalog may be unavailable without a break.
+    """Limit of a run's tries to open an attempt: the catalog may be unavailable for a time without a break.
 
-    What a lost worker costs is not the catalog's time: it is waited out as elsewhere.
+    Tries that are lost with a worker do not count as unavailability of the catalog. They are repeated as in other
+    steps.
     """
 
     unavailable: float
-    """How many seconds the catalog may be unavailable."""
+    """Time for which the catalog may be unavailable, in seconds."""
     wait: float
-    """For how many seconds tries that are lost with their workers are repeated."""
+    """Time during which tries that are lost with their workers are repeated, in seconds."""
     _unavailable_since: datetime | None = None
     _others: AttemptLimit | None = None
     _tries: int = 0
 
     def after(self, failure: AttemptFailure, now: datetime) -> float | None:
-        """Return how many seconds to wait before the next try, or None if none is made."""
+        """Return the delay before the next try, in seconds, or None if no try follows."""
         if not failure.is_retryable:
             return None
         self._tries += 1
@@ -158,43 +160,43 @@ class OpeningLimit:
 
 
 def history_is_full(size: int) -> bool:
-    """Return whether a history of so many bytes holds no further attempt."""
+    """Return True if a history of this size, in bytes, has no room for another attempt."""
     return size > MAX_HISTORY_BYTES
 
 
 def loss_delay(losses: int) -> float:
-    """Return how many seconds to wait after so many losses in a row: 1, 2, 4, and so on to a minute, later five."""
+    """Return the delay after losses in a row, in seconds: 1, 2, 4, and so on to a minute, later five minutes."""
     if losses > _MANY_LOSSES:
         return _DELAY_AFTER_MANY
     return min(_LONGEST_DELAY, 2.0 ** min(losses - 1, 10))
 
 
 def describe_attempts(attempts: int, lost: int) -> str:
-    """Return, for a person, how many attempts there were, and how many of them do not count."""
+    """Return the number of attempts, and of lost ones that do not count, for a person."""
     return f"{attempts}; {lost} lost with their workers or services, not counted" if lost else str(attempts)
 
 
 def count_rebases(earlier: Sequence[Conflict]) -> int:
-    """Return how many of the earlier conflicts of a run were resolved by a rebase."""
+    """Return the number of a run's earlier conflicts that were resolved by a rebase."""
     return sum(conflict.resolved == "rebased" for conflict in earlier)
 
 
 def conflict_limit_reached(earlier: Sequence[Conflict], max_rebases: int, max_rewrites: int) -> bool:
-    """Return whether a run met so many conflicts that it neither rebases nor writes again."""
+    """Return True if a run has reached its limit of rebases or of rewrites."""
     rebases = count_rebases(earlier)
     return rebases >= max_rebases or len(earlier) - rebases >= max_rewrites
 
 
 def wait_before_rebase(earlier: Sequence[Conflict], *, needs_approval: bool, merge_queue: bool) -> WaitBeforeRebase:
-    """Decide how a run waits before a rebase, so that runs that conflict again and again publish one by one.
+    """Decide how a run waits before a rebase, so that runs with repeated conflicts publish one by one.
 
-    After its first conflict a run does not wait: most runs meet only one, with a run that has ended by then, and a
-    slot costs more than a rebase. A run that waits for people would hold the slot too long: it waits a random time.
+    After its first conflict a run does not wait. Most runs meet only one, with a run that has ended by then, and a slot
+    costs more than a rebase. A run that waits for people would occupy the slot for too long, so it waits a random time.
 
     Args:
         earlier: the conflicts before this one.
-        needs_approval: whether the run waits for people.
-        merge_queue: whether the policy of the run uses the merge queue.
+        needs_approval: True if the run waits for people.
+        merge_queue: True if the policy of the run uses the merge queue.
     """
     if not count_rebases(earlier):
         return "none"
@@ -202,10 +204,10 @@ def wait_before_rebase(earlier: Sequence[Conflict], *, needs_approval: bool, mer
 
 
 def waits_for_priority(rebases: int) -> bool:
-    """Return whether a run lets another one with merge priority merge first: those with a merge slot have an order."""
+    """Return True if a run lets a run with merge priority merge first. Runs with a merge slot have their own order."""
     return rebases <= _REBASES_WITHOUT_SLOT
 
 
 def may_claim_priority(rebases: int) -> bool:
-    """Return whether a run claims merge priority at its next conflict, and so may have it."""
+    """Return True if a run claims merge priority at its next conflict, and so may already have it."""
     return rebases >= _REBASES_BEFORE_PRIORITY

@@ -1,4 +1,4 @@
-"""What a roll-back restores: which tables, to which hash of main, and by which checks they are audited."""
+"""Plan a roll-back: the tables to restore, their versions on main, and the checks that audit them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,41 +20,41 @@ class PublishedCommit:
 
     hash: str
     parent: str
-    """Main before it."""
+    """Hash of main before the commit."""
     run_id: str
     workflow_id: str
     tables: frozenset[str] = frozenset()
-    """The tables that it changed."""
+    """Tables that the commit changed."""
     pipeline: str = ""
     referenced: frozenset[str] = frozenset()
-    """The tables that the run's checks read."""
+    """Tables that the run's checks read."""
     rolled_back: tuple[str, ...] = ()
-    """The ids of the runs that it took back, if it is a roll-back."""
+    """Ids of the runs that it took back, if it is a roll-back."""
     released_run: str = ""
-    """The id of the quarantined run that it published, if it is a release."""
+    """Id of the quarantined run that it published, if it is a release."""
     committed_at: str = ""
-    """When it was made, in ISO 8601."""
+    """Time of the commit, in ISO 8601."""
 
 
 @dataclass(frozen=True)
 class RollbackPlan:
-    """Which runs a roll-back undoes, and what it restores."""
+    """Runs that a roll-back undoes, and tables that it restores."""
 
     runs: list[str]
-    """The ids of the runs that are rolled back, the newest first."""
+    """Ids of the runs that are rolled back, newest first."""
     tables: dict[str, str]
-    """By table, the hash of main that holds it as it is to be."""
+    """By table, the hash of main that has the version to restore."""
     readers: list[str]
-    """The later runs whose checks read one of these tables, and which stay, each as a sentence."""
+    """Later runs that stay and whose checks read one of these tables: a sentence for each of their pipelines."""
 
 
 def runs_taken_back(commits: Iterable[PublishedCommit]) -> dict[str, PublishedCommit]:
-    """Return the runs that main does not hold any more, each with the roll-back that took it back.
+    """Return the runs that main no longer contains, each with the roll-back that took it back.
 
-    A roll-back that was taken back itself counts no more: main holds its runs again.
+    A roll-back that was itself rolled back does not count: main contains its runs again.
 
     Args:
-        commits: the commits on main, the newest first, at least back to the runs' own.
+        commits: the commits on main, newest first, at least back to those of the runs.
     """
     taken: dict[str, PublishedCommit] = {}
     for commit in commits:
@@ -70,15 +70,17 @@ def plan_rollback(
     """Plan the roll-back of a published run.
 
     Each table of the run is restored to its version before the run. A later run that changed one of them built on it,
-    and is rolled back too, with all its tables, since a run is published whole or not at all; and so on.
+    so it is rolled back too, with all its tables, because a run is published completely or not at all. The same applies
+    to runs that built on that one.
 
     Args:
-        history: the commits on main, the newest first, at least back to the run's.
-        despite_readers: whether to plan it although later runs read what it takes back.
+        history: the commits on main, newest first, at least back to that of the run.
+        with_later: True to roll back later runs that built on it, too.
+        despite_readers: True to plan the roll-back even if the checks of later runs read the restored tables.
 
     Raises:
-        InvalidPipeline: the run is not on main; or later runs built on it and `with_later` is not set, or read it by
-            their checks and `despite_readers` is not.
+        InvalidPipeline: the run is not on main; later runs built on it and `with_later` is not set; or checks of later
+            runs read its tables and `despite_readers` is not set.
     """
     index = next((index for index, each in enumerate(history) if each.run_id == run_id), None)
     if index is None:
@@ -105,7 +107,7 @@ def plan_rollback(
 
 
 def _readers(later: Sequence[PublishedCommit], tables: set[str], runs: set[str]) -> list[str]:
-    """Return, by pipeline, the later runs that stay and whose checks read one of these tables."""
+    """Describe the later runs that stay and whose checks read one of these tables, by pipeline."""
     taken = runs_taken_back(later)
     by_pipeline: dict[str, list[PublishedCommit]] = {}
     for each in later:
@@ -125,24 +127,24 @@ def _describe_readers(pipeline: str, commits: Sequence[PublishedCommit], tables:
 
 
 def check_unchanged_since_plan(table: str, unchanged: bool) -> None:
-    """Make sure that main holds a table as it did when the roll-back was planned.
+    """Check that main did not change a table since the roll-back was planned.
 
     Raises:
-        InvalidInput: it does not.
+        InvalidInput: main changed it.
     """
     if not unchanged:
         raise InvalidInput(f"main changed {table} since this roll-back was planned: look again")
 
 
 def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -> None:
-    """Make sure that the branch of a roll-back holds exactly the versions that it restores.
+    """Check that the branch of a roll-back contains exactly the versions that it restores.
 
     Args:
         expected: by table, the version to restore; None for a table that is dropped.
-        held: by table that differs from main, the version that the branch holds.
+        held: by table that differs from main, the version on the branch.
 
     Raises:
-        UnexpectedWrite: it holds something else.
+        UnexpectedWrite: the branch contains something else.
     """
     for table in sorted({*expected, *held}):
         if table not in held or table not in expected or held[table] != expected[table]:
@@ -150,10 +152,10 @@ def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -
 
 
 def check_files_exist(table: str, missing: Sequence[str]) -> None:
-    """Make sure that the files of a restored table are there: a clean-up may have deleted them since.
+    """Check that the files of a restored table exist. A clean-up may have deleted them.
 
     Raises:
-        InvalidInput: they are not.
+        InvalidInput: some of them are missing.
     """
     if missing:
         raise InvalidInput(
@@ -163,11 +165,11 @@ def check_files_exist(table: str, missing: Sequence[str]) -> None:
 
 
 def restored_change(rows: int | None, rows_before: int | None) -> TableChange:
-    """Return what a roll-back does to a table.
+    """Return the change that a roll-back makes to a table.
 
     Args:
-        rows: how many rows the table has afterwards; None where the roll-back drops it.
-        rows_before: how many it has before; None where it is not there.
+        rows: number of rows after the roll-back; None if it drops the table.
+        rows_before: number of rows before the roll-back; None if the table does not exist.
     """
     difference = (rows or 0) - (rows_before or 0)
     return TableChange(
@@ -188,15 +190,16 @@ def rollback_pipeline(
 ) -> Pipeline:
     """Return the pipeline of a roll-back: the checks of whole tables, for the tables that remain after it.
 
-    A restored version is audited by the checks that it was published under: later ones may be about what came later,
-    as a number of rows that only a later version has. Of a version that was published without checks, as by a
-    compaction, they are the last ones before it.
+    A restored version is audited by the checks under which it was published. Later checks may concern later data, such
+    as a number of rows that only a later version has. If the version was published without checks, as by a compaction,
+    the last checks before it are used.
 
     Args:
         earlier: the pipeline of the run that is rolled back, for tables without older checks.
         tables: the tables that are restored or dropped.
+        remaining: the tables that exist after the roll-back.
         older: by table, the checks of the last run up to its restored version that had any.
-        allow_partial: whether tables may be published one by one, also where the pipeline does not say so.
+        allow_partial: True if tables may be published one by one, even if the pipeline does not say so.
     """
     restored = {}
     for name in tables:
@@ -210,7 +213,7 @@ def rollback_pipeline(
 
 
 def describe_older_checks(older: Mapping[str, PublishedChecks]) -> list[str]:
-    """Say of each run by whose checks restored versions are audited which tables these are."""
+    """Return a sentence for each run whose checks audit restored versions, with the tables concerned."""
     tables: dict[str, list[str]] = {}
     for table, published in sorted(older.items()):
         which = "this version" if published.is_of_version else "an earlier version, the last one with any"
@@ -221,20 +224,21 @@ def describe_older_checks(older: Mapping[str, PublishedChecks]) -> list[str]:
 
 
 def tables_without_checks(audit: Pipeline, remaining: Collection[str]) -> list[str]:
-    """Return the tables that a roll-back restores and that no check audits; quarantine tables never have any.
+    """Return the tables that a roll-back restores without any check. Quarantine tables never have checks.
 
     Args:
         audit: the pipeline of the roll-back.
+        remaining: the tables that exist after the roll-back.
     """
     return [name for name in remaining if not audit.tables[name].checks and not is_quarantine_table(name)]
 
 
 def describe_missing_checks(tables: Sequence[str], pipeline: str, *, is_given: bool) -> str:
-    """Say that a roll-back restores tables without an audit, and what can be done.
+    """Return the message that a roll-back restores tables without an audit, with the next step for a person.
 
     Args:
-        pipeline: the name of the pipeline whose run is rolled back.
-        is_given: whether a person named the file that has the checks.
+        pipeline: name of the pipeline whose run is rolled back.
+        is_given: True if a person named the file with the checks.
     """
     where = "the file of --pipeline" if is_given else "main's history up to this version"
     named = f"name a pipeline by --pipeline FILE: a file of {pipeline} with such checks"
@@ -250,13 +254,13 @@ def choose_rollback_pipeline(
     """Return the pipeline whose checks audit a roll-back.
 
     Args:
-        name: the pipeline of the run that is rolled back.
-        given: the one that a person named.
-        recorded: the one that the run's commit on main records.
-        earlier: the one that Temporal has.
+        name: name of the pipeline whose run is rolled back.
+        given: the pipeline that a person named.
+        recorded: the pipeline that the run's commit on main records.
+        earlier: the pipeline in Temporal's history of the run.
 
     Raises:
-        InvalidPipeline: there is none, or the one that was given is another one.
+        InvalidPipeline: there is none, or its name differs from that of the run's pipeline.
     """
     pipeline = given or recorded or earlier
     if pipeline is None:

@@ -1,7 +1,7 @@
-"""How many rows a run inserted, updated and removed, which Iceberg's metadata alone does not say.
+"""Count the rows that a run inserted, updated and removed. Iceberg's metadata alone does not show it.
 
-A data file is written once. To change one row, an engine writes the rows beside it again, so counts by files call them
-removed and added. What was carried along in a rewritten file was not changed.
+A data file is written once. To change one row, an engine rewrites the other rows of the file, too, so counts by files
+call them removed and added. Rows that were carried along in a rewritten file did not change.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from sluice.pipeline.write_modes import WriteMode
 
 
 def written_row_counts(change: TableChange, mode: WriteMode, rows_merged: int | None = None) -> RowCounts | None:
-    """Return what a verified write did to rows, if its mode tells more than the change itself.
+    """Return the row counts of a verified write, from its mode if that says more than the change itself.
 
     Args:
-        rows_merged: the rows that a merge was given, each with keys of its own.
+        rows_merged: number of rows that a merge received, each with keys of its own.
     """
     if change.created or change.deletes_by_value or not change.deleted_rows:
         return change.rows
@@ -23,19 +23,19 @@ def written_row_counts(change: TableChange, mode: WriteMode, rows_merged: int | 
         return RowCounts(inserted=change.added_rows, replaced=change.deleted_rows, known_by="replacement")
     if rows_merged is None:
         return change.rows
-    # A merge removes no row, so what the table gained was inserted, and the other rows of the input matched one each.
+    # A merge removes no row: the growth of the table was inserted, and each other row of the input matched one old row.
     inserted = change.added_rows - change.deleted_rows
     updated = rows_merged - inserted
     rewritten = change.deleted_rows - updated
-    if min(inserted, updated, rewritten) < 0:  # a key that the table holds more than once
+    if min(inserted, updated, rewritten) < 0:  # the table contains a key more than once
         return change.rows
     return RowCounts(inserted=inserted, updated=updated, rewritten=rewritten, known_by="keys of the input")
 
 
 def deleted_row_counts(change: TableChange) -> RowCounts | None:
-    """Return what became of rows where a run only deleted: what its new files hold was rewritten unchanged.
+    """Return the row counts of a run that only deleted rows, so that its new files contain unchanged rows.
 
-    The change must be of a table in which no row was deleted in place before: those are in the counts of files.
+    No row of the table may have been deleted in place before: the counts of files include such rows.
     """
     removed = change.deleted_rows - change.added_rows
     if change.created or change.deletes_by_value or not change.added_rows or removed < 0:
@@ -44,15 +44,15 @@ def deleted_row_counts(change: TableChange) -> RowCounts | None:
 
 
 def merge_on_read_counts(added: int, deleted: int) -> RowCounts:
-    """Return what a run did that deleted rows in place and rewrote no file."""
+    """Return the row counts of a run that deleted rows in place and rewrote no file."""
     updated = min(added, deleted)
     return RowCounts(inserted=added - updated, updated=updated, removed=deleted - updated, known_by="deletes in place")
 
 
 def compared_row_counts(before: Counter[Hashable], after: Counter[Hashable]) -> RowCounts:
-    """Return what became of rows, from those of the removed files and those of the added ones.
+    """Return the row counts from a comparison of the rows of removed files with those of added files.
 
-    An old row that is no more and a new one are an update; what is left over was removed or inserted.
+    Each missing old row forms an update with a new one. The rows left over were removed or inserted.
     """
     kept = (before & after).total()
     old, new = before.total() - kept, after.total() - kept

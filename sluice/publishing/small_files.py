@@ -1,4 +1,4 @@
-"""The hint about partitions that split a write into many small files."""
+"""Hint about partitions that split a write into many small files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from sluice.sizes import format_size
 
 _MANY_FILES = 20
 _SMALL_FILE = 1024 * 1024
-"""In bytes. Opening a file costs a reader about as much as reading so much of it."""
+"""Size of a small file, in bytes. Opening a file costs a reader about as much as reading this many bytes."""
 _COARSER = {"hour": "day", "day": "month", "month": "year"}
 _TIMES = ("date", "timestamp")
 
@@ -19,21 +19,21 @@ class Partition:
     column: str
     type: str
     transform: str
-    """As Iceberg writes it: `identity`, `day`, `bucket[16]`."""
+    """Transform as Iceberg writes it: `identity`, `day`, `bucket[16]`."""
 
 
 def describe_small_files(partitions: Sequence[Partition], written: int, files: int, size: int) -> str:
-    """Return a hint where partitions split a write into many small files; empty where they do not.
+    """Return a hint if partitions split a write into many small files; empty if they do not.
 
     Args:
         partitions: the partition fields of the table.
-        written: how many partitions the files are of.
-        files: how many data files the run added.
-        size: their size in bytes.
+        written: number of partitions to which the files belong.
+        files: number of data files that the run added.
+        size: total size of these files, in bytes.
     """
     if not partitions or files < _MANY_FILES or size / files >= _SMALL_FILE:
         return ""
-    if files >= 2 * written:  # it is not the partitions that split it
+    if files >= 2 * written:  # something other than the partitions splits the write
         return ""
     return f"{files:,} files of {format_size(size / files)}: {_advice(partitions)}"
 

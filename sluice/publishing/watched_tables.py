@@ -1,4 +1,4 @@
-"""The tables that checks read: from the audit until the merge, main may not change them."""
+"""Tables that checks read. From the audit until the merge, main may not change them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,9 +6,9 @@ from sluice.pipeline.table import Table
 
 
 def watched_tables(tables: Mapping[str, Table]) -> list[str]:
-    """Return every table that a check of a pipeline reads, on whichever branch, in alphabetical order.
+    """Return every table that a check of a pipeline reads, on any branch, in alphabetical order.
 
-    A table that has checks is read by them, also where the run leaves it as it is.
+    A table with checks is always read by them, even if the run does not change it.
 
     Args:
         tables: the tables of the pipeline.
@@ -19,9 +19,10 @@ def watched_tables(tables: Mapping[str, Table]) -> list[str]:
 
 
 def _possible_names(name: str) -> Iterator[str]:
-    """Yield the tables of the catalog that a name in a query may mean; that one of them exists is not needed.
+    """Yield the tables of the catalog that a name in a query may mean. They need not exist.
 
-    Spark allows the name of the catalog before it, and that of a metadata table of Iceberg's, such as `files`, after.
+    Spark allows the name of the catalog before a table's name, and that of an Iceberg metadata table, such as `files`,
+    after it.
     """
     parts = name.split(".")
     yield name

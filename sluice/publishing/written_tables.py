@@ -1,4 +1,4 @@
-"""What a branch must hold: a complete write of one attempt, or a rebase of one, and nothing else."""
+"""Verify the content of a branch: a complete write of one attempt, or a rebase of one, and nothing else."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,56 +15,56 @@ from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 
 @dataclass(frozen=True)
 class TableHistory:
-    """What a table's metadata on the branch says of its past, compared with what main held."""
+    """The past of a table in its metadata on the branch, compared with main."""
 
     expired_snapshots: int = 0
-    """How many of main's snapshots are missing."""
+    """Number of main's snapshots that are missing."""
     was_recreated: bool = False
-    """Whether it is another table under the same name."""
+    """True if it is another table with the same name."""
     was_set_back: bool = False
-    """Whether readers would see a snapshot from before the run: a roll-back, or a replaced branch."""
+    """True if readers would see a snapshot from before the run, because of a roll-back or a replaced branch."""
     changed_refs: Sequence[str] = ()
-    """Branches and tags inside the table that were made, moved or dropped."""
+    """Branches and tags inside the table that were created, moved or dropped."""
     unsafe_properties: Sequence[str] = ()
-    """Properties by which Iceberg deletes files that other branches need."""
+    """Properties that make Iceberg delete files that other branches need."""
 
 
 @dataclass(frozen=True)
 class LastStep:
-    """What was done to a table since a part of the run was verified, by its live files."""
+    """Changes of a table's live files since a part of the run was verified."""
 
     added_rows: int = 0
     deleted_rows: int = 0
     appended_rows: int = 0
-    """The rows of commits that only added files."""
+    """Number of rows in commits that only added files."""
     removed_base_files: int = 0
-    """How many files of main it removed, or deleted rows from in place."""
+    """Number of main's files that it removed, or in which it deleted rows in place."""
 
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What a branch holds of one table, beside what main held when the branch began."""
+    """One table on a branch, compared with main when the branch began."""
 
     name: str
     change: TableChange | None
-    """None where the table was dropped."""
+    """Change of the table; None if the table was dropped."""
     foreign_snapshots: int = 0
-    """How many of its new snapshots none of the expected attempts made."""
+    """Number of its new snapshots that none of the expected attempts made."""
     same_rows: bool = True
-    """Whether it has as many rows as before, as far as metadata can tell."""
+    """True if the table has as many rows as before, as far as metadata shows."""
     has_row_deletes: bool = True
-    """Whether rows of it were deleted in place, before or by this write: the counts of files have them."""
+    """True if rows were deleted in place, before or by this write. The counts of files include such rows."""
     history: TableHistory = field(default_factory=TableHistory)
     last_step: LastStep = field(default_factory=LastStep)
     replaced: Collection[tuple[str, str]] = ()
-    """The pipelines and partitions of the runs that brought the files which it removed, as far as that is known."""
+    """Pipelines and partitions of the runs that brought the removed files, as far as they are known."""
 
 
 def check_changed_tables(input: VerifyWriteInput, changed: Collection[str]) -> None:
-    """Make sure that an attempt changed no table but those that its pipeline names.
+    """Check that an attempt changed only tables that its pipeline names.
 
     Raises:
-        UnexpectedWrite: it did.
+        UnexpectedWrite: the attempt changed another table.
     """
     named = {*input.tables, *map(quarantine_table, input.quarantined_rows)}
     for name in changed:
@@ -78,14 +78,14 @@ def check_changed_namespace(
     before: Mapping[str, str] | None,
     after: Mapping[str, str] | None,
 ) -> None:
-    """Make sure that an attempt changed no namespace, but for those of its tables that main does not have.
+    """Check that an attempt changed no namespace, except to create those of its own tables that main lacks.
 
     Args:
-        before: its properties; None where there was no such namespace.
-        after: its properties; None where it was dropped.
+        before: properties of the namespace; None if it did not exist.
+        after: properties of the namespace; None if it was dropped.
 
     Raises:
-        UnexpectedWrite: it did.
+        UnexpectedWrite: the attempt changed the namespace.
     """
     name = joined_name(elements)
     if after is None:
@@ -99,11 +99,11 @@ def check_changed_namespace(
 
 
 def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict[str, TableChange]:
-    """Make sure that a write is complete, by this attempt alone, and nothing else; return what it changed.
+    """Check that a write is complete and by this attempt alone, and return its changes.
 
     Raises:
         NothingWritten: a table that must have changed did not.
-        UnexpectedWrite: the branch holds something else than this write.
+        UnexpectedWrite: the branch contains something other than this write.
     """
     changes: dict[str, TableChange] = {}
     for table in tables:
@@ -127,10 +127,10 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
 
 
 def _check_other_partitions(run_ref: RunRef, table: WrittenTable) -> None:
-    """Make sure that a run of one partition removes no rows that runs of other partitions of its pipeline brought.
+    """Check that a run of one partition removed no rows that runs of the pipeline's other partitions brought.
 
     Raises:
-        InvalidInput: it does.
+        InvalidInput: it removed such rows.
     """
     if not run_ref.partition or is_scheduled_time(run_ref.partition):
         return
@@ -144,10 +144,10 @@ def _check_other_partitions(run_ref: RunRef, table: WrittenTable) -> None:
 
 
 def check_history(table: WrittenTable) -> None:
-    """Make sure that a write kept a table's past, its branches and its safe properties.
+    """Check that a write kept the past, the branches and the safe properties of a table.
 
     Raises:
-        UnexpectedWrite: it did not.
+        UnexpectedWrite: it did not keep one of them.
     """
     name, history = table.name, table.history
     if history.was_recreated:
@@ -198,7 +198,7 @@ def _check_row_counts(input: VerifyWriteInput, changes: dict[str, TableChange]) 
 
 
 def _check_requeued_rows(input: VerifyWriteInput, changes: dict[str, TableChange]) -> None:
-    """Make sure that as many rows came into a table as left its quarantine table; a merge may update some instead."""
+    """Check that as many rows entered a table as left its quarantine table. A merge may update some instead."""
     table, quarantine = input.tables
     removed, arrived = (_net_rows(changes[name]) if name in changes else 0 for name in (quarantine, table))
     if not 0 <= arrived <= -removed or (arrived < -removed and not input.write.carries_rows):
@@ -206,7 +206,7 @@ def _check_requeued_rows(input: VerifyWriteInput, changes: dict[str, TableChange
 
 
 def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> None:
-    """Make sure that the rows that left a table are those that came into its quarantine table, and the run's own."""
+    """Check that the rows that left a table are the run's own, and are those that entered its quarantine table."""
     by_name = {table.name: table for table in tables}
     for name, rows in input.quarantined_rows.items():
         quarantine = quarantine_table(name)
@@ -228,10 +228,10 @@ def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTab
 def check_rebased(
     branch: str, source: str, written: WriteResult, tables: Sequence[WrittenTable]
 ) -> dict[str, TableChange]:
-    """Make sure that a rebased branch holds exactly what the branch `source` held; return what it changed.
+    """Check that a rebased branch contains exactly the rows of the branch `source`, and return its changes.
 
     Raises:
-        UnexpectedWrite: it holds something else.
+        UnexpectedWrite: the branch contains something else.
     """
     changes: dict[str, TableChange] = {}
     for table in tables:
@@ -252,10 +252,10 @@ def check_rebased(
 
 
 def check_resumed_tables(input: ResumeBranchInput, changed: Collection[str]) -> None:
-    """Make sure that a quarantined branch changes no table but those of its pipeline and their quarantine tables.
+    """Check that a quarantined branch changes only tables of its pipeline and their quarantine tables.
 
     Raises:
-        UnexpectedWrite: it does.
+        UnexpectedWrite: the branch changes another table.
     """
     named = {*input.tables, *map(quarantine_table, input.tables)}
     for name in changed:
@@ -264,23 +264,23 @@ def check_resumed_tables(input: ResumeBranchInput, changed: Collection[str]) -> 
 
 
 def check_something_changed(changed: Collection[object]) -> None:
-    """Make sure that a branch changes a table.
+    """Check that a branch changes at least one table.
 
     Raises:
-        InvalidInput: it changes none.
+        InvalidInput: the branch changes no table.
     """
     if not changed:
         raise InvalidInput("nothing would change: main holds all of it already")
 
 
 def check_no_repeated_files(repeated: Mapping[str, Sequence[str]]) -> None:
-    """Make sure that a run adds no file that a table holds already, and none twice: its rows would be there twice.
+    """Check that a run adds no file twice, and none that a table already lists. Their rows would be duplicated.
 
     Args:
-        repeated: by table, the files that the run adds and that the table then lists more than once.
+        repeated: by table, the added files that the table would list more than once.
 
     Raises:
-        UnexpectedWrite: there are any.
+        UnexpectedWrite: there are such files.
     """
     for table, files in repeated.items():
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""

@@ -1,1 +1,1 @@
-"""Registration after a publish: which targets there are, what they are told, and which tables they hold."""
+"""Registration after a publish: the targets, their events, and the tables that they register."""

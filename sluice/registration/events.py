@@ -1,4 +1,4 @@
-"""The event that says what was published: a CloudEvent 1.0, signed by the convention of Standard Webhooks."""
+"""The event of a publication: a CloudEvent 1.0, signed by the convention of Standard Webhooks."""
 
 import base64
 import binascii
@@ -13,17 +13,17 @@ EVENT_TYPE = "sluice.publication.v1"
 CONTENT_TYPE = "application/cloudevents+json"
 _PREFIX = "whsec_"
 _MIN_KEY, _MAX_KEY = 24, 64
-"""So many bytes a key of Standard Webhooks has."""
+"""Minimum and maximum length of a key of Standard Webhooks, in bytes."""
 
 
 def event_id(event: PublicationEvent) -> str:
-    """Return the id of the event of a publication: the same whenever and however often it is sent."""
+    """Return the id of the event of a publication. Each delivery has the same id."""
     text = json.dumps([event.run_id, event.main_after])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def event_body(event: PublicationEvent, installation: str) -> bytes:
-    """Return the event in the structured mode of CloudEvents: the same bytes whenever it is sent."""
+    """Return the event in the structured mode of CloudEvents. Each delivery has the same bytes."""
     cloud_event = {
         "specversion": "1.0",
         "id": event_id(event),
@@ -38,10 +38,10 @@ def event_body(event: PublicationEvent, installation: str) -> bytes:
 
 
 def signing_key(secret: str) -> bytes:
-    """Return the key that a secret of the form `whsec_BASE64` holds.
+    """Return the key in a secret of the form `whsec_BASE64`.
 
     Raises:
-        BadEnvironment: it has another form; the message does not quote it.
+        BadEnvironment: the secret has another form. The message does not quote it.
     """
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
@@ -56,7 +56,7 @@ def signing_key(secret: str) -> bytes:
 
 
 def signed_headers(message_id: str, body: bytes, key: bytes, timestamp: int) -> dict[str, str]:
-    """Return the headers by which a receiver verifies who sent a message, and when.
+    """Return the headers that let a receiver verify the sender and the time of a message.
 
     Args:
         timestamp: the time of this try, in seconds since 1970.

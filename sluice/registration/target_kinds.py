@@ -1,4 +1,4 @@
-"""The kinds of targets, and what each of them needs to be told."""
+"""Kinds of registration targets, with the settings of each."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 class SecretSource(Model):
-    """Where a secret is read each time it is used: a file, or a variable of the worker's environment."""
+    """The source of a secret, read at each use: a file, or a variable of the worker's environment."""
 
     file: str = ""
     env: str = Field(default="", pattern=rf"{_VARIABLE}|^$")
@@ -54,7 +54,7 @@ class SecretSource(Model):
 
 
 def _address(address: str) -> str:
-    """Return an address of a service; one without TLS must be this machine's."""
+    """Return the address of a service if it is valid. An address without TLS must be one of this machine."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("is no address: write https://HOST/PATH")
@@ -69,21 +69,21 @@ Address = Annotated[str, Field(max_length=2000), AfterValidator(_address)]
 
 
 class Target(Model):
-    """What every target has."""
+    """Settings of every target."""
 
     tables: list[Annotated[str, Field(pattern=_PATTERN, max_length=400)]] = Field(default_factory=list, max_length=1000)
-    """Patterns of tables, as `nyc.*`, whose publications it gets whatever a pipeline says."""
+    """Patterns of tables, such as `nyc.*`. The target gets their publications whatever a pipeline says."""
 
     def wants(self, tables: Collection[str]) -> bool:
-        """Return whether one of these tables is one of its own. Case makes no difference."""
+        """Return True if a pattern of the target matches one of these tables. Case makes no difference."""
         return any(self.wants_table(table) for table in tables)
 
     def tables_of(self, changed: Collection[str], *, is_named: bool) -> list[str]:
-        """Return which of the changed tables are registered: all where the pipeline names the target."""
+        """Return the changed tables to register: all if the pipeline names the target, else those it wants."""
         return [table for table in changed if is_named or self.wants_table(table)]
 
     def wants_table(self, table: str) -> bool:
-        """Return whether a pattern of the target matches a table."""
+        """Return True if a pattern of the target matches a table. Case makes no difference."""
         return any(fnmatchcase(table.casefold(), pattern.casefold()) for pattern in self.tables)
 
 
@@ -93,7 +93,7 @@ class WebhookTarget(Target):
     kind: Literal["webhook"]
     url: Address = Field(repr=False)
     secret: SecretSource = Field(repr=False)
-    """What signs events, as Standard Webhooks write it: `whsec_` and base64."""
+    """The secret that signs events, in the form of Standard Webhooks: `whsec_` and base64."""
 
 
 class CommandTarget(Target):
@@ -103,7 +103,7 @@ class CommandTarget(Target):
     command: list[Annotated[str, Field(max_length=10_000)]] = Field(min_length=1, max_length=200)
     timeout: Annotated[Duration, Field(gt=0, le=600)] = 60.0
     environment: list[Annotated[str, Field(pattern=_VARIABLE)]] = Field(default_factory=list, max_length=200)
-    """The variables of the worker that it inherits beside PATH, HOME, LANG and TZ."""
+    """Variables of the worker that it inherits in addition to PATH, HOME, LANG and TZ."""
 
     @field_validator("command")
     @classmethod
@@ -114,14 +114,14 @@ class CommandTarget(Target):
 
 
 class TableTarget(Target):
-    """What targets that hold tables have in common."""
+    """Base of the targets that are catalogs, in which tables are registered."""
 
     def table_problem(self, table: str) -> str | None:
-        """Return why the target cannot hold a table of this name, or None."""
+        """Return the reason why the target cannot register a table of this name, or None."""
         return None
 
     def location_problem(self, location: str) -> str | None:
-        """Return why the target cannot read what lies at a location, or None."""
+        """Return the reason why the target cannot read files at a location, or None."""
         if is_local(location):
             return (
                 "the target cannot read files of this machine (`file:`): tables that it holds need a lake on an "
@@ -131,7 +131,7 @@ class TableTarget(Target):
 
 
 class RestTarget(TableTarget):
-    """An Iceberg REST catalog that holds tables as main does."""
+    """An Iceberg REST catalog that registers tables as they are on main."""
 
     kind: Literal["rest"]
     uri: Address = Field(repr=False)
@@ -142,11 +142,11 @@ class RestTarget(TableTarget):
     oauth2_server_uri: Address | Literal[""] = ""
     scope: str = ""
     properties: dict[str, str] = Field(default_factory=dict, max_length=100)
-    """More properties of PyIceberg's REST catalog; no secrets."""
+    """Additional properties of PyIceberg's REST catalog, without secrets."""
     reads_local_files: bool = False
-    """Whether it can read files of this machine, as on a laptop."""
+    """True if the catalog can read files of this machine, as on a laptop."""
     drop_and_register: bool = False
-    """Whether a table may be dropped and registered again where the catalog cannot overwrite an entry."""
+    """True if a table may be dropped and registered again where the catalog cannot overwrite an entry."""
 
     @field_validator("properties")
     @classmethod
@@ -156,24 +156,24 @@ class RestTarget(TableTarget):
         return properties
 
     def location_problem(self, location: str) -> str | None:
-        """Return why the target cannot read what lies at a location, or None."""
+        """Return the reason why the target cannot read files at a location, or None."""
         if self.reads_local_files or not (problem := super().location_problem(location)):
             return None
         return f"{problem}; a catalog on this machine can: `reads_local_files: true`"
 
 
 class GlueTarget(TableTarget):
-    """The AWS Glue Data Catalog. Credentials are read as the AWS SDKs read them."""
+    """The AWS Glue Data Catalog. It reads credentials as the AWS SDKs do."""
 
     kind: Literal["glue"]
     region: str = Field(pattern=r"^[a-z0-9-]+$", max_length=50)
     catalog_id: str = Field(default="", pattern=r"^\d*$", max_length=12)
-    """The AWS account of the catalog; empty means that of the credentials."""
+    """AWS account of the catalog; empty for the account of the credentials."""
     endpoint_url: Address | Literal[""] = ""
     profile: str = ""
 
     def table_problem(self, table: str) -> str | None:
-        """Return why Glue cannot hold a table of this name, or None."""
+        """Return the reason why Glue cannot register a table of this name, or None."""
         if len(name_elements(table)) != 2:
             return "Glue has databases of one level: the table needs a name of the form namespace.table"
         if table != table.lower():
@@ -182,7 +182,7 @@ class GlueTarget(TableTarget):
 
 
 class SnowflakeTarget(TableTarget):
-    """A database of Snowflake: tables of metadata files in an object store."""
+    """A Snowflake database, whose tables read metadata files in an object store."""
 
     kind: Literal["snowflake"]
     account: str = Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")
@@ -196,9 +196,9 @@ class SnowflakeTarget(TableTarget):
     database: str = Field(min_length=1, max_length=300)
     external_volume: str = Field(min_length=1, max_length=300)
     volume_location: str = Field(pattern=r"^[a-z0-9]+://\S+$", max_length=2000)
-    """The active storage location of the external volume, as main's metadata locations begin."""
+    """Active storage location of the external volume, in the form in which main's metadata locations begin."""
     catalog_integration: str = Field(min_length=1, max_length=300)
-    """A catalog integration of CATALOG_SOURCE = OBJECT_STORE."""
+    """A catalog integration with CATALOG_SOURCE = OBJECT_STORE."""
 
     @model_validator(mode="after")
     def _one_credential(self) -> "SnowflakeTarget":
@@ -207,13 +207,13 @@ class SnowflakeTarget(TableTarget):
         return self
 
     def table_problem(self, table: str) -> str | None:
-        """Return why Snowflake cannot hold a table of this name, or None."""
+        """Return the reason why Snowflake cannot register a table of this name, or None."""
         if len(name_elements(table)) != 2:
             return "Snowflake has schemas of one level: the table needs a name of the form namespace.table"
         return None
 
     def location_problem(self, location: str) -> str | None:
-        """Return why the target cannot read what lies at a location, or None."""
+        """Return the reason why the target cannot read files at a location, or None."""
         base = self.volume_location.rstrip("/") + "/"
         if not (problem := super().location_problem(location)) and not f"{location}/".startswith(base):
             return f"{location} does not lie under {base}, the location of the external volume (`volume_location`)"
@@ -221,7 +221,7 @@ class SnowflakeTarget(TableTarget):
 
 
 def is_local(location: str) -> bool:
-    """Return whether a location is in the file system of a machine."""
+    """Return True if a location is in the file system of a machine."""
     return urlsplit(location).scheme in ("", "file")
 
 
@@ -229,4 +229,4 @@ AnyTarget = Annotated[
     WebhookTarget | CommandTarget | RestTarget | GlueTarget | SnowflakeTarget, Field(discriminator="kind")
 ]
 EventTarget = WebhookTarget | CommandTarget
-"""Those that are told of a publication. The others hold tables."""
+"""Targets that receive an event of each publication. The others register tables."""

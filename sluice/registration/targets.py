@@ -1,7 +1,7 @@
-"""The targets of an installation: what is told of a publication, or holds tables as main holds them.
+"""Registration targets of an installation: receivers of events, and catalogs that register main's tables.
 
-The operator lists them in the file of SLUICE_TARGETS_FILE. Pipelines name them and say nothing else of them: an
-address, a command or a credential in a pipeline would let its author use the worker's network and rights.
+The operator lists them in the file of SLUICE_TARGETS_FILE. Pipelines only name them: an address, a command or a
+credential in a pipeline would let its author use the worker's network and rights.
 """
 
 from collections.abc import Collection
@@ -27,12 +27,12 @@ class Targets(Model):
     targets: dict[Annotated[str, AfterValidator(target_name)], AnyTarget] = Field(default_factory=dict)
 
     def problems(self, named: Collection[str], tables: Collection[str], lake: str) -> list[str]:
-        """Return why a pipeline cannot register its publications, each as a sentence.
+        """Return the reasons why a pipeline cannot register its publications, each as a sentence.
 
         Args:
             named: the targets that the pipeline names.
-            tables: the tables that it may change.
-            lake: where new tables are written, as a location.
+            tables: the tables that the pipeline may change.
+            lake: the location of new tables.
         """
         unknown = [name for name in named if name not in self.targets]
         known = f"known targets: {', '.join(sorted(self.targets))}" if self.targets else "it lists none"
@@ -50,7 +50,7 @@ class Targets(Model):
         return problems
 
     def of_publication(self, named: Collection[str], tables: Collection[str]) -> list[str]:
-        """Return the names of all targets of a publication: those of the pipeline, and those that want its tables."""
+        """Return the names of all targets of a publication: those of the pipeline, and those whose patterns match."""
         wanting = [name for name, target in self.targets.items() if target.wants(tables)]
         return list(dict.fromkeys([*named, *wanting]))
 
@@ -59,10 +59,10 @@ NO_TARGETS = Targets()
 
 
 def read_targets(file: str) -> Targets:
-    """Read the targets of an installation; none where no file is named.
+    """Read the targets of an installation. There are none if no file is named.
 
     Raises:
-        BadEnvironment: the file cannot be read, or is not valid; the message has every error.
+        BadEnvironment: the file cannot be read, or is not valid. The message has every error.
     """
     if not file:
         return NO_TARGETS
@@ -80,11 +80,11 @@ def read_targets(file: str) -> Targets:
         why = getattr(error, "strerror", None) or getattr(error, "problem", None) or "it cannot be read as YAML"
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
-        raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}:{line} {why}") from None  # its text may quote the file
+        raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}:{line} {why}") from None  # the error may quote the file
 
 
 def _lines(error: ValidationError) -> list[str]:
-    """Return each error with its location, and never what the file holds there."""
+    """Return each error with its location, without the content of the file there."""
     lines = []
     for each in error.errors(include_input=False, include_url=False):
         location = ".".join(str(part) for part in each["loc"] if part != "[key]")

@@ -1,6 +1,6 @@
-"""Whether a condition gives the same answer whenever it is asked about the same row.
+"""Find parts of a condition that may give different answers when it is evaluated again for the same row.
 
-A requeue asks its condition twice, to add the rows and to remove them from the quarantine table.
+A requeue evaluates its condition twice, to add the rows and to remove them from the quarantine table.
 """
 
 import sqlglot
@@ -13,7 +13,7 @@ _CHANGING = (
     "localtimestamp", "monotonically_increasing_id", "now", "rand", "randn", "random", "randstr", "session_user",
     "shuffle", "spark_partition_id", "uniform", "unix_timestamp", "user", "uuid", "version",
 )  # fmt: skip
-"""Functions of Spark that answer by something else than their arguments."""
+"""Spark functions whose result depends on more than their arguments."""
 _SAME = (
     "array_contains", "ascii", "bit_length", "btrim", "char_length", "character_length", "contains", "conv",
     "date_format", "endswith", "find_in_set", "format_number", "get_json_object", "hash", "ilike", "instr", "isnan",
@@ -23,11 +23,11 @@ _SAME = (
     "startswith", "substr", "substring", "substring_index", "to_date", "to_number", "to_timestamp", "translate",
     "try_cast", "try_to_number", "try_to_timestamp", "typeof", "xxhash64",
 )  # fmt: skip
-"""Functions of Spark that the parser does not know, and that answer by their arguments alone."""
+"""Spark functions that the parser does not know and whose result depends on their arguments alone."""
 
 
 def determinism_problem(condition: str) -> str | None:
-    """Return why a valid condition may answer differently when it is asked again, or None."""
+    """Return the reason why a valid condition may give another answer when it is evaluated again, or None."""
     parsed = sqlglot.parse_one(f"SELECT 1 WHERE ({condition}\n)", dialect=Spark)
     if any(query is not parsed for query in parsed.find_all(exp.Query)):
         return "a query may answer differently when it is asked again: write a condition on the row alone"

@@ -25,7 +25,7 @@ class Dialect(ABC):
 
     name: str
     separate_distinct: bool
-    """Whether a distinct count is cheaper in a query of its own."""
+    """True if a distinct count is cheaper in a query of its own."""
 
     @abstractmethod
     def column(self, name: str) -> str:

@@ -1,7 +1,7 @@
-"""The functions that SQL in a pipeline may call: Spark's own, but for those that reach beyond the rows.
+"""Functions that SQL in a pipeline may call: Spark's own, except those that reach beyond the rows.
 
 `ALLOWED` and `REFUSED` together are the functions of Spark 4.1, and `tests/component/test_sql_functions.py` compares
-them with a real Spark: a function that a newer Spark brings is refused until somebody has read what it does.
+them with a real Spark. A function that a newer Spark adds is refused until somebody has read what it does.
 """
 
 
@@ -63,7 +63,7 @@ ALLOWED = words(
     xpath_int xpath_long xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """
 )
-"""Functions that compute from rows alone. `tests/component/test_sql_functions.py` holds the list to Spark's."""
+"""Functions that compute from rows alone. `tests/component/test_sql_functions.py` compares the list with Spark's."""
 
 _JAVA = "it calls any method of Java"
 _FILES = "its options name files, which it reads"
@@ -85,13 +85,13 @@ REFUSED = {
     "python_worker_logs": "it reads logs of Python programs",
     "identifier": "it makes a name from a text, which cannot be checked beforehand",
 }
-"""Functions of Spark's own that no pipeline may call, each with the reason."""
+"""Spark functions that no pipeline may call, each with the reason."""
 
 OPERATORS = words("! % & * + - / < <= <=> <> != = == > >= ^ | || ~ << >> >>> and or not in between case when")
-"""What Spark lists among its functions although SQL writes it as an operator."""
+"""Operators and keywords that Spark lists among its functions."""
 
 TYPES = words("dec numeric varchar character timestamp_ltz timestamp_ntz")
-"""Types with parameters, which are written as a call is; the others are among the functions."""
+"""Types with parameters, which are written like a call. The other types are among the functions."""
 
 CLAUSES = words(
     """
@@ -102,4 +102,4 @@ CLAUSES = words(
     window with within
     """
 )
-"""Words of SQL that may stand before a bracket without being a function's name."""
+"""Keywords of SQL that may stand before a bracket without being a function's name."""

@@ -1,4 +1,4 @@
-"""Validate SQL that users write before anything runs, and translate it for DuckDB where that is safe."""
+"""Validate SQL that users write before anything runs, and translate it for DuckDB if that is safe."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -30,12 +30,12 @@ _SAME = (
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
 _REMEMBERED = 20_000
-"""How many texts are parsed once only: each message of a run holds its pipeline, and validates it."""
+"""Number of texts whose results are cached: each message of a run contains its pipeline and validates it."""
 
 
 @lru_cache(_REMEMBERED)
 def expression_problem(text: str) -> str | None:
-    """Return why a text is not one condition in Spark SQL, or None."""
+    """Return the reason why a text is not one condition in Spark SQL, or None."""
     return _problem(text, partial(check_condition, text))
 
 
@@ -48,28 +48,28 @@ def columns_of(text: str) -> list[str]:
 
 @lru_cache(_REMEMBERED)
 def query_problem(text: str, views: tuple[str, ...] = ()) -> str | None:
-    """Return why a text is not one query that only reads tables of the catalog and these views, or None."""
+    """Return the reason why a text is not one query that only reads catalog tables and these views, or None."""
     return _problem(text, partial(check_query, text, views))
 
 
 @lru_cache(_REMEMBERED)
 def statement_problem(text: str) -> str | None:
-    """Return why a text is not one statement that changes tables of the catalog, or None."""
+    """Return the reason why a text is not one statement that changes tables of the catalog, or None."""
     return _problem(text, partial(check_statement, text))
 
 
 @lru_cache(_REMEMBERED)
 def without_comments(text: str) -> str:
-    """Return SQL without its comments; what remains stays at its line and column.
+    """Return SQL without its comments. The rest keeps its line and column.
 
     Raises:
-        SqlProblem: it has no tokens of SQL.
+        SqlProblem: as `tokens.tokens` does.
     """
     return tokens.without_comments(text)
 
 
 def tables_of(text: str) -> list[str]:
-    """Return the full names of the tables that a query reads, without its own common table expressions."""
+    """Return the full names of the tables that a query reads, except its own common table expressions."""
     return [*_tables_of(text)]
 
 
@@ -107,7 +107,7 @@ def _table_parts(tree: exp.Expr) -> set[tuple[str, ...]]:
 
 
 def likely_duckdb(text: str) -> str:
-    """Return an expression in DuckDB's SQL. Its meaning may differ from Spark's: it is for previews alone.
+    """Return an expression in DuckDB's SQL. Its meaning may differ from Spark's, so it is only for previews.
 
     Raises:
         ValueError: it cannot be parsed.
@@ -128,7 +128,7 @@ def to_duckdb(text: str, types: Mapping[str, str]) -> str | None:
         return None
     for node in nodes:
         if isinstance(node, exp.Column) and (len(node.parts) > 1 or node.name not in types):
-            return None  # a field of a struct, or a name in other capitals
+            return None  # a field of a struct, or a name in another case
         if isinstance(node, _COMPARISONS) and not _one_family(node, types):
             return None
         if isinstance(node, _ARITHMETIC) and _families(node, types) - {"whole"}:
@@ -143,7 +143,7 @@ def _one_family(node: exp.Expression, types: Mapping[str, str]) -> bool:
 
 
 def _is_date(node: exp.Expr) -> bool:
-    """Whether it is a literal such as DATE '2024-01-31'."""
+    """Return True for a literal such as DATE '2024-01-31'."""
     if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
         return False
     return bool(_DATE.fullmatch(node.this.name)) and bool(node.args["to"].is_type("date"))

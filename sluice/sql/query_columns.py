@@ -1,6 +1,6 @@
-"""The columns that a query in Spark SQL reads and returns, told from its text and the columns of its tables.
+"""Columns that a query in Spark SQL reads and returns, derived from its text and the columns of its tables.
 
-What cannot be told for certain is left to Spark: it answers with an error of its own when the query runs.
+Uncertain cases are left to Spark, which reports an error of its own when the query runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 Tables = Mapping[str, Sequence[str]]
-"""The columns of tables and views, by their names in small letters."""
+"""The columns of tables and views, by their names in lower case."""
 
 _FUNCTIONS = frozenset(
     (
@@ -21,7 +21,7 @@ _FUNCTIONS = frozenset(
         "spark_grouping_id", "user", "window",
     )
 )  # fmt: skip
-"""Names that Spark takes for functions although they stand without brackets, where no column has them."""
+"""Names that Spark reads as functions even without brackets, unless a column has the name."""
 _OF_SEVERAL_NAMES = (
     exp.Aliases,
     exp.Anonymous,
@@ -32,26 +32,26 @@ _OF_SEVERAL_NAMES = (
     exp.Star,
     exp.UDTF,
 )
-"""Expressions of SELECT that may stand for columns of names which the text does not have."""
+"""Expressions of SELECT that may produce columns whose names are not in the text."""
 
 
 def unknown_columns(query: str, tables: Tables) -> list[str]:
-    """Return the columns that a query names and that none of its tables has, in order.
+    """Return the columns that a query names but none of its tables has, in order.
 
-    A scope of the query that reads a table which is not in `tables` is left out.
+    A scope of the query that reads a table which is not in `tables` is skipped.
     """
     names = [name for scope in _scopes(query) for name in _unknown_in(scope, tables)]
     return list(dict.fromkeys(names))
 
 
 def returned_columns(query: str, tables: Tables) -> list[str] | None:
-    """Return the names of the columns that a query returns; None where they cannot be told."""
+    """Return the names of the columns that a query returns, or None if they are uncertain."""
     scopes = _scopes(query)
     return _returned(scopes[-1], tables) if scopes else None
 
 
 def _scopes(query: str) -> list[Scope]:
-    """Return the scopes of a query, the outermost last; none where it cannot be parsed."""
+    """Return the scopes of a query, the outermost last; empty if it cannot be parsed."""
     try:
         return traverse_scope(sqlglot.parse_one(query, dialect=Spark))
     except (SqlglotError, RecursionError):
@@ -79,7 +79,7 @@ def _unknown_in(scope: Scope, tables: Tables) -> list[str]:
 
 
 def _selected(scope: Scope, tables: Tables) -> list[str] | None:
-    """Return the names that SELECT gives beside those of columns; None where they cannot be told."""
+    """Return the names that SELECT introduces in addition to columns, or None if they are uncertain."""
     names: list[str] = []
     for projection in _projections(scope):
         of_projection = _names(projection, scope, tables)
@@ -91,18 +91,18 @@ def _selected(scope: Scope, tables: Tables) -> list[str] | None:
 
 
 def _is_pivoted(scope: Scope) -> bool:
-    """Return whether PIVOT or UNPIVOT makes other columns of a table or a subquery."""
+    """Return whether PIVOT or UNPIVOT changes the columns of a table or a subquery."""
     return any(node.args.get("pivots") for node in scope.find_all(exp.Table, exp.Subquery))
 
 
 def _has(columns: Sequence[str], name: str) -> bool:
-    """Return whether columns have a name; there are hidden ones such as `_file`, and made-up ones as `count(1)`."""
+    """Return True for a listed or hidden column (`_file`), a generated name (`count(1)`) or a function's name."""
     lower = name.lower()
     return name.startswith("_") or "(" in name or lower in _FUNCTIONS or lower in {each.lower() for each in columns}
 
 
 def _around(scope: Scope) -> Iterator[Scope]:
-    """Return a scope and those that it stands in, from the innermost."""
+    """Yield a scope and its enclosing scopes, the innermost first."""
     around: Scope | None = scope
     while around is not None:
         yield around
@@ -110,7 +110,7 @@ def _around(scope: Scope) -> Iterator[Scope]:
 
 
 def _sources(scope: Scope) -> dict[str, exp.Table | Scope]:
-    """Return the tables and subqueries that a scope can name, by their names in small letters."""
+    """Return the tables and subqueries that a scope can name, by their names in lower case."""
     sources: dict[str, exp.Table | Scope] = {}
     for each in _around(scope):
         for name, source in each.sources.items():
@@ -119,7 +119,7 @@ def _sources(scope: Scope) -> dict[str, exp.Table | Scope]:
 
 
 def _readable(scope: Scope, tables: Tables) -> tuple[list[str], bool]:
-    """Return the known columns that a scope and those around it can read, and whether these are all."""
+    """Return the known columns that a scope and its enclosing scopes can read, and whether they are all."""
     of_sources = [_columns(source, tables) for each in _around(scope) for source in each.sources.values()]
     known = [columns for columns in of_sources if columns is not None]
     return [name for columns in known for name in columns], len(known) == len(of_sources)
@@ -156,7 +156,7 @@ def _returned(scope: Scope, tables: Tables) -> list[str] | None:
 
 
 def _names(projection: exp.Expr, scope: Scope, tables: Tables) -> list[str] | None:
-    """Return the columns that one expression of SELECT stands for; None where Spark makes up a name."""
+    """Return the columns that one expression of SELECT produces, or None if Spark generates a name."""
     is_all = isinstance(projection, exp.Star) or isinstance(projection.this, exp.Star)
     if is_all and isinstance(projection, exp.Star | exp.Column):
         return _all_columns(projection, scope, tables)
@@ -164,14 +164,14 @@ def _names(projection: exp.Expr, scope: Scope, tables: Tables) -> list[str] | No
 
 
 def _all_columns(star: exp.Star | exp.Column, scope: Scope, tables: Tables) -> list[str] | None:
-    """Return the columns that `*` or `t.*` stands for; None where they are not known."""
+    """Return the columns that `*` or `t.*` stands for, or None if they are not known."""
     table = star.table.lower() if isinstance(star, exp.Column) else ""
     plain = star.this if isinstance(star, exp.Column) else star
     if any(plain.args.values()) or scope.expression.args.get("laterals"):
         return None
     columns: list[str] = []
     if table and table not in {name.lower() for name in scope.selected_sources}:
-        return None  # the fields of a column
+        return None  # the name is a column, and `*` its fields
     for name, source in scope.selected_sources.items():
         if table in ("", name.lower()):
             of_source = _columns(source[1], tables)

@@ -1,10 +1,10 @@
 r"""Translate regular expressions from Java's syntax (Spark) to RE2's (DuckDB), if the meaning stays the same.
 
 Java's syntax defines the meaning of a check. A pattern from the subset below is rewritten for RE2 so that it matches
-the same strings; any other is left to Spark. The syntaxes differ, by the documentation of `java.util.regex.Pattern`
-and the syntax page of RE2: Java's `.` leaves out five line ends, RE2's one; Java's `$` also matches before a
+the same strings; any other is left to Spark. According to the documentation of `java.util.regex.Pattern` and RE2's
+syntax page, the syntaxes differ: Java's `.` excludes five line ends, RE2's one; Java's `$` also matches before a
 last line end; `\s` includes the vertical tab in Java only; look-around, back-references, possessive quantifiers,
-word boundaries, Unicode classes and flags exist in one of them or differ.
+word boundaries, Unicode classes and flags exist in only one of them or have different meanings.
 """
 
 import re
@@ -14,7 +14,7 @@ _DOT = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])\z"
 """In RE2's syntax: the last line end of a string."""
 _SPACE = r"\t\n\x0B\f\r "
-_MOST = 1000  # RE2 repeats no oftener
+_MOST = 1000  # RE2's maximum number of repetitions
 
 _TOKEN = re.compile(
     r"""(?P<class>\[\^?(?:\\[dws\\\]\[^.\-/+*?(){}|$@'"_ ]|[^\\\[\]&])+\])
@@ -37,7 +37,7 @@ _WRONG_EVERYWHERE = (
 
 
 def problem(pattern: str) -> str | None:
-    """Return why a pattern is wrong in every dialect, or None where only Spark could tell."""
+    """Return the reason why a pattern is invalid in every dialect, or None if only Spark can decide."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -49,10 +49,10 @@ def problem(pattern: str) -> str | None:
 
 
 def for_re2(pattern: str) -> tuple[str, bool] | None:
-    """Return the pattern for RE2, and whether it ended in `$`; None if it is not certain to mean the same.
+    """Return the pattern for RE2 and whether it ended in `$`, or None if the same meaning is not certain.
 
-    Where it ended in `$`, the returned pattern ends at the end of the text, and must be tried on the text and
-    on the text without its last line end: nowhere else does Java's `$` match.
+    If it ended in `$`, the returned pattern ends at the end of the text. Try it on the text, and on the text without
+    its last line end: Java's `$` matches only in these two places.
     """
     body, ends = (pattern[:-1], True) if re.search(r"(?<!\\)(?:\\\\)*\$\Z", pattern) else (pattern, False)
     written: list[str] = []
@@ -89,5 +89,5 @@ def _translated(kind: str, text: str) -> str | None:
 
 
 def _plain_class(body: str) -> bool:
-    """Whether a class has no range between classes, which the two read differently."""
+    """Return True if a class has no range between classes, which Java and RE2 read differently."""
     return not re.search(r"\\[dws]-.|.-\\[dws]", body)

@@ -1,7 +1,7 @@
 """Validate the column list of `source.schema`: names, types, NOT NULL and comments, and no expression.
 
-Spark would evaluate what follows DEFAULT or GENERATED ALWAYS AS, and a table that is created from the rows would keep
-it. The grammar is listed here, so that whatever else Spark's own grammar of columns allows is refused.
+Spark would evaluate an expression after DEFAULT or GENERATED ALWAYS AS, and a table created from the rows would keep
+it. The grammar below lists what is allowed. Anything else that Spark's grammar of columns accepts is refused.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _EXPRESSIONS = ("default", "generated")
 
 
 def schema_problem(text: str) -> str | None:
-    """Return why a text is no list of columns and types, or None."""
+    """Return the reason why a text is not a list of columns and types, or None."""
     try:
         listed = [each for token in tokens(text) for each in _split(token)]
         _Columns(text, listed).check()
@@ -40,7 +40,7 @@ def schema_columns(text: str) -> list[str]:
 
 
 def _split(token: Token) -> list[Token]:
-    """Return `>>>` and `<>` as the brackets that they are in types."""
+    """Split `>>>` and `<>` into the single brackets that they are in types."""
     if token.kind != "symbol" or token.text not in (">>>", "<>"):
         return [token]
     return [Token("symbol", each, token.start + offset) for offset, each in enumerate(token.text)]
@@ -48,20 +48,20 @@ def _split(token: Token) -> list[Token]:
 
 @dataclass
 class _Columns:
-    """Reads the tokens of a column list, one after the other."""
+    """Parser of a column list, which reads one token after the other."""
 
     text: str
     listed: Sequence[Token]
     at: int = 0
     depth: int = 0
     names: list[str] = field(default_factory=list)
-    """The columns so far, without those of structs."""
+    """Columns read so far, without fields of structs."""
 
     def check(self) -> None:
         """Read the list to its end.
 
         Raises:
-            SqlProblem: it is no list of columns.
+            SqlProblem: it is not a list of columns.
         """
         if not self.listed:
             raise SqlProblem("it is empty")
@@ -87,7 +87,7 @@ class _Columns:
         if self._takes("comment"):
             if not self._takes_text():
                 raise self._unexpected("the text of the comment")
-            while self._takes_text():  # adjacent texts are one, as in 'it''s'
+            while self._takes_text():  # adjacent texts form one, as in 'it''s'
                 pass
 
     def _type(self) -> None:

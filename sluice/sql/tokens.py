@@ -1,8 +1,8 @@
 """Split SQL into tokens exactly as Spark does.
 
-SQL of a pipeline is parsed by sqlglot to be validated, but run by Spark as it is written. A text that ends a string
-or a comment elsewhere for one than for the other could hide code from the validation. So comments are removed before
-both see it, and each string must be a string to both. Source: `SqlBaseLexer.g4` of Spark 4.1.
+sqlglot parses the SQL of a pipeline to validate it, but Spark runs the text as it is written. If the two disagreed on
+the end of a string or a comment, a text could hide code from the validation. So comments are removed before either
+reads the text, and each string must be a string to both. Source: `SqlBaseLexer.g4` of Spark 4.1.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Literal
 Kind = Literal["word", "name", "text", "number", "symbol"]
 MAX_LENGTH = 200_000
 MAX_DEPTH = 100
-"""How deep brackets and CASE may nest: parsers recurse."""
+"""Maximum nesting depth of brackets and CASE, because parsers recurse."""
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n\f\v]+)"
     r"|(?P<comment>--(?:\\\n|[^\r\n])*)"
@@ -27,12 +27,12 @@ _TOKEN = re.compile(
 
 
 class SqlProblem(Exception):
-    """Raised when SQL of a pipeline is refused, with the reason and where it is."""
+    """Raised when SQL of a pipeline is refused, with the reason and the position."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """One token: what it is, what it says, and where it begins."""
+    """One token: its kind, its text and its start position."""
 
     kind: Kind
     text: str
@@ -40,7 +40,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """What it says, in lower case and without the quotes of a quoted name."""
+        """The text in lower case, without the quotes of a quoted name."""
         return self.name.lower()
 
     @property
@@ -50,7 +50,7 @@ class Token:
 
 
 def position(text: str, start: int) -> str:
-    """Say where a token is, as people count: `line 2, column 5`."""
+    """Describe a position by line and column, counted from 1: `line 2, column 5`."""
     line = text.count("\n", 0, start) + 1
     return f"line {line}, column {start - (text.rfind(chr(10), 0, start) + 1) + 1}"
 
@@ -59,7 +59,7 @@ def tokens(text: str) -> list[Token]:
     """Return the tokens of SQL, without comments.
 
     Raises:
-        SqlProblem: it is too long, nests too deeply, or holds what is no token of SQL.
+        SqlProblem: it is too long, nests too deeply, or contains something that is not a token of SQL.
     """
     if len(text) > MAX_LENGTH:
         raise SqlProblem(f"SQL of {len(text):,} characters is too long: the limit is {MAX_LENGTH:,}")
@@ -87,7 +87,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def without_comments(text: str) -> str:
-    """Return SQL without its comments; what remains stays at its line and column.
+    """Return SQL without its comments. The rest keeps its line and column.
 
     Raises:
         SqlProblem: as `tokens` does.
@@ -99,7 +99,7 @@ def without_comments(text: str) -> str:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Return the end of a comment in brackets. Those of Spark nest."""
+    """Return the end of a comment in brackets. Spark's comments in brackets nest."""
     depth = 0
     for match in re.finditer(r"/\*|\*/", text[start:]):
         depth += 1 if match[0] == "/*" else -1

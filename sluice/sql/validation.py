@@ -1,8 +1,8 @@
-"""Validate SQL of a pipeline: it computes from rows of the catalog's tables, and reaches nothing else.
+"""Validate that SQL of a pipeline computes from rows of the catalog's tables and reaches nothing else.
 
-What a text may hold is listed, not what it may not: kinds of statements, clauses (`_CLAUSES`), functions
-(`sluice/sql/functions.py`) and names of tables. Whatever does not parse is refused. Spark is told the same a second
-time, by the configuration of the session: it reads no paths in place of tables and replaces no variables.
+The lists name what a text may contain, not what it may not: kinds of statements, clauses (`_CLAUSES`), functions
+(`sluice/sql/functions.py`) and names of tables. Text that does not parse is refused. The configuration of the Spark
+session enforces the same a second time: Spark reads no paths in place of tables and replaces no variables.
 """
 
 import re
@@ -29,18 +29,18 @@ _CLAUSES = (
     exp.Star, exp.Table, exp.TableAlias, exp.TableSample, exp.Tuple, exp.Unary, exp.Var, exp.Where, exp.Window,
     exp.WindowSpec, exp.With, exp.WithinGroup, exp.JSONPath, exp.JSONPathPart,
 )  # fmt: skip
-"""What a query is made of."""
+"""Parts of a query."""
 _CHANGES = (
     exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Schema, exp.Partition, exp.When, exp.Whens,
     exp.ColumnConstraint, exp.CommentColumnConstraint, exp.NotNullColumnConstraint, exp.DefaultColumnConstraint,
     exp.Properties, exp.Property,
 )  # fmt: skip
-"""What a statement that changes rows or creates a table is made of, beside queries."""
+"""Parts of a statement that changes rows or creates a table, in addition to those of queries."""
 _PROPERTIES = (
     exp.Property, exp.FileFormatProperty, exp.PartitionedByProperty, exp.SchemaCommentProperty,
     exp.PartitionedByBucket, exp.PartitionByTruncate,
 )  # fmt: skip
-"""What a statement may say of a table that it creates."""
+"""Properties that a statement may set for a table that it creates."""
 _KINDS = "DELETE FROM, UPDATE, MERGE INTO, INSERT, CREATE TABLE or ALTER TABLE"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_A_NAMESPACE = words(
@@ -49,13 +49,13 @@ _NOT_A_NAMESPACE = words(
     rate session spark_catalog system temp text xml
     """
 )
-"""Names in front of a table's by which Spark reads files, or what is not in the catalog."""
+"""Names before a table's name that make Spark read files, or something outside the catalog."""
 _METADATA = re.compile(
     r"(?:branch|tag|snapshot_id|at_timestamp)_.*|all_(?:data_files|delete_files|entries|files|manifests)|changes|"
     r"data_files|delete_files|entries|files|history|manifests|metadata_log_entries|partitions|position_deletes|refs|"
     r"rewrite|snapshots"
 )
-"""Names after a table's by which Iceberg reads its metadata, another branch or another version."""
+"""Names after a table's name that make Iceberg read its metadata, another branch or another version."""
 _QUERIES = words("select with ( values")
 _STATEMENTS = words("delete update merge insert create alter with")
 _STATEMENT_CLAUSES = words("columns column insert overwrite options tblproperties partitioned into")
@@ -65,11 +65,11 @@ _ALTERATIONS = re.compile(
     r"write (?:locally )?ordered by |write unordered|write distributed by partition|(?:set|drop) identifier fields |"
     r"(?:set|unset) tblproperties "
 )
-"""How what follows the name in `ALTER TABLE` may begin."""
+"""Allowed beginnings of the text after the name in `ALTER TABLE`."""
 
 
 def parse_condition(text: str) -> exp.Expression | None:
-    """Return the condition that a text is, or None if it is something else.
+    """Parse a text as one condition. Return None if it is something else.
 
     Raises:
         SqlProblem: it does not parse.
@@ -108,7 +108,7 @@ def check_query(text: str, views: Sequence[str] = ()) -> None:
     """Make sure that a text is one query that reads tables of the catalog, and nothing else.
 
     Args:
-        views: names without a namespace that it may read, too.
+        views: names without a namespace that it may read as well.
 
     Raises:
         SqlProblem: it is not.
@@ -150,7 +150,7 @@ def check_statement(text: str) -> None:
 
 
 def _check_alteration(text: str, listed: Sequence[Token]) -> None:
-    """Check `ALTER TABLE` by its tokens: the parser does not know what Iceberg added to it."""
+    """Check `ALTER TABLE` by its tokens, because the parser does not know Iceberg's additions to it."""
     rest, end = [token.word for token in listed], 2
     while end < len(listed) and (end == 2 or rest[end - 1] == "." or rest[end] == "."):
         end += 1
@@ -169,7 +169,7 @@ def _check_alteration(text: str, listed: Sequence[Token]) -> None:
 
 
 def _tokens(text: str, first: frozenset[str] = frozenset(), otherwise: str = "") -> list[Token]:
-    """Return the tokens of a text, if they are the same to Spark and to the parser.
+    """Return the tokens of a text, provided that Spark and the parser read the same ones.
 
     Args:
         first: the words that it may begin with; empty means any.
@@ -254,7 +254,7 @@ def _check_table_name(parts: Sequence[str], views: Sequence[str]) -> None:
 
 
 def _own_names(tree: exp.Expression) -> frozenset[str]:
-    """Return the names that a statement gives itself and may write before a bracket: `t(a, b)`."""
+    """Return the names that a statement defines itself and may write before a bracket: `t(a, b)`."""
     return frozenset(alias.name.lower() for alias in tree.find_all(exp.TableAlias)) - REFUSED.keys()
 
 
@@ -270,7 +270,7 @@ def _check_functions(text: str, listed: Sequence[Token], own: frozenset[str] | s
 
 
 def _called(listed: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
-    """Yield each name that stands before a bracket or is a call by itself, and whether a namespace stands before it."""
+    """Yield each name before a bracket or called without one, and whether a namespace stands before it."""
     is_hint = False
     for index, token in enumerate(listed):
         is_hint = token.text == "/*+" or (is_hint and token.text != "*/")

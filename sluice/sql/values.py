@@ -1,7 +1,7 @@
 """Convert values in checks to the Iceberg type of the column that they are compared with.
 
-A pipeline file has numbers, strings and booleans; a column has an Iceberg type. A value is converted to the
-column's type once, here, so that bounds in metadata and rows in every engine are compared with the same value.
+A pipeline file has numbers, strings and booleans; a column has an Iceberg type. Each value is converted to the column's
+type once, in this module, so that metadata bounds and the rows of every engine are compared with the same value.
 """
 
 import math
@@ -41,7 +41,7 @@ def typed(value: Scalar, iceberg_type: str) -> Any:
     """Return a value as the Python value of a column's type.
 
     Raises:
-        ValueError: it is no value of that type.
+        ValueError: it is not a value of that type.
     """
     kind = kind_of(iceberg_type)
     if kind not in _WORDS:
@@ -66,7 +66,7 @@ def _double(value: Scalar) -> float:
 
 
 def _single(value: Scalar) -> float:
-    """Round to the 32 bits that the column holds: 0.1 there is not the 0.1 of 64 bits."""
+    """Round to the 32 bits of the column, in which 0.1 differs from the 0.1 of 64 bits."""
     rounded: float = struct.unpack("<f", struct.pack("<f", _double(value)))[0]
     return rounded
 
@@ -98,7 +98,7 @@ def _plain_time(value: Scalar) -> datetime:
 
 
 def _zoned_time(value: Scalar) -> datetime:
-    """A time without a zone is in UTC, the zone of every session."""
+    """Parse a time. Without a zone, it is in UTC, the zone of every session."""
     text = _text(value).strip()
     parsed = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
@@ -133,7 +133,7 @@ def plain(value: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value of any type, nested or not, as JSON can carry it."""
+    """Return a value of any type, nested or not, as a JSON value."""
     if isinstance(value, dict):
         return {str(key): json_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""Approvals and waivers."""
+"""The approval and waiver steps of a run."""

@@ -1,4 +1,4 @@
-"""The approval step: wait durably for people's decisions, and record each decision or why it does not count."""
+"""The approval step: wait durably for decisions, and record each decision or the reason why it does not count."""
 
 import asyncio
 from datetime import timedelta
@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def find_required_approval(calls: ActivityCalls, state: RunState) -> RequiredApproval:
-    """Return the approval that the run needs: its pipeline's, or more that a worker demands for what it changed."""
+    """Return the approval that the run needs: the pipeline's, or more if a worker requires it for the changes."""
     assert state.branch and state.report
     input = RequireApprovalInput(
         branch=state.branch,
@@ -39,10 +39,10 @@ async def find_required_approval(calls: ActivityCalls, state: RunState) -> Requi
 async def wait_for_approval(
     calls: ActivityCalls, state: RunState, approval: RequiredApproval, report: AuditReport
 ) -> None:
-    """Wait until enough people approve the audited hash, and waive the failed checks that wait for that.
+    """Wait until enough people approve the audited hash, and waive the failed checks that need a waiver.
 
     Raises:
-        RunStopped: a person rejected it, or the time is over.
+        RunStopped: a person rejected the hash, or the time is over.
     """
     deadline = workflow.now() + timedelta(seconds=approval.timeout)
     state.request_decisions(deadline)
@@ -66,7 +66,7 @@ async def wait_for_approval(
 
 
 def _waiver_note(state: RunState) -> str:
-    """Return what has to be waived, and how; empty if nothing has to be."""
+    """Return a note with the checks that need a waiver, and the command; empty if there are none."""
     to_waive = state.approval.to_waive
     if not to_waive:
         return ""
@@ -74,7 +74,7 @@ def _waiver_note(state: RunState) -> str:
 
 
 def _stopped_by_time(state: RunState, approval: RequiredApproval, report: AuditReport) -> RunStopped:
-    """Return how a run ends that nobody decided about in time: as a failed audit, if that had to be waived."""
+    """Return the end of a run without a decision in time: a failed audit if checks needed a waiver, else expired."""
     within = f"within {format_duration(approval.timeout)}"
     if not state.approval.to_waive:
         return RunStopped("expired", f"no decision {within}")
@@ -83,11 +83,11 @@ def _stopped_by_time(state: RunState, approval: RequiredApproval, report: AuditR
 
 
 async def take_decision(calls: ActivityCalls, state: RunState, decision: Decision) -> str | None:
-    """Record a decision that counts, or record why it does not and return that."""
+    """Record a decision that counts, or record and return the reason why it does not count."""
     why = state.refusal(decision)
     if why is None:
         completed = state.complete(decision)
-        why = await _verify(calls, state, completed) or state.refusal(completed)  # the run went on meanwhile
+        why = await _verify(calls, state, completed) or state.refusal(completed)  # the run may have gone on meanwhile
         if not why:
             state.record_decision(completed)
             return None

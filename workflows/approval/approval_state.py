@@ -1,4 +1,4 @@
-"""The approval of one run: what it needs for the present write, which checks wait for a waiver, and who decided."""
+"""The approval of one run: requirements of the present write, checks that wait for a waiver, and decisions."""
 
 from collections.abc import Sequence
 
@@ -21,38 +21,38 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import Stage
 
 _MAX_REFUSED = 20
-"""So many refused decisions are kept in the result."""
+"""Maximum number of refused decisions in the result."""
 
 
 class ApprovalState:
-    """What a run knows about its approval. The state of the run owns it, and shows its record in the result."""
+    """The state of a run's approval. The state of the run owns it, and shows its record in the result."""
 
     def __init__(self, required: int) -> None:
         self.record = ApprovalRecord(required=required) if required else None
-        """What the result shows; None for a run that needs no approval, and to which nobody sent a decision."""
+        """The record in the result; None if the run needs no approval and nobody sent a decision."""
         self.required = RequiredApproval(required=required)
-        """The approval that the present write needs, once that is known; before, what the pipeline asks for."""
+        """The approval that the present write needs; before that is known, the approval that the pipeline requires."""
         self.to_waive: list[WaivableCheck] = []
-        """The failed checks of the present audit that no waiver in force covers."""
+        """The failed checks of the present audit without a waiver in force."""
 
     @property
     def decisions(self) -> list[Decision]:
-        """The decisions that count about the hash that waits, or waited last."""
+        """The valid decisions about the hash that waits for approval, or waited last."""
         return self.record.decisions if self.record else []
 
     @property
     def outcome(self) -> bool | None:
-        """Whether enough people approved (True) or one rejected (False), or None while neither holds."""
+        """True if enough people approved, False if one rejected, None otherwise."""
         return approval_outcome(self.record.required, self.record.decisions) if self.record else None
 
     def begin_audit(self) -> None:
-        """Forget which checks of an earlier audit waited for a waiver."""
+        """Clear the checks of an earlier audit that waited for a waiver."""
         self.to_waive = []
         if self.record:
             self.record = self.record.model_copy(update={"to_waive": []})
 
     def require(self, required: RequiredApproval) -> None:
-        """Begin with what the present write needs: decisions about an earlier one do not count."""
+        """Set the approval that the present write needs, and clear the decisions about an earlier write."""
         self.required = required
         if required.required or self.record:
             record = self.record or ApprovalRecord(required=0)
@@ -66,7 +66,7 @@ class ApprovalState:
             self.record = record.model_copy(update=fresh)
 
     def refusal(self, decision: Decision, report: AuditReport | None, stage: Stage) -> str | None:
-        """Return why a decision does not count now, or None if it does.
+        """Return the reason why a decision does not count now, or None if it counts.
 
         Args:
             report: the finished audit of the present write, if there is one.
@@ -84,7 +84,7 @@ class ApprovalState:
         return why or waiver_refusal(decision, awaited, workflow.now())
 
     def complete(self, decision: Decision, report: AuditReport) -> Decision:
-        """Return a decision with the hash, the report and the checks that wait, and the time, as it is recorded."""
+        """Return a decision with the present hash, report, waived checks and time, in the form for the record."""
         fields = {
             "by": decision.by.strip(),
             "at": workflow.now().isoformat(),
@@ -106,10 +106,10 @@ class ApprovalState:
         self.record = record.model_copy(update={"refused": refused})
 
     def expire(self) -> None:
-        """Note that the time ended without enough decisions."""
+        """Record that the time ended without enough decisions."""
         if self.record:
             self.record = self.record.model_copy(update={"expired": True})
 
     def granted(self, run_id: str, workflow_id: str) -> Sequence[WaivedCheck]:
-        """Return the checks that those who approved have waived."""
+        """Return the waivers that the approvers granted."""
         return granted_waivers(self.decisions, self.to_waive, run_id, workflow_id)

@@ -1,4 +1,4 @@
-"""The waiver step: what a failed audit means where its failed checks may be waived."""
+"""The waiver step: handle a failed audit whose failed checks may be waived."""
 
 from temporalio import workflow
 
@@ -14,10 +14,10 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def find_waivers(calls: ActivityCalls, state: RunState, report: AuditReport) -> None:
-    """Record which failed checks waivers in force cover, and which people have to waive before the merge.
+    """Record the waivers in force for failed checks, and the checks that people have to waive before the merge.
 
     Raises:
-        RunStopped: the audit failed by what may not be waived.
+        RunStopped: the audit failed by checks that may not be waived.
     """
     request, pipeline = state.request, state.request.pipeline
     failed = waivable_checks(report.checks, pipeline.tables, pipeline.name)
@@ -41,15 +41,15 @@ async def find_waivers(calls: ActivityCalls, state: RunState, report: AuditRepor
 
 
 def check_waivers_hold(state: RunState, report: AuditReport) -> None:
-    """Make sure that no waiver which the run relies on ended while it waited for people.
+    """Check that no waiver of the run ended while the run waited for people.
 
     Raises:
-        RunStopped: one did.
+        RunStopped: a waiver ended.
     """
     if ended := ended_waivers(state.result.waived, workflow.now()):
         raise RunStopped("audit", f"{describe_failed_audit(state, report)}; {describe_ended(ended)}")
 
 
 def describe_failed_audit(state: RunState, report: AuditReport) -> str:
-    """Return, for a person, which checks keep the run out of main."""
+    """Return a message with the checks that block the merge."""
     return describe_blocking_checks(report.checks, show_values=state.request.pipeline.show_values)

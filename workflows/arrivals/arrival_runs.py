@@ -1,8 +1,8 @@
-"""The workflow that limits the runs of all landing zones of an installation: the oldest batches have the slots.
+"""The workflow that limits the runs of all landing zones of an installation. The oldest batches get the slots.
 
-Landing zones report what they run and what they would start; a report takes the place of the one before. So nothing is
-lost that a report does not repeat: not by a crash, not by a zone that vanishes, and not where this workflow is ended by
-force and made again. A slot belongs to what runs a batch, and to nobody once that has ended.
+Landing zones report the runs that they have and the runs that they want. Each report replaces the previous one, so the
+next reports restore the state after a crash, after a zone disappears, or after this workflow is terminated and started
+again. A slot belongs to the workflow that runs a batch, and is free when that workflow has ended.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, root_cause
 
 _CHECK = timedelta(seconds=60)
-"""How often it is asked, while batches wait, whether what has a slot still runs."""
+"""Interval of checks for ended workflows that have slots, while batches wait."""
 _IDLE = timedelta(seconds=60)
-"""How long the workflow goes on while nothing runs."""
+"""Time without runs after which the workflow ends."""
 
 
 @workflow.defn(name="ArrivalRuns")
@@ -36,7 +36,7 @@ class ArrivalRuns:
 
     @workflow.run
     async def run(self, state: RunSlotsState) -> None:
-        """Grant slots until nobody has wanted one for a while."""
+        """Grant slots until there have been no runs and no requests for a while."""
         while True:
             await self._grant()
             if self._is_full():
@@ -46,17 +46,17 @@ class ArrivalRuns:
 
     @workflow.signal
     def report(self, zone: ZoneRuns, limit: int) -> None:
-        """Learn what a landing zone runs and wants, and how many runs there may be in all."""
+        """Record the running and wanted runs of a landing zone, and the maximum number of all runs."""
         self._slots.report(zone, limit)
         self._has_news = True
 
     @workflow.query
     def slots(self) -> RunSlotsState:
-        """Return what runs, and what waits."""
+        """Return the state of the slots: running and wanted runs, and open grants."""
         return self._slots.state
 
     async def _grant(self) -> None:
-        """Grant the slots that are free; a zone that is not there any more gets none."""
+        """Grant the free slots. A zone that no longer exists gets none."""
         self._has_news = False
         while granted := self._slots.next(workflow.now().timestamp()):
             try:
@@ -67,7 +67,7 @@ class ArrivalRuns:
                 self._slots.zone_ended(granted.zone)
 
     async def _wait(self) -> bool:
-        """Wait for a report, or until it is time to check; return whether there is still something to do."""
+        """Wait for a report or the next check; return True if the workflow must go on."""
         is_idle, is_short = self._slots.is_empty, self._slots.is_short
         until_check = max(self._check_at - workflow.now(), timedelta(0))
         try:
@@ -76,18 +76,18 @@ class ArrivalRuns:
         except asyncio.TimeoutError:
             if is_idle:
                 return self._has_news
-        if is_short and self._check_at <= workflow.now():  # also where reports come all the time
+        if is_short and self._check_at <= workflow.now():  # even if reports keep arriving
             await self._check()
             self._check_at = workflow.now() + _CHECK
         return True
 
     @staticmethod
     def _is_full() -> bool:
-        """Return whether the history of this run of the workflow is long enough."""
+        """Return True if the history of this run of the workflow is so long that it should continue as new."""
         return workflow.info().is_continue_as_new_suggested()
 
     async def _check(self) -> None:
-        """Take slots back from what has ended, and from landing zones that do not answer."""
+        """Free the slots of workflows that have ended, and of landing zones that do not answer."""
         ids = WorkflowIds(ids=self._slots.ids_to_check)
         try:
             ended = await self._calls.find_ended_workflows(ids)

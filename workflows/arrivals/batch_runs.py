@@ -1,4 +1,4 @@
-"""The runs of the batches of a landing zone: each is started once, and one that is lost is noticed."""
+"""The runs of the batches of a landing zone: start each once, and detect lost ones."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,32 +17,36 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, root_cause
 
 _ASK_EVERY = 600.0
-"""The seconds after which a start is tried again for what is under way: somebody may have terminated it."""
+"""Interval to repeat the start of running batches, in seconds, because somebody may have terminated a run."""
 
 
 class BatchRuns:
-    """Starts runs for batches."""
+    """The starter of runs for batches."""
 
     def __init__(self, batches: HeldBatches, calls: ActivityCalls, on_kept_out: Callable[[str, str], None]) -> None:
-        """Start runs for these batches; `on_kept_out` learns of one that no run can report: its id, and why."""
+        """Prepare to start runs for these batches.
+
+        Args:
+            on_kept_out: called with the id and the reason when a batch is kept out, and no run can report it.
+        """
         self._batches, self._calls, self._on_kept_out = batches, calls, on_kept_out
         self._children: dict[str, object] = {}
-        """What runs a batch, as far as this run of the workflow started it."""
+        """The child workflows that this run of the workflow started, by batch id."""
         self._seen_at: dict[str, float] = {}
-        """When it was seen that what runs a batch was started before, and is under way."""
+        """By batch id, the time when this workflow found the child of its earlier run under way."""
 
     def room(self, zone: LandingZoneInput) -> int:
-        """Return how many more runs the landing zone may have, by its own limit."""
+        """Return the number of further runs that the landing zone's own limit allows."""
         return zone.at_once - self._batches.count("running")
 
     async def start(self, zone: LandingZoneInput, id: str) -> None:
-        """Start the run of a batch, if it waits and there is room for it."""
+        """Start the run of a batch, if the batch waits and the limit allows it."""
         batch = self._batches.get(id)
         if batch and batch.state == "waiting" and self.room(zone) > 0:
             await self._start(zone, batch, batch.tries + 1)
 
     async def start_lost(self, zone: LandingZoneInput) -> None:
-        """Start the runs of batches that a former run of this workflow started; those that are under way go on."""
+        """Start again the runs that an earlier run of this workflow started. Runs that are under way go on."""
         now = workflow.now().timestamp()
         self._seen_at = {id: at for id, at in self._seen_at.items() if at > now - _ASK_EVERY}
         for batch in self._batches.all:
@@ -63,7 +67,7 @@ class BatchRuns:
         if not self._is_as_before(batch):
             return
         workflow_id = workflow.info().workflow_id
-        reason = "" if batch.tries else batch.reason  # of a half: who split its batch
+        reason = "" if batch.tries else batch.reason  # the reason of a half names the person who split its batch
         self._batches.update(id, state="running", tries=tries, reason=reason)
         input = StartPipelineInput(
             pipeline=zone.pipeline,
@@ -85,17 +89,17 @@ class BatchRuns:
             )
             self._children[id] = child
             child.add_done_callback(partial(self._child_ended, id))
-        except WorkflowAlreadyStartedError:  # it was started before, is under way, and reports here
+        except WorkflowAlreadyStartedError:  # started before and under way; it reports here
             self._seen_at[id] = workflow.now().timestamp()
             workflow.logger.info("the run of batch %s was started before", id)
 
     def _is_as_before(self, batch: Batch) -> bool:
-        """Return whether a batch is as it was: main may have its files meanwhile, or a person have decided about it."""
+        """Return True if a batch has not changed meanwhile, by a load of its files or by a person's decision."""
         now = self._batches.get(batch.ref.id)
         return now is not None and (now.state, now.tries) == (batch.state, batch.tries)
 
     def _child_ended(self, id: str, child: object) -> None:
-        """Hold a batch as kept out if what ran it ended without a report: somebody terminated it."""
+        """Keep a batch out if its child ended without a report, because somebody terminated it."""
         batch = self._batches.get(id)
         if self._children.get(id) is child:
             del self._children[id]

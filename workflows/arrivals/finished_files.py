@@ -1,4 +1,4 @@
-"""The files of a landing zone that main holds: they are tagged or moved while the zone goes on."""
+"""Tag or move the loaded files of a landing zone, in parallel to its other work."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,29 +16,29 @@ with workflow.unsafe.imports_passed_through():
 
 
 class FinishedFiles:
-    """Has files tagged or moved, in one task at a time. Nothing of the zone waits for it."""
+    """The task that tags or moves files, one at a time. The zone does not wait for it."""
 
     def __init__(self, calls: ActivityCalls) -> None:
         self._calls = calls
         self._task: asyncio.Task[None] | None = None
         self.problem = ""
-        """How many files could not be tagged or moved, and why; empty if there are none."""
+        """The number of files that could not be tagged or moved, with the reason; empty if there are none."""
 
     @property
     def are_under_way(self) -> bool:
-        """Whether files are tagged or moved now."""
+        """True while files are being tagged or moved."""
         return self._task is not None and not self._task.done()
 
     def note(self, look: CollectArrivalsResult) -> None:
-        """Forget the problem where a look shows that no file has one any more."""
+        """Clear the problem if a listing shows that no file has one any more."""
         if not look.put_off and not look.problem:
             self.problem = ""
 
     def start(self, pipeline: PipelineText, batches: HeldBatches, may_go_on: Callable[[], bool]) -> None:
-        """Begin, unless it is under way: what main holds by then follows after the next look.
+        """Start the task, unless it is running. Files that are loaded meanwhile follow after the next listing.
 
         Args:
-            may_go_on: asked before each part of the work.
+            may_go_on: called before each part of the work; the work ends if it returns False.
         """
         if not self.are_under_way:
             self._task = asyncio.create_task(self._finish(pipeline, batches, may_go_on))

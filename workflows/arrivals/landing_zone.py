@@ -1,7 +1,7 @@
-"""The workflow of a landing zone: it looks at the zone, and starts a run for each batch of files that arrived.
+"""The workflow of a landing zone: it lists the zone, and starts a run for each batch of files that arrived.
 
-It holds the batches that main does not have yet: those that wait, that a run loads, that were kept out, and those that
-a person set aside. Everything else is known by main. Notifications and time-outs lead to a look; only a look counts.
+Its state is the batches that main does not contain yet: waiting, running, kept out, or set aside by a person. Main has
+the rest of the state. Notifications and time-outs only cause a listing; the listing decides.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class LandingZone:
 
     @workflow.run
     async def run(self, input: LandingZoneInput) -> None:
-        """Look, start runs and wait, until the workflow is cancelled."""
+        """List the zone, start runs and wait, until the workflow is cancelled."""
         workflow.upsert_memo({ZONE_MEMO: memo_of(self._input)})
         while True:
             if self._is_look_due:
@@ -73,44 +73,44 @@ class LandingZone:
             workflow.set_current_details(zone_details(self.status()))
             if self._is_on_another_queue and not self._is_busy:
                 await self._grants.withdraw()
-            raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+            raise_if_cancelled()  # an activity that completes during a cancellation does not raise it
             if self._can_continue_as_new():
                 workflow.continue_as_new(self._state(), task_queue=self._input.task_queue or None)
             await self._wait()
 
     @workflow.signal
     async def look(self, files: list[str] | None = None) -> None:
-        """Look at the zone soon: a notification arrived. It may come often, late, or not at all.
+        """Schedule a listing soon after a notification. Notifications may come often, late, or not at all.
 
         Args:
-            files: the paths that it named; without any, the whole zone is listed.
+            files: the paths in the notification. If there are none, the next listing is of the whole zone.
         """
         self._looks.notify(files or ())
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
-        """Learn how the run of a batch ended; a repeated signal changes nothing."""
+        """Record the end of the run of a batch. A repeated signal changes nothing."""
         became = self._batches.end(ended)
         if became in ("loaded", "changed"):
-            self._is_look_due = True  # its files are asked about again: main has them now, or they settle again
+            self._is_look_due = True  # main has its files now, or they must settle again
         elif became:
             self._pause_if_asked(ended.key, ended.reason)
 
     @workflow.signal(name=GRANT_SIGNAL)
     def start_batch(self, grant: RunGrant) -> None:
-        """Learn that the run of a batch may be started, under the limit of all landing zones."""
+        """Record that the run of a batch may start, under the limit of all landing zones."""
         self._grants.granted(grant)
 
     @workflow.update
     def pause(self, request: PauseZone) -> str:
-        """Pause or resume; return what is shown as the reason."""
+        """Pause or resume; return the reason that people see."""
         note = f"{request.note} ({request.by})" if request.note else f"by {request.by}"
         self._paused, self._resumed = (note, "") if request.paused else ("", note)
         return note
 
     @workflow.update
     def command(self, command: BatchCommand) -> Batch:
-        """Retry a batch that was kept out, or set it aside."""
+        """Retry a batch that was kept out, or set it aside, as a person decides."""
         batch, is_look_due = self._batches.decide(command.batch, command.action)
         self._is_look_due = self._is_look_due or is_look_due
         return batch
@@ -122,7 +122,7 @@ class LandingZone:
 
     @workflow.update
     async def split(self, request: SplitBatch) -> list[Batch]:
-        """Hold two batches in the place of one that was kept out or set aside, so that its bad file is identified."""
+        """Split a batch that was kept out or set aside into two, to narrow down the search for its bad file."""
         batch = self._batches.get(request.batch)
         assert batch, "the validator saw it"
         try:
@@ -141,7 +141,7 @@ class LandingZone:
 
     @workflow.update
     def load(self, request: LoadBatch) -> Batch:
-        """Load a batch of files that a person named, as any other batch."""
+        """Load a batch of files that a person selected, in the same way as any other batch."""
         return self._batches.load(request.ref, request.by, workflow.now().timestamp())
 
     @load.validator
@@ -151,14 +151,14 @@ class LandingZone:
 
     @workflow.update
     def replace_pipeline(self, input: LandingZoneInput) -> None:
-        """Take another version of the pipeline: for the looks and runs from now on."""
+        """Use another version of the pipeline for all further listings and runs."""
         self._input, self._is_look_due = input, True
         self._looks.list_all()
         workflow.upsert_memo({ZONE_MEMO: memo_of(input)})
 
     @workflow.query
     def status(self) -> ZoneStatus:
-        """Return what the zone holds."""
+        """Return the state of the zone."""
         return ZoneStatus(
             name=self._input.name,
             pipeline=self._input.pipeline,
@@ -173,13 +173,13 @@ class LandingZone:
         )
 
     def _pause_if_asked(self, batch: str, reason: str) -> None:
-        """Load no more batches after one that was kept out, if the pipeline says so."""
+        """Pause the zone after a batch that was kept out, if the pipeline has `on_failure: pause`."""
         if self._input.on_failure == "pause" and not self._paused:
             self._paused, self._resumed = f"batch {batch} was kept out: {reason[:200]}", ""
             self._notices.add([f"no more batches are loaded: {self._paused}"])
 
     async def _look(self) -> None:
-        """Collect what arrived; set when to look again."""
+        """Collect the files that arrived, and plan the next listing."""
         held, room, files = self._batches.refs, self._batches.room, self._looks.begin()
         pipeline, received = self._input.pipeline, self._received
         given = CollectArrivalsInput(
@@ -201,7 +201,7 @@ class LandingZone:
         self._looks.end(files, result, self._input.look)
 
     async def _collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        """List the zone, and start what is granted meanwhile: a listing may take long, and slots are scarce."""
+        """List the zone. Start granted runs meanwhile, because a listing may take long and slots are scarce."""
         listing = asyncio.create_task(self._calls.collect_arrivals(input))
         try:
             while not listing.done():
@@ -214,11 +214,11 @@ class LandingZone:
         return await listing
 
     def _take(self, result: CollectArrivalsResult) -> None:
-        """Take what a look brought; one that was not possible brings nothing."""
+        """Apply the result of a listing, unless the listing failed."""
         if result.problem:
             return
         self._batches.add(result.batches, workflow.now().timestamp())
-        self._batches.remove(result.loaded)  # a run that is under way for one reports about no batch then
+        self._batches.remove(result.loaded)  # a later report of a run for one of them has no effect
         self._counts, self._received = result.counts, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
@@ -228,23 +228,23 @@ class LandingZone:
             self._finished_files.start(self._input.pipeline, self._batches, partial(self._may_finish, self._input))
 
     def _may_finish(self, zone: LandingZoneInput) -> bool:
-        """Return whether files may be tagged or moved as this version of the zone states; the next look goes on."""
+        """Return True if files may be tagged or moved by this version of the zone. The next listing resumes that."""
         return not self._paused and zone is self._input and not workflow.info().is_continue_as_new_suggested()
 
     async def _start_batches(self) -> None:
-        """Start the runs that were granted, and ask for those of the oldest batches that wait."""
+        """Start the granted runs, and request runs for the oldest waiting batches."""
         while (batch := self._grants.take()) is not None:
             if not self._paused:
                 await self._runs.start(self._input, batch)
         await self._grants.report(self._room)
 
     def _tell_of_silence(self) -> None:
-        """Tell people, once, that nothing to load arrived for longer than the pipeline expects."""
+        """Notify people once that nothing to load arrived for longer than the pipeline expects."""
         if not self._silence_reported:
             self._silence_reported = self._notices.of_silence(self._input.expect, self._latest_arrival or self._since)
 
     async def _wait(self) -> None:
-        """Wait until a look is due, or there is something to start."""
+        """Wait until a listing is due, or there is other work."""
         while not self._has_news(self._looks.at):
             remaining = self._looks.at - workflow.now().timestamp()
             if remaining <= 0:
@@ -263,12 +263,12 @@ class LandingZone:
 
     @property
     def _room(self) -> int:
-        """Number of runs that the zone would start now."""
+        """The number of runs that the zone could start now."""
         return 0 if self._paused else self._runs.room(self._input)
 
     @property
     def _is_on_another_queue(self) -> bool:
-        """Whether the zone was deployed for another task queue than the one that it is on."""
+        """True if the zone was deployed for another task queue than its present one."""
         return self._input.task_queue not in ("", workflow.info().task_queue)
 
     def _can_continue_as_new(self) -> bool:
@@ -277,12 +277,12 @@ class LandingZone:
 
     @property
     def _is_busy(self) -> bool:
-        """Whether something is under way that the next run of this workflow would not know of."""
+        """True while work is under way that would be lost when the workflow continues as new."""
         tasks = self._finished_files.are_under_way or self._notices.are_under_way
         return tasks or self._grants.are_pending or not workflow.all_handlers_finished()
 
     def _state(self) -> LandingZoneInput:
-        """Return the input with which the workflow continues."""
+        """Return the input for the next run when the workflow continues as new."""
         update = {
             "batches": self._batches.all,
             "paused": self._paused,

@@ -1,4 +1,4 @@
-"""What people are told of a landing zone: beside its work, so that nothing waits for Slack."""
+"""Notices to people about a landing zone, sent in parallel to its work, so that nothing waits for Slack."""
 
 import asyncio
 import hashlib
@@ -15,26 +15,26 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, root_cause
 
 _TOGETHER = 3
-"""So many texts are sent in one message; of more, their number is told."""
+"""Maximum number of texts in one message. For further texts, the message has only their number."""
 _REMEMBERED = 500
-"""So many files are remembered that people were told of: each worker has a memory of its own."""
+"""Maximum number of reported files that the workflow remembers, because each worker has its own memory of files."""
 _DIGITS = 12
 
 
 class ZoneNotices:
-    """The notices of one landing zone; those that come while one is sent follow together."""
+    """The notices of one landing zone. Notices that arrive while one is being sent follow in one message."""
 
     def __init__(self, name: str, calls: ActivityCalls, reported: Iterable[str]) -> None:
         self._name, self._calls = name, calls
         self._waiting: list[str] = []
         self._task: asyncio.Task[None] | None = None
         self.reported = [*reported]
-        """Digests of the files that people were told of, with why those are not loaded."""
+        """Digests of the reported files that are not loaded, each with its reason."""
         self._reported_problem = ""
 
     @property
     def are_under_way(self) -> bool:
-        """Whether a notice is still to be sent."""
+        """True while there are notices to send."""
         return bool(self._waiting) or (self._task is not None and not self._task.done())
 
     def add(self, texts: Sequence[str]) -> None:
@@ -44,7 +44,7 @@ class ZoneNotices:
             self._task = asyncio.create_task(self._send())
 
     def of_look(self, result: CollectArrivalsResult) -> None:
-        """Tell of files that are not loaded, unless people were told the same of them before."""
+        """Report the files that are not loaded, unless they were reported before with the same reason."""
         texts = []
         for file in result.kept_out:
             digest = hashlib.sha256(f"{file.path}\n{file.reason}".encode()).hexdigest()[:_DIGITS]
@@ -56,10 +56,10 @@ class ZoneNotices:
         self.add(texts + more)
 
     def of_problem(self, problem: str, before: str, *, is_passing: bool) -> None:
-        """Tell of what stops the looks, once: of what may pass by itself when two looks in a row have a problem.
+        """Report once a problem that prevents listings. Report a passing one only after two in a row.
 
         Args:
-            before: the problem of the look before.
+            before: the problem of the previous listing.
         """
         is_new = not self._reported_problem and bool(before) if is_passing else problem != self._reported_problem
         if problem and is_new:
@@ -69,7 +69,7 @@ class ZoneNotices:
             self._reported_problem = ""
 
     def of_silence(self, expected: float | None, latest: float) -> bool:
-        """Report that nothing to load arrived for longer than the pipeline expects; return whether that is so."""
+        """Report that nothing to load arrived for longer than the pipeline expects; return True if that is so."""
         if expected is None or workflow.now().timestamp() - latest < expected:
             return False
         self.add([f"nothing to load arrived since {iso_of(latest)}; `expect` allows {format_duration(expected)}"])
@@ -89,5 +89,5 @@ class ZoneNotices:
 
 
 def iso_of(timestamp: float) -> str:
-    """Return a time in seconds since 1970 as people read it, in ISO 8601."""
+    """Return a time, given in seconds since 1970, in ISO 8601."""
     return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="seconds")

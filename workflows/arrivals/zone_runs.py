@@ -1,4 +1,4 @@
-"""What a landing zone may start: it reports what it runs and wants, and follows or declines what is granted."""
+"""The granted runs of a landing zone: report running and wanted runs, and follow or decline grants."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -10,31 +10,31 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, root_cause
 
 _REPEAT = 60.0
-"""The fewest seconds between two reports of the same."""
+"""Minimum time between two equal reports, in seconds."""
 
 
 class GrantedRuns:
-    """The grants of one landing zone, and its reports to what limits the runs of all of them."""
+    """The grants of one landing zone, and its reports to the workflow that limits the runs of all zones."""
 
     def __init__(self, batches: HeldBatches, calls: ActivityCalls, answered: int) -> None:
         self._batches, self._calls = batches, calls
         self._grants: list[RunGrant] = []
         self.answered = answered or int(workflow.now().timestamp() * 1000)
-        """The number of the latest grant that was followed or declined: at first of those before there was a zone."""
+        """The number of the latest grant that was followed or declined. A new zone begins above all earlier grants."""
         self._reported = self._report(0).model_copy(update={"running": []})
         self._is_due = self._has_failed = False
 
     @property
     def are_pending(self) -> bool:
-        """Whether there are grants to follow."""
+        """True while there are grants to follow."""
         return bool(self._grants)
 
     def granted(self, grant: RunGrant) -> None:
-        """Take a grant."""
+        """Add a grant."""
         self._grants.append(grant)
 
     def take(self) -> str | None:
-        """Return a batch whose run is granted; it is started before the next one is taken, or not at all."""
+        """Return the next batch with a granted run. The caller starts it before the next call, or not at all."""
         if not self._grants:
             return None
         grant = self._grants.pop(0)
@@ -42,16 +42,16 @@ class GrantedRuns:
         return grant.batch
 
     def has_news(self, room: int) -> bool:
-        """Return whether there is a grant to follow, or something to report."""
+        """Return True if there is a grant to follow, or something to report."""
         return bool(self._grants) or (self._differs(room) and not self._has_failed)
 
     def report_again(self) -> None:
-        """Have a report repeated that is old, or was not sent: what it goes to may have been ended by force."""
+        """Make the next report due if the last one is old or failed: its receiver may have been terminated."""
         self._is_due = workflow.now().timestamp() - self._reported.at >= _REPEAT
         self._has_failed = False
 
     async def report(self, room: int) -> None:
-        """Report what runs, and the oldest batches for which there is room, if that is not known already."""
+        """Report the running batches, and the oldest waiting ones within `room`, unless that was reported already."""
         if self._has_failed or not self._differs(room):
             self._is_due = False
             return
@@ -62,11 +62,11 @@ class GrantedRuns:
         except ActivityError as error:
             if is_cancelled(error):
                 raise
-            self._has_failed = True  # the next look tries again
+            self._has_failed = True  # the next listing tries again
             workflow.logger.warning("no run can be asked for: %s", root_cause(error)[1])
 
     async def withdraw(self) -> None:
-        """Give back the slots here: the zone continues on another task queue, and its runs have slots there."""
+        """Give back the slots of this task queue. The zone continues on another one, where its runs get slots."""
         zone_id, now = workflow.info().workflow_id, workflow.now().timestamp()
         try:
             await self._calls.report_arrival_runs(ZoneRuns(zone=zone_id, at=now, answered=self.answered))
@@ -97,5 +97,5 @@ class GrantedRuns:
 
     @staticmethod
     def run_id(batch: str, tries: int) -> str:
-        """Return the workflow id of what runs a batch."""
+        """Return the id of the workflow that runs a batch."""
         return f"{workflow.info().workflow_id}-{batch}-{tries}"

@@ -1,1 +1,1 @@
-"""The audit."""
+"""The audit step of a run."""

@@ -1,4 +1,4 @@
-"""The audit step: answer every check at the verified hash, and quarantine bad rows where only they block."""
+"""The audit step: answer every check at the verified hash, and quarantine bad rows if only these block."""
 
 import itertools
 from collections.abc import Awaitable, Callable
@@ -20,10 +20,10 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def audit(calls: ActivityCalls, state: RunState) -> AuditReport:
-    """Audit the write. If bad rows may be quarantined so that the rest passes, do that and audit the rest."""
+    """Audit the write. If only bad rows block the merge and may be quarantined, quarantine them and audit the rest."""
     report = await _answer_checks(calls, state)
     if _is_repaired(state):
-        return report  # a repair may have rewritten rows that the run did not bring
+        return report  # a repair may have rewritten rows that the run did not add
     if failing := quarantinable_checks(report.checks, state.request.pipeline.tables):
         await _quarantine_rows(calls, state, failing)
         report = await _answer_checks(calls, state)
@@ -31,14 +31,14 @@ async def audit(calls: ActivityCalls, state: RunState) -> AuditReport:
 
 
 async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
-    """Answer every check: by metadata, then by DuckDB, then by Spark what is left."""
+    """Answer every check: first by metadata, then by DuckDB, and the rest by Spark."""
     input = _audit_input(state)
     state.enter_stage("auditing", f"{format_count(input.check_count, 'check')} at {input.head[:12]}")
     plan = await (calls.audit_rebased_branch(input) if state.previous_audit else calls.audit_branch(input))
     verdicts, left = plan.decided, dict(plan.undecided)
     state.record_verdicts(verdicts)
     raise_if_cancelled()
-    input = input.model_copy(update={"previous_audit": None})  # scans answer what it does not
+    input = input.model_copy(update={"previous_audit": None})  # it does not answer the checks of the scans
     if plan.files:
         scan = ScanInput(audit=input, undecided=plan.files)
         state.enter_stage("scanning", f"{format_count(scan.check_count, 'check')} by DuckDB")
@@ -56,12 +56,12 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
         state.record_verdicts(verdicts)
         raise_if_cancelled()
     checks = {name: table.checks for name, table in state.request.pipeline.tables.items()}
-    missing = short_verdicts(missing_verdicts(checks, verdicts), input.check_count)  # those of activities are short
+    missing = short_verdicts(missing_verdicts(checks, verdicts), input.check_count)  # activities shorten theirs
     return state.record_audit([*verdicts, *missing])
 
 
 async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunState, scan: ScanInput) -> AuditResult:
-    """Scan, and scan again where it fails; a scan that is lost with its worker or a service is waited out."""
+    """Scan, and retry a failed scan. Retries of a scan that was lost with its worker or a service do not count."""
     limit = AttemptLimit(SCAN_ATTEMPTS, state.request.policy.wait_timeout)
     stage_note = f"{format_count(scan.check_count, 'check')} again"
 
@@ -79,10 +79,10 @@ async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunS
 
 
 async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
-    """Move bad rows to quarantine tables on the branch, and verify that nothing else was done to it.
+    """Move bad rows to quarantine tables on the branch, and verify that the branch has no other changes.
 
     Raises:
-        RunStopped: a table has more of them than the pipeline allows.
+        RunStopped: a table has more bad rows than the pipeline allows.
     """
     pipeline = state.request.pipeline
     assert state.branch and state.write_result

@@ -1,1 +1,1 @@
-"""Backfills."""
+"""Workflows for backfills."""

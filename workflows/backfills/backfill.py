@@ -1,9 +1,9 @@
 """The workflow of a campaign: the runs of one pipeline over many partitions, a few at a time.
 
 Each partition is a child `StartPipeline`, which reports the end of its run by a signal. The children outlive this
-workflow: when it continues as new, or is ended by force and started again, they go on. A child that may have ended
-without a report is asked for once more, under the same id: one that runs is left alone, and the run of one that has
-ended asks main what is left to load.
+workflow: they go on when it continues as new, or is terminated and started again. If a child may have ended without a
+report, the workflow starts it again under the same id. This has no effect on a child that is running. Otherwise the new
+child's run loads what main does not contain yet.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.search_attributes import LONGEST_SUMMARY
 
 _CANCEL_AGAIN = timedelta(minutes=10)
-"""How long runs that are cancelled may be silent before Temporal is asked which of their starts have ended."""
+"""Maximum wait for reports of cancelled children. Then the workflow asks Temporal which ended, and cancels again."""
 
 
 @workflow.defn(name="Backfill")
@@ -45,18 +45,18 @@ class Backfill:
         self._input = input
         self._campaign = Campaign(input.campaign)
         self._joint = JointPublication(input.together) if input.together else None
-        """For partitions that are published together."""
+        """The joint publish, if partitions are published together."""
         self._calls = ActivityCalls()
         self._started = 0
         self._watched: dict[str, ChildWorkflowHandle[Any, Any]] = {}
-        """The children that this run of the workflow started, by partition: their end is seen."""
+        """The children that this run of the workflow started, by partition. The workflow notices their end."""
         self._unknown: set[str] = set()
-        """The partitions whose child has ended without a report, or has been silent for long."""
+        """The partitions whose child ended without a report, or has not reported for a long time."""
         self._ask_at = workflow.now() + timedelta(seconds=input.ask_again)
 
     @workflow.run
     async def run(self, input: BackfillInput) -> CampaignStatus:
-        """Start partitions while there is room, until each has ended."""
+        """Start partitions while the window has room, until all have ended."""
         try:
             if self._joint and not await self._joint.open(self._input):
                 self._campaign.cancel()
@@ -80,14 +80,14 @@ class Backfill:
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
-        """Note how the run of a partition ended, if this campaign asked its child for it."""
+        """Record the end of the run of a partition, if the child belongs to this campaign."""
         if ended.started_by == self._child_id(ended.key):
             self._campaign.ended(ended)
             self._show()
 
     @workflow.query
     def status(self) -> CampaignStatus:
-        """Return the campaign as it stands."""
+        """Return the state of the campaign."""
         campaign = self._campaign
         return CampaignStatus(
             name=self._input.name,
@@ -100,23 +100,23 @@ class Backfill:
 
     @property
     def _children(self) -> dict[str, str]:
-        """The workflows that have started runs which are under way, by partition."""
+        """The ids of the child workflows that are under way, by partition."""
         if self._joint and self._joint.state.is_under_way:
             return {ALL: self._joint.child_id}
         return {name: self._child_id(name) for name in self._campaign.running}
 
     @property
     def _is_over(self) -> bool:
-        """Whether no partition is to be run any more: for a joint publish, whether each is there and may be merged."""
+        """True if no partition is left to run. For a joint publish: if all are on its branch, and it may be merged."""
         if self._joint is None or self._joint.state.ended:
             return self._campaign.has_ended
         return self._campaign.is_complete and not self._campaign.paused
 
     @workflow.update
     def add(self, added: AddPartitions) -> CampaignStatus:
-        """Add partitions, let those wait again that are not done, and resume.
+        """Add partitions, put those that are not done back to waiting, and resume.
 
-        Another text of the pipeline is taken while nothing runs: then a check or a path was repaired.
+        While nothing runs, the request may change the text of the pipeline, for example to repair a check or a path.
         """
         self._refuse_if_ending()
         if problem := problem_of_addition(self._input, self._campaign, added):
@@ -125,14 +125,14 @@ class Backfill:
             self._campaign.add(added.partitions, added.starter if added.starter != self._input.starter else "")
         except InvalidPipeline as error:
             raise _refused(str(error)) from error
-        if added.pipeline != self._input.pipeline:  # who changed the text answers for all that it still brings
+        if added.pipeline != self._input.pipeline:  # the new starter answers for all further runs
             self._input = self._input.model_copy(update={"pipeline": added.pipeline, "starter": added.starter})
             self._campaign.forget_askers()
         return self.status()
 
     @workflow.update
     def change(self, change: CampaignChange) -> CampaignStatus:
-        """Pause, resume, retry what is not on main, or change the window."""
+        """Pause, resume, retry the partitions that are not on main, or change the window."""
         self._refuse_if_ending()
         if problem := problem_of_change(self._campaign, change):
             raise _refused(problem)
@@ -146,7 +146,7 @@ class Backfill:
         return self.status()
 
     async def _start_children(self) -> None:
-        """Ask again for children of which nothing is known, and start what the window has room for."""
+        """Start children of unknown state again, and start as many partitions as the window has room for."""
         for partition in [each for each in self._campaign.running if each in self._unknown]:
             await self._start(partition)
         self._unknown.clear()
@@ -156,7 +156,7 @@ class Backfill:
             await self._start(name)
 
     async def _start(self, partition: str) -> None:
-        """Start the child of a partition, unless it runs already."""
+        """Start the child of a partition, unless it is running already."""
         self._watched.pop(partition, None)
         given = StartPipelineInput(
             pipeline=self._input.pipeline,
@@ -181,8 +181,8 @@ class Backfill:
             static_summary=f"{self._input.name}: {partition}"[:LONGEST_SUMMARY],
         )
         try:
-            child = await run_shielded(start)  # else a cancel would find no child yet, and leave it running
-        except WorkflowAlreadyStartedError:  # it reports to this id, whichever run of the campaign started it
+            child = await run_shielded(start)  # else a cancellation would miss the new child
+        except WorkflowAlreadyStartedError:  # started by an earlier run of the campaign; it reports to the same id
             pass
         else:
             self._watched[partition] = child
@@ -190,10 +190,10 @@ class Backfill:
         raise_if_cancelled()
 
     def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
-        """Ask again for a child that ended without a report, as one does that was ended by force.
+        """Mark a child for another start if it ended without a report, for example because it was terminated.
 
-        The end of an earlier child of the partition says nothing about the present one. A worker that takes the
-        workflow over may learn of it together with the update that began the partition again, and others before that.
+        The end of an earlier child of the partition is ignored. It normally arrives before the update that begins the
+        partition again, but may arrive together with it after a change of workers.
         """
         if not done.cancelled():
             done.exception()
@@ -205,17 +205,17 @@ class Backfill:
 
     @property
     def _target(self) -> str:
-        """The branch that partitions are published to; empty for main."""
+        """The branch that partitions publish to; empty for main."""
         return self._joint.state.branch if self._joint else ""
 
     def _child_id(self, partition: str) -> str:
-        """Name the child of a partition: what differs in its pipeline's text, `again` or target is another child."""
+        """Return the id of a partition's child. Another pipeline text, `again` or target gives another id."""
         stated = f"{self._input.pipeline.model_dump_json()} {self._input.again} {self._target}"
         digest = hashlib.sha256(stated.encode()).hexdigest()[:8]
         return f"{workflow.info().workflow_id}-{partition}-{digest}"
 
     async def _wait(self) -> None:
-        """Wait until something is to be done; ask from time to time for children whose end is not seen."""
+        """Wait until there is work. From time to time, mark children of earlier workflow runs as unknown."""
         self._show()
         unseen = set(self._campaign.running) - self._watched.keys()
         left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
@@ -226,7 +226,7 @@ class Backfill:
         self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
 
     def _show(self) -> None:
-        """Renew what the Temporal Web UI shows of the backfill."""
+        """Update the details of the backfill in the Temporal Web UI."""
         together = self._joint.state if self._joint else None
         workflow.set_current_details(backfill_details(self._campaign.state, together))
 
@@ -238,7 +238,7 @@ class Backfill:
         return self._is_over or bool(self._unknown) or to_start or self._should_continue_as_new()
 
     def _is_full(self) -> bool:
-        """Return whether the history of this run of the workflow is long enough."""
+        """Return True if the history of this run of the workflow is so long that it should continue as new."""
         return self._started >= self._input.starts_per_run or workflow.info().is_continue_as_new_suggested()
 
     def _should_continue_as_new(self) -> bool:
@@ -255,7 +255,7 @@ class Backfill:
             raise _refused("all partitions of the backfill are being published: wait for the end of that")
 
     async def _cancel(self) -> None:
-        """Give up what waits, cancel what runs, and wait for its reports."""
+        """Cancel the waiting and running partitions, and wait for the reports of the running ones."""
         self._campaign.cancel()
         while not self._campaign.has_ended:
             self._unknown.clear()
@@ -268,20 +268,20 @@ class Backfill:
             await self._joint.discard()
 
     async def _cancel_children(self) -> None:
-        """Cancel what runs partitions: their children, or the runs of children that were ended by force."""
+        """Cancel the children of running partitions, or the runs of children that were terminated."""
         children = {self._child_id(name): name for name in self._campaign.running}
         ended: list[str] = []
-        with suppress(ActivityError):  # Temporal does not say: those that run are cancelled at least
+        with suppress(ActivityError):  # without an answer, at least the running ones are cancelled
             ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
         await asyncio.gather(*(self._cancel_child(name, id, id in ended) for id, name in children.items()))
 
     async def _cancel_child(self, partition: str, child: str, has_ended: bool) -> None:
-        """Cancel a child, which then reports. Of one that has ended, cancel the runs, and note how they ended."""
+        """Cancel a child, which then reports. If it has ended, cancel its runs and record how they ended."""
         if not has_ended:
-            with suppress(FailureError):  # it has ended meanwhile
+            with suppress(FailureError):  # the child has ended meanwhile
                 await workflow.get_external_workflow_handle(child).cancel()
             return
-        with suppress(ActivityError):  # Temporal does not say: it is asked again
+        with suppress(ActivityError):  # without an answer, the next round tries again
             ended = await cancel_and_wait(self._calls, child, self._campaign.asked_at(partition))
             self._campaign.ended(ended.model_copy(update={"key": partition}))
 

@@ -1,4 +1,4 @@
-"""The workflow that deletes what ended backfills of a pipeline left."""
+"""The workflow that deletes the branches that ended backfills of a pipeline left."""
 
 from temporalio import workflow
 
@@ -9,9 +9,9 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="DiscardBackfill")
 class DiscardBackfill:
-    """One request of a person to delete the partitions that were collected and not published."""
+    """One request of a person to delete partitions that were collected but not published."""
 
     @workflow.run
     async def run(self, input: DiscardBackfillInput) -> list[str]:
-        """Delete the branches; return which there were."""
+        """Delete the branches; return their names."""
         return await ActivityCalls().discard_backfill(input)

@@ -1,7 +1,8 @@
-"""The publish of a backfill whose partitions are published by one merge.
+"""The joint publish of a backfill: one merge publishes all partitions.
 
-Partitions are runs that publish to a branch of the backfill. When each is there, the branch becomes a quarantine of the
-backfill, and a release of it audits the whole, waits for an approval if one is required, and merges it into main.
+The run of each partition publishes to a branch of the backfill. When all partitions are on this branch, it becomes a
+quarantine of the backfill. A release of the quarantine audits all partitions together, waits for an approval if one is
+required, and merges them into main.
 """
 
 import asyncio
@@ -25,11 +26,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.search_attributes import LONGEST_SUMMARY
 
 ALL = "all partitions"
-"""What status and commands call the run that publishes all of them."""
+"""Name of the run that publishes all partitions, in status and commands."""
 
 
 class JointPublication:
-    """The branch of a backfill, and the run that publishes it."""
+    """The branch of a backfill, and the run that publishes this branch."""
 
     def __init__(self, state: JointPublish) -> None:
         self.state = state
@@ -37,11 +38,11 @@ class JointPublication:
 
     @property
     def child_id(self) -> str:
-        """The workflow that starts the run that publishes all partitions."""
+        """The id of the workflow that starts the run for all partitions."""
         return f"{workflow.info().workflow_id}-all-{workflow.info().run_id[:8]}"
 
     async def open(self, input: BackfillInput) -> bool:
-        """Create the branch of the backfill, if it does not exist; return whether there is one."""
+        """Create the branch of the backfill, if it does not exist; return False if this failed."""
         if self.state.branch:
             return True
         try:
@@ -51,11 +52,11 @@ class JointPublication:
             self._fail(error, "refused")
             return False
         self._change(branch=opened.name, catalog_id=opened.catalog_id)
-        raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+        raise_if_cancelled()  # an activity that completes during a cancellation does not raise it
         return True
 
     async def publish(self, input: BackfillInput, partitions: list[str]) -> None:
-        """Put the partitions together, start the run that publishes them, and wait for its end."""
+        """Turn the branch into a quarantine, start the run that publishes it, and wait for its end."""
         self._change(is_under_way=True)
         try:
             await self._publish(input, values_of_all(partitions))
@@ -68,7 +69,7 @@ class JointPublication:
             self._change(is_under_way=False)
 
     async def discard(self) -> None:
-        """Delete the branch of a backfill that is cancelled; what was put together is kept."""
+        """Delete the branch of a cancelled backfill. A quarantine of its partitions is kept."""
         if self.state.branch and not self.state.quarantine:
             given = DiscardBranchInput(branch=self.state.branch, catalog_id=self.state.catalog_id)
             await self._calls.discard_branch(given)
@@ -110,12 +111,13 @@ class JointPublication:
         ended = await self._run_child(given, f"{input.name}: {ALL}"[:LONGEST_SUMMARY])
         self._change(ended=ended)
         if ended.outcome == "cancelled" and workflow.cancellation_reason() is not None:
-            raise asyncio.CancelledError  # the wait for the child's end took the cancel of the backfill
+            raise asyncio.CancelledError  # the wait for the child consumed the cancellation
 
     async def _run_child(self, given: StartPipelineInput, summary: str) -> EndedRun:
-        """Start the run that publishes all, and wait for its end; a start that is terminated is begun again.
+        """Start the run that publishes all partitions, and wait for its end.
 
-        Its run goes on meanwhile. If the backfill is cancelled, the run is cancelled instead.
+        If the child that starts the run is terminated, start it again; the run goes on meanwhile. If the backfill is
+        cancelled, cancel the run instead.
         """
         while True:
             try:
@@ -147,7 +149,7 @@ class JointPublication:
 
 
 def _request_digest(input: BackfillInput) -> str:
-    """Return the digest of what a backfill asks for; with `again`, no other one asks for the same."""
+    """Return the digest of a backfill's request. With `again`, the digest is unique."""
     once = workflow.info().run_id if input.again else ""
     stated = f"{input.pipeline.model_dump_json()} {' '.join(input.campaign.partitions)} {once}"
     return hashlib.sha256(stated.encode()).hexdigest()[:12]

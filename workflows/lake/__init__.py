@@ -1,1 +1,1 @@
-"""Queries about the lake."""
+"""Workflows for queries about the lake."""

@@ -1,4 +1,4 @@
-"""The workflow of a query about the lake: the command line starts it, an activity of a worker answers."""
+"""The workflow of a query about the lake. The command line starts it, and an activity of a worker answers."""
 
 from typing import Any
 

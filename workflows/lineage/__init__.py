@@ -1,1 +1,1 @@
-"""OpenLineage events."""
+"""OpenLineage events of runs."""

@@ -1,4 +1,4 @@
-"""OpenLineage events of a run, sent beside its steps, which never wait for them (ADR 37)."""
+"""OpenLineage events of a run, sent in parallel to its steps, which never wait for them (ADR 37)."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,11 +14,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run.run_state import RunState
 
 _SCHEDULED_START = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
-"""Temporal sets it on what a schedule starts."""
+"""Search attribute that Temporal sets on workflows that a schedule starts."""
 
 
 class LineageEvents:
-    """Sends the events of one run in their order, in a task of its own. Whatever fails there is a line in the log."""
+    """The events of one run, sent in order by a separate task. A failure is only logged."""
 
     def __init__(self, calls: ActivityCalls, state: RunState) -> None:
         self._calls, self._state = calls, state
@@ -28,7 +28,7 @@ class LineageEvents:
 
     def start(self) -> None:
         """Send START, if there is a receiver of events."""
-        if self._state.request.publish:  # who starts a run only to check it follows the run itself
+        if self._state.request.publish:  # a person who starts a run without publication watches it
             self._task = asyncio.create_task(self._send_all())
             self._add(lambda: self._describe("START"))
 
@@ -39,14 +39,14 @@ class LineageEvents:
             self._add(lambda: self._describe("RUNNING"))
 
     def report_end(self) -> None:
-        """Send the event that ends the run, after the one that is being sent. Others before it are left out."""
+        """Send the final event of the run, after the one that is being sent. Skip other waiting events."""
         if self._task:
             self._waiting.clear()
             self._add(lambda: self._describe(closing_event(self._state.result)))
             self._is_ending = True
 
     async def wait_until_sent(self) -> None:
-        """Wait until the last events were sent or given up: for two time-outs at most."""
+        """Wait until the last events are sent or given up, for at most two time-outs."""
         if self._task:
             await self._task
 
@@ -85,7 +85,7 @@ class LineageEvents:
         )
 
     def _add(self, describe: Callable[[], EmitLineageInput]) -> None:
-        """Add an event with what is known now. A mistake in its description must not fail the run's task."""
+        """Add an event with the current state of the run. An error in its description must not fail the run's task."""
         try:
             self._waiting.append(describe())
         except Exception as error:

@@ -1,1 +1,1 @@
-"""Publishing: conflicts, merges and roll-backs."""
+"""The publish step of a run, and the workflows that order merges."""

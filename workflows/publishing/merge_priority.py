@@ -1,7 +1,7 @@
-"""The workflow that runs while a run has merge priority at a table: others let it merge first.
+"""The workflow that runs while a run has merge priority at a table, so that others let this run merge first.
 
-The activities in `activities/publishing/merge_priority.py` start it, and find out whether it runs. It ends by itself,
-so that a lost run delays no other.
+The code in `activities/publishing/merge_priority.py` starts this workflow, and checks if it is running. It ends by
+itself, so a lost run does not delay others.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import CLAIM_SIGNAL, RELEASE_SIGNAL
 
 _CLAIM_TIME = timedelta(seconds=20)
-"""How long a claim holds: enough for a rebase, its audit and the merge."""
+"""Duration of a claim, which is enough for a rebase, its audit and the merge."""
 _LONGEST = timedelta(seconds=60)
-"""How long claims of one run hold that follow each other."""
+"""Maximum duration of consecutive claims of one run."""
 
 
 @workflow.defn(name="MergePriority")
 class MergePriority:
-    """The merge priority of one run at one table, for a while."""
+    """The merge priority of one run at one table, for a limited time."""
 
     @workflow.init
     def __init__(self, workflow_id: str) -> None:
@@ -31,20 +31,20 @@ class MergePriority:
 
     @workflow.run
     async def run(self, workflow_id: str) -> None:
-        """Wait until the run has merged, or has not claimed its priority again in time."""
+        """Wait until the run has merged, or its claim has ended."""
         while not self._is_released and (left := min(self._end, self._latest_end) - workflow.now()) > timedelta():
-            with suppress(asyncio.TimeoutError):  # it may have claimed it again meanwhile
+            with suppress(asyncio.TimeoutError):  # the run may have claimed priority again meanwhile
                 await workflow.wait_condition(
                     lambda: self._is_released, timeout=left, timeout_summary=f"{workflow_id} merges first"[:200]
                 )
 
     @workflow.signal(name=CLAIM_SIGNAL)
     def claim(self, workflow_id: str) -> None:
-        """Learn that a run met its next conflict: if it has the priority, it keeps it for some more seconds."""
+        """Extend the claim of a run that met another conflict. A signal of another run has no effect."""
         if workflow_id == self._holder:
             self._end = workflow.now() + _CLAIM_TIME
 
     @workflow.signal(name=RELEASE_SIGNAL)
     def release(self, workflow_id: str) -> None:
-        """Learn that a run has merged."""
+        """End the claim of a run that has merged."""
         self._is_released = self._is_released or workflow_id == self._holder

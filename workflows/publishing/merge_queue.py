@@ -1,7 +1,7 @@
 """The workflow of a table's merge queue: it gives the merge slot to one conflicted run after the other.
 
-The queue saves rebases that another run would make useless. Correctness does not depend on it: a run that gets no
-slot in time continues without, and the queue takes a slot back that a run does not release.
+The queue avoids rebases that a merge of another run would make useless. Correctness does not depend on it: a run that
+gets no slot in time continues without one, and the queue takes back a slot that a run does not release.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 
 _SLOT_TIMEOUT = timedelta(seconds=60)
-"""How long a run may hold the merge slot."""
+"""Maximum time that a run keeps the merge slot."""
 _IDLE_TIMEOUT = timedelta(seconds=30)
-"""How long the workflow of an empty queue goes on."""
+"""Time after which the workflow of an empty queue ends."""
 
 
 @workflow.defn(name="MergeQueue")
@@ -67,4 +67,4 @@ class MergeQueue:
                 lambda: self._holder is None, timeout=_SLOT_TIMEOUT, timeout_summary=f"{ticket.workflow_id} merges"
             )
         except (FailureError, asyncio.TimeoutError):
-            return  # the run has ended, or holds the slot too long
+            return  # the run has ended, or keeps the slot too long

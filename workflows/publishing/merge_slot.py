@@ -1,4 +1,4 @@
-"""Waiting in the merge queue of a table, so that runs that conflict again and again publish one after the other."""
+"""Wait in the merge queue of a table, so that runs with repeated conflicts publish one after the other."""
 
 import asyncio
 from datetime import timedelta
@@ -14,15 +14,15 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run.run_state import RunState
 
 _MAX_DELAY = timedelta(seconds=2)
-"""How long a run that may wait for people delays its rebase at most; the more conflicts it met, the shorter."""
+"""Maximum delay of a rebase for a run that may wait for people. It decreases with the number of conflicts."""
 _MAX_WAIT = timedelta(minutes=3)
-"""How long a run waits for the merge slot before it goes on without."""
+"""Maximum wait of a run for the merge slot. Then it continues without the slot."""
 
 
 async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> None:
-    """Wait until the first table with a conflict has its merge slot free for this run. Nothing depends on the slot.
+    """Wait until this run gets the merge slot of the first conflicting table, for a limited time.
 
-    Which runs wait, and how, is decided by `wait_before_rebase`.
+    Correctness does not depend on the slot. `wait_before_rebase` decides if and how a run waits.
     """
     earlier, request = state.result.conflicts, state.request
     wait = wait_before_rebase(
@@ -35,7 +35,7 @@ async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: 
         await workflow.sleep(delay, summary="random delay before the rebase")
         return
     if state.merge_ticket:
-        return  # the run holds the slot already
+        return  # the run has the slot already, or waits for it
     run_ref, table = state.run_ref, min(conflicts)
     ticket = MergeTicket(table=table, run_id=run_ref.run_id, workflow_id=run_ref.workflow_id, attempt=run_ref.attempt)
     state.merge_ticket = ticket
@@ -53,11 +53,11 @@ async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: 
 
 
 async def release_merge_slot(calls: ActivityCalls, state: RunState) -> None:
-    """Give the merge slot to the next run, or leave the queue."""
+    """Release the merge slot for the next run, or leave the queue."""
     ticket, state.merge_ticket = state.merge_ticket, None
     if ticket is None:
         return
     try:
         await calls.release_merge_slot(ticket)
-    except FailureError as error:  # the queue takes it back after a while
+    except FailureError as error:  # the queue takes the slot back after a while
         workflow.logger.warning("the merge slot of %s could not be released: %s", ticket.table, error)

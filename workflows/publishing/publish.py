@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
-    """Return the tables that main changed meanwhile, so that a merge would fail: a dry run, before people decide."""
+    """Try the merge in a dry run, before people decide; return the tables that main changed meanwhile."""
     assert state.branch and state.write_result
     state.enter_stage("pre-merge check", "dry run of the merge")
     input = FindConflictsInput(branch=state.branch, head=state.write_result.head, watched_tables=state.watched_tables)
@@ -26,7 +26,7 @@ async def premerge_check(calls: ActivityCalls, state: RunState) -> list[str]:
 async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) -> list[str]:
     """Merge the audited hash; return the tables that main changed meanwhile, if that prevented the merge."""
     assert state.branch and state.write_result
-    if state.previous_audit:  # after a rebase there were local activities alone
+    if state.previous_audit:  # since the rebase there were only local activities
         await end_workflow_task(calls, state, "a cancel is known before the merge")
         raise_if_cancelled()
     state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into {state.request.target or 'main'}")
@@ -64,6 +64,6 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
     if publication.merged:
         state.record_publication(publication)
         return []
-    state.is_publishing = publication.merge_requested  # an earlier try may be paused before its request
+    state.is_publishing = publication.merge_requested  # an earlier try may still send its request
     raise_if_cancelled()
     return publication.conflicts

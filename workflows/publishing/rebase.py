@@ -1,4 +1,4 @@
-"""The rebase step: after a conflict, files are re-added on a newer main, or the run is rewritten."""
+"""The rebase step: after a conflict, add the written files to the newer main, or rewrite the run."""
 
 from typing import Literal
 
@@ -15,14 +15,15 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run.run_state import RunState
 
 Resolution = Literal["published", "rebased", "rewrite"]
-"""How a conflict is resolved: the run is published after all, it goes on with what was written, or it writes again."""
+"""The resolution of a conflict: the run turns out to be published, continues with its write, or writes again."""
 
 
 async def resolve_conflict(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> Resolution:
-    """Fence the attempt; if main does not hold the run by then, rebase what it wrote onto main as it is now.
+    """Fence the attempt. If main does not contain the run then, rebase its write onto the current main.
 
     The order matters. A merge of the attempt may still be under way, for instance in a worker that was paused before
-    its request: only when none can happen any more, and main does not hold the run, are the same files added again.
+    its request. The same files may only be added again when no such merge can happen any more, and main does not
+    contain the run.
 
     Raises:
         RunStopped: main changed tables of the run, or tables that its checks read, too often.
@@ -38,12 +39,12 @@ async def resolve_conflict(calls: ActivityCalls, state: RunState, conflicts: lis
         return "published"
     if state.request.resume or state.request.restore:
         state.record_conflict(conflicts, "rebased")
-        return "rewrite"  # the next attempt takes its rows again from the branch, or from main, that holds them
+        return "rewrite"  # the next attempt gets its rows again from the quarantined branch or from main
     return await _rebase(calls, state, conflicts)
 
 
 async def _rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> Resolution:
-    """Bring what was written onto the branch of a new attempt; its own branch is deleted."""
+    """Add the write of the attempt, whose branch is already deleted, to the branch of a new attempt."""
     assert state.branch and state.write_result
     await wait_for_merge_slot(calls, state, conflicts)
     raise_if_cancelled()

@@ -1,1 +1,1 @@
-"""Quarantined branches and rows."""
+"""Workflows for quarantined branches."""

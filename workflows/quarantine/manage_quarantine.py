@@ -1,4 +1,4 @@
-"""The workflow that discards a quarantined branch or extends how long it is kept."""
+"""The workflow that discards a quarantined branch, or changes its expiry."""
 
 from temporalio import workflow
 
@@ -9,9 +9,9 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="ManageQuarantine")
 class ManageQuarantine:
-    """One request of a person about one quarantined branch; Temporal keeps who made it, and when."""
+    """One request of a person about one quarantined branch. Temporal's history has the person and the time."""
 
     @workflow.run
     async def run(self, input: ManageQuarantineInput) -> str:
-        """Carry out the request; return the branch that exists afterwards, if any."""
+        """Carry out the request; return the name of the branch, or "" if it was deleted."""
         return await ActivityCalls().manage_quarantine(input)

@@ -1,4 +1,4 @@
-"""The workflow of the reaper, which a schedule starts: orphan branches and expired quarantines."""
+"""The workflow of the reaper for orphan branches and expired quarantines, started by a schedule."""
 
 from temporalio import workflow
 
@@ -10,11 +10,11 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="ReapBranches")
 class ReapBranches:
-    """Deletes or quarantines branches whose run has ended, and deletes quarantines that have expired."""
+    """One round of the reaper: delete or quarantine branches of ended runs, and delete expired quarantines."""
 
     @workflow.run
     async def run(self, input: ReapBranchesInput) -> ReapBranchesResult:
-        """Reap once, and report it in the metrics and in the Web UI."""
+        """Reap once, and report the result in the metrics and in the Web UI."""
         result = await ActivityCalls().reap_branches(input)
         record_quarantines(result.kept, result.kept_bytes)
         workflow.set_current_details(result.model_dump_json(indent=1))

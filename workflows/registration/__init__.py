@@ -1,1 +1,1 @@
-"""Registration of publications with other catalogs."""
+"""Workflows that register publications with other catalogs."""

@@ -1,4 +1,4 @@
-"""The workflow of a schedule: it looks for tables of targets that are behind main, and has them mended."""
+"""The scheduled workflow that finds tables of targets that are behind main, and registers them again."""
 
 from temporalio import workflow
 
@@ -9,11 +9,11 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="CheckRegistrations")
 class CheckRegistrations:
-    """Compares what targets hold with main, once."""
+    """One comparison of the tables of all targets with main."""
 
     @workflow.run
     async def run(self, input: CheckRegistrationsInput) -> CheckedRegistrations:
-        """Check every target, start registrations of what differs, and report it in the Web UI."""
+        """Check every target, start registrations of tables that differ, and report them in the Web UI."""
         result = await ActivityCalls().check_registrations(input)
         workflow.set_current_details(result.model_dump_json(indent=1))
         return result

@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def register(calls: ActivityCalls, state: RunState) -> None:
-    """Start the registrations of a published run; nothing about them changes its outcome."""
+    """Start the registrations of a published run. A failed registration does not change the outcome of the run."""
     result, targets = state.result, state.request.pipeline.after_publish
     event = PublicationEvent(
         run_id=result.run_id,

@@ -1,7 +1,8 @@
-"""The workflow of a registration: one target is told of one publication, or brought to one table of main.
+"""The workflow of a registration: it sends one publication to a target, or points one table of a target at main.
 
-It begins after the merge and changes no run's outcome. Its id names the target and what is registered, so that
-requests for one table of one target follow each other: a request that comes meanwhile means one more look at main.
+It begins after the merge and does not change the outcome of a run. Its id names the target and the table or
+publication, so requests for the same table of a target run one after the other. A request that arrives while one is
+under way makes the workflow read main once more.
 """
 
 import asyncio
@@ -25,9 +26,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, is_retryable, root_cause
 
 _FIRST_DELAY, _MAX_DELAY = 1.0, 600.0
-"""Seconds between tries: each delay is twice the one before."""
+"""First and maximum delay between tries, in seconds. Each delay is twice the one before."""
 _MAX_WAITING = 200
-"""So many runs are told how it ended; the others' reports say `pending`."""
+"""Maximum number of runs that get a signal at the end. The reports of other runs say `pending`."""
 _MAX_REASON = 1000
 
 
@@ -41,13 +42,13 @@ class RegisterPublication:
         self._calls = ActivityCalls()
         self._requests = 0
         self._waiting = [(0, run) for run in input.waiting]
-        """Which request each run made."""
+        """The waiting runs, each with the number of its request."""
         self._state: RegistrationState = "pending"
         self._reason = ""
 
     @workflow.run
     async def run(self, input: RegisterInput) -> Registration:
-        """Register until no request came while the last one was served; return how it ended."""
+        """Register until no request is left; return the result of the last one."""
         served, deadline = -1, input.deadline
         while served != self._requests:
             self._state = "pending"
@@ -58,7 +59,7 @@ class RegisterPublication:
 
     @workflow.signal
     def register(self, waiting: WaitingRun) -> None:
-        """Request it, or one more look at main after the one under way; an event is not sent again for it."""
+        """Request the registration. For a table, the workflow reads main once more; an event is not sent again."""
         if self._input.event is None:
             self._requests += 1
         if waiting.workflow_id:
@@ -66,7 +67,7 @@ class RegisterPublication:
 
     @workflow.query
     def registration(self) -> Registration:
-        """Return how it stands."""
+        """Return the state of the registration."""
         return self._registration()
 
     def _registration(self) -> Registration:
@@ -79,9 +80,9 @@ class RegisterPublication:
         )
 
     async def _serve(self, deadline: float) -> int:
-        """Try until it is done or has failed for good; return how many requests it served.
+        """Try until the registration is done or has failed for good; return the number of the latest served request.
 
-        New requests do not move the deadline: at a target that is away for days, people are told each day.
+        New requests do not move the deadline, so people get a notification each day while a target is unavailable.
         """
         delay, tries = _FIRST_DELAY, 0
         while True:
@@ -96,7 +97,7 @@ class RegisterPublication:
                 self._reason = redacted(root_cause(error)[1])[:_MAX_REASON]
                 if not is_retryable(error) or workflow.now().timestamp() + delay > deadline:
                     self._state = "failed"
-                    if any(request <= seen for request, _ in self._waiting):  # else the schedule asked, each hour
+                    if any(request <= seen for request, _ in self._waiting):  # else the hourly schedule requested it
                         await self._notify()
                     return seen
             if workflow.info().is_continue_as_new_suggested():
@@ -106,7 +107,7 @@ class RegisterPublication:
             delay = min(2 * delay, _MAX_DELAY)
 
     async def _wait(self, delay: float, seen: int, tries: int) -> None:
-        """Wait before the next try; a new request ends the wait."""
+        """Wait before the next try. A new request ends the wait."""
         summary = f"after try {tries}: {self._reason}"[:200]
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(
@@ -114,7 +115,7 @@ class RegisterPublication:
             )
 
     async def _report(self, served: int) -> None:
-        """Tell the runs whose requests were served; a run that has ended is not told."""
+        """Signal the result to the runs whose requests were served. Skip runs that have ended."""
         served_runs = [(run.workflow_id, run.run_id) for request, run in self._waiting if request <= served]
         self._waiting = [(request, run) for request, run in self._waiting if request > served]
         registration = self._registration()
@@ -126,7 +127,7 @@ class RegisterPublication:
                 continue
 
     async def _notify(self) -> None:
-        """Notify people of a registration that failed; whether that succeeds changes nothing."""
+        """Notify people of a failed registration. A failure of the notification is only logged."""
         event = self._input.event
         failed = FailedRegistration(registration=self._registration(), pipeline=event.pipeline if event else "")
         try:

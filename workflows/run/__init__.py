@@ -1,1 +1,1 @@
-"""One run."""
+"""The steps of a run, and the workflow that starts runs."""

@@ -1,4 +1,4 @@
-"""The compensation step: how a run that does not publish ends, and what becomes of its branch."""
+"""The compensation step: end a run that does not publish, and quarantine or delete its branch."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def compensate(calls: ActivityCalls, state: RunState, error: BaseException) -> None:
-    """End a run that failed, was stopped or was cancelled, and leave nothing half done."""
+    """End a run that failed, was stopped or was cancelled, and clean up its branch."""
     if state.is_published:
         return  # after the merge there is nothing to compensate
     cause, reason = explain_error(error)
@@ -63,14 +63,14 @@ async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding
         return await _quarantine(calls, state, end, reason)
     if state.branch:
         await discard(calls, state, state.branch.name)
-    elif state.attempt and end.cause != "already_published":  # perhaps it was created, and the answer lost
+    elif state.attempt and end.cause != "already_published":  # it may exist, if the answer was lost
         unconfirmed = DiscardBranchInput(branch=state.run_ref.branch, catalog_id=state.catalog_id)
         await calls.discard_unconfirmed_branch(unconfirmed)
     return ""
 
 
 async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
-    """Keep what the branch holds under a name with pipeline, date and run; return the name, or "" if it is empty."""
+    """Quarantine the branch by pipeline, date and run; return the name, or "" if the branch has no changes."""
     assert state.branch
     now, run_ref = workflow.now(), state.run_ref
     expires = now + timedelta(seconds=state.request.pipeline.keep)

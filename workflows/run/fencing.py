@@ -1,4 +1,4 @@
-"""The fencing step: no process can write on an attempt's branch any more, and no merge of it is under way."""
+"""The fencing step: prevent all further writes to an attempt's branch, and make sure that no merge is under way."""
 
 from temporalio import workflow
 
@@ -12,11 +12,11 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
-    """Fence the attempt, and return whether the run turns out to be published: an earlier request merged it.
+    """Fence the attempt; return True if the run turns out to be published by an earlier merge request.
 
-    From now on no process can write on its branch, and no merge of it can begin: `docs/fencing.md` lists the others.
-    What was learned from the branch is in the history before it is deleted. Otherwise a worker that is killed after the
-    deletion leaves the next one to look at a branch that does not exist.
+    Afterwards no process can write on the branch, and no merge of it can begin. `docs/fencing.md` lists all fencing
+    mechanisms. The results of activities on the branch are in the history before its deletion. Otherwise, if a worker
+    is killed after the deletion, the next worker would repeat these activities on a branch that does not exist.
     """
     assert state.branch
     await end_workflow_task(calls, state, "what was learned is recorded before the branch is deleted")
@@ -29,10 +29,11 @@ async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
 
 
 async def adopt_publication(calls: ActivityCalls, state: RunState) -> bool:
-    """Look on main for the run, by whichever attempt, once no merge of it is under way; record it if it is there.
+    """Find the publication of the run by any attempt, and record it; return True if the run is published.
 
-    The branch is deleted before, so that a merge which was not requested yet fails; one that the catalog works on
-    already is decided when its commit time-out is over.
+    The branch is already deleted, so a merge that has not been requested yet fails. A merge that the catalog is
+    processing is decided when the catalog's commit time-out is over. If a merge may be under way, the search waits for
+    that time.
     """
     assert state.branch
     if state.is_publishing:

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) -> None:
-    """Delete the branches of a published run, record and count the run, notify people, and answer their updates."""
+    """Delete the branches of a published run, record and count the run, notify people, and finish open updates."""
     if state.is_published:
         await _delete_published_branches(calls, state)
         if not state.request.target:
@@ -27,15 +27,15 @@ async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) 
     state.set_search_attribute(OUTCOME.value_set(state.result.outcome or ""))
     count_run(state.result, state.request.target)
     lineage.report_end()
-    is_quiet = state.is_published and state.request.target  # main has nothing new yet
-    if state.request.publish and not is_quiet:  # who starts a check follows it
+    is_quiet = state.is_published and state.request.target  # main has not changed yet
+    if state.request.publish and not is_quiet:  # a person who starts a run without publication watches it
         await notify(calls, state)
     await lineage.wait_until_sent()
     await workflow.wait_condition(workflow.all_handlers_finished)
 
 
 async def notify(calls: ActivityCalls, state: RunState, waiting_until: str = "") -> None:
-    """Notify people, if there is a way to; a failure changes nothing about the run."""
+    """Notify people, if notifications are set up. A failure does not affect the run."""
     notification = Notification(result=state.result, waiting_until=waiting_until)
     try:
         if await calls.can_notify(notification):
@@ -66,7 +66,7 @@ async def _delete_published_branches(calls: ActivityCalls, state: RunState) -> N
 
 
 async def _record_run(calls: ActivityCalls, state: RunState) -> None:
-    """Store the report and the audit results, if possible; a failure changes nothing about the run."""
+    """Store the report and the audit results, if possible. A failure does not affect the run."""
     if state.result.cause == "unreachable":
         return  # the catalog is unavailable, so nothing can be stored
     head = state.write_result.head if state.write_result else ""

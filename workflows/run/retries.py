@@ -1,4 +1,4 @@
-"""What follows a failed try of a write or a scan: another try, or the end of the run."""
+"""Decide what follows a failed try of a write or a scan: another try, or the end of the run."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -16,10 +16,10 @@ with workflow.unsafe.imports_passed_through():
 async def try_again_after(
     error: ActivityError, limit: AttemptLimit, state: RunState, clean_up: Callable[[str, bool], Awaitable[None]]
 ) -> None:
-    """Return when another try is to be made; raise if none is.
+    """Wait until another try may start, or raise if there is none.
 
     Args:
-        clean_up: what must have happened before the next try; it is told why, and whether the try was lost.
+        clean_up: called before the next try, with the reason, and True if the failed try was lost.
 
     Raises:
         ActivityError: the job failed for good.

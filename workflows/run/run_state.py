@@ -1,4 +1,4 @@
-"""The state of one run, in one object: the query answers from it, and the result is part of it."""
+"""The state of one run in one object, which has the result and answers the query `status`."""
 
 from datetime import datetime
 from typing import Literal
@@ -32,16 +32,16 @@ with workflow.unsafe.imports_passed_through():
 
 _OF_ATTEMPT = ("tables", "summary", "checks", "waived", "bad_rows", "broken_checks", "types", "repaired")
 _MAX_CONFLICTS = 100
-"""So many conflicts are kept in the result."""
+"""Maximum number of conflicts in the result."""
 _MAX_CARRIED_OVER = 400_000
-"""Verdicts of more bytes are not handed to the next audit, which has the pipeline in the same message."""
+"""Maximum size of carried-over verdicts, in bytes. The next audit has the pipeline in the same message."""
 _MAX_EVENTS = 50
 _LONGEST_NOTE = 1_000
-"""So many stage events are part of the status, and so many characters of the note of each."""
+"""Maximum number of stage events in the status, and maximum length of the note of each, in characters."""
 
 
 class RunState:
-    """What a run knows about itself. Only the workflow changes it; each `record_…` updates the result too."""
+    """The state of a run. Only the workflow changes it; each `record_…` updates the result, too."""
 
     def __init__(self, request: RunRequest) -> None:
         info = workflow.info()
@@ -49,33 +49,33 @@ class RunState:
         self.attempt = 0
         self.catalog_id: str | None = None
         self.runs_apart = False
-        """Whether Spark jobs of the run have a Spark of their own from now on: a server that they shared crashed."""
+        """True if a shared Spark server crashed: further Spark jobs of the run have their own Spark."""
         self.branch: BranchRef | None = None
         self.write_result: WriteResult | None = None
-        """The verified write of the present attempt; its head is what is audited and published."""
+        """The verified write of the present attempt. The run audits and publishes its head."""
         self.report: AuditReport | None = None
         """The finished audit of the present write."""
         self._audit_digest: tuple[AuditReport | None, str] = (None, "")
         self.previous_audit: PreviousAudit | None = None  # the last finished audit before a rebase
-        self.first_base = ""  # the hash of main that the first attempt's branch began at
+        self.first_base = ""  # the hash of main that the first attempt's branch started from
         self.is_publishing = False
-        """Whether a merge was requested that may still happen: its answer is not known, or not the last word."""
+        """True while a requested merge may still happen, because its answer is missing or not final."""
         self.orphan_branch = ""
-        """During a rebase, a second branch that may exist."""
+        """The name of a second branch that may exist during a rebase."""
         self.merge_ticket: MergeTicket | None = None
-        """The ticket of the merge slot that the run waits for or holds."""
+        """The ticket for the merge slot that the run waits for or has."""
         self.merge_slot: MergeTicket | None = None
-        """The ticket that the merge queue called last."""
+        """The latest ticket that got the merge slot."""
         self.deadline: datetime | None = None
-        # Now, and not when it is needed: SQL was parsed before the request came here (`runtime/payloads.py`), and a
-        # workflow has two seconds for a step.
+        # Computed at the start, when the SQL of the request is already parsed (`runtime/payloads.py`): a workflow has
+        # two seconds for a step.
         self.watched_tables = watched_tables(request.pipeline.tables)
-        """The tables that checks read: if main changes one before the merge, the checks are asked again."""
+        """The tables that checks read. If main changes one before the merge, the checks are answered again."""
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalState(required)
         self.stage: Stage = "starting"
         self._registrations: dict[str, Registration] = {}
-        """The registrations that ended, by workflow id: they may end before it is known that they began."""
+        """The ended registrations, by workflow id. One may end before the run records that it began."""
         self._events: list[StageEvent] = []
         self._stage_start = self._run_start = workflow.now()
         self.result = RunResult(
@@ -88,7 +88,7 @@ class RunState:
 
     @property
     def run_ref(self) -> RunRef:
-        """The run and its present attempt, as activities need it."""
+        """The reference to the run and its present attempt, for activities."""
         pipeline = self.request.pipeline
         return RunRef(
             run_id=self.result.run_id,
@@ -101,12 +101,12 @@ class RunState:
 
     @property
     def decisions(self) -> list[Decision]:
-        """The decisions that count about the hash that waits, or waited last."""
+        """The valid decisions about the hash that waits for approval, or waited last."""
         return self.approval.decisions
 
     @property
     def approval_terms(self) -> ApprovalTerms:
-        """What decides which approval the run needs: what its pipeline asks for, and who started it."""
+        """The terms for the required approval: the approval in the pipeline, and the person who started the run."""
         request = self.request
         return ApprovalTerms(
             approval=request.pipeline.approval,
@@ -118,7 +118,7 @@ class RunState:
 
     @property
     def manifest(self) -> ManifestRef | None:
-        """The files that the present attempt loads, or that the rows of a release are of."""
+        """The manifest of the files that the present attempt loads, or of the files behind the rows of a release."""
         resume = self.request.resume
         if resume:
             return resume.manifest
@@ -126,21 +126,21 @@ class RunState:
 
     @property
     def input_properties(self) -> dict[str, str]:
-        """What commits on branches of the run say of its input."""
+        """The properties that describe the input in commits on branches of the run."""
         return input_properties(self.request.input.digest, list(self.request.pipeline.tables), self.manifest)
 
     @property
     def publication_check(self) -> PublicationCheck | None:
-        """How activities find out whether main holds the input by now; None where it may be published again."""
+        """The check for activities that main does not contain the input yet; None if it may be published again."""
         return check_of_run(self.request, self.manifest)
 
     @property
     def is_published(self) -> bool:
-        """Whether main holds the run."""
+        """True if the run is published."""
         return self.result.outcome == "published"
 
     def enter_stage(self, stage: Stage, note: str = "") -> None:
-        """Begin a stage: add up the time of the one before, and show the new one."""
+        """Begin a stage: add the time of the previous stage to its total, and show the new stage."""
         now = workflow.now()
         timings = dict(self.result.timings)
         if self.stage != "starting":
@@ -152,12 +152,12 @@ class RunState:
         self.update_result(timings=timings)
 
     def update_result(self, **fields: object) -> None:
-        """Change fields of the result, and the details in the Web UI."""
+        """Change fields of the result, and update the details in the Web UI."""
         self.result = self.result.model_copy(update=fields)
         workflow.set_current_details(details(self.status()))
 
     def start_attempt(self) -> None:
-        """Count an attempt, and reset what the one before it wrote and audited."""
+        """Count an attempt, and reset the write and the audit of the previous one."""
         self.attempt += 1
         self.branch = self.write_result = self.report = self.previous_audit = None
         self.is_publishing = False
@@ -176,13 +176,13 @@ class RunState:
         self.set_search_attribute(BRANCH.value_set(branch.name))
 
     def record_write(self, write_result: WriteResult) -> None:
-        """Record a verified write on the branch: it is not audited yet."""
+        """Record a verified write on the branch, which is not audited yet."""
         self.write_result, self.report = write_result, None
         tables = write_result.tables
         self.update_result(tables=tables, summary=summarize_changes(tables), audited_hash=None)
 
     def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
-        """Record that the run continues, as a new attempt, on a branch that holds the same rows on a newer main."""
+        """Record that the run continues as a new attempt, on a branch with the same rows on a newer main."""
         if self.report:
             checks = {name: table.checks for name, table in self.request.pipeline.tables.items()}
             still_hold = carried_over_verdicts(checks, self.report.checks)
@@ -196,16 +196,16 @@ class RunState:
         self.record_write(write_result)
 
     def record_conflict(self, tables: list[str], resolved: Literal["rebased", "rewritten"], why: str = "") -> None:
-        """Record that main changed tables of the run, and how the run resolves it."""
+        """Record that main changed tables of the run, and the resolution of this conflict."""
         conflict = Conflict(tables=tables, resolved=resolved, why=why)
         self.update_result(conflicts=[*self.result.conflicts, conflict][-_MAX_CONFLICTS:])
 
     def record_verdicts(self, checks: list[CheckResult]) -> None:
-        """Record the verdicts so far of an audit that goes on, with samples trimmed to fit into a history."""
+        """Record the verdicts so far of a running audit, with samples trimmed to fit into a history."""
         self.update_result(checks=trim_samples(checks))
 
     def record_audit(self, checks: list[CheckResult]) -> AuditReport:
-        """Record the finished audit of the present write; from now on its hash is the audited hash."""
+        """Record the finished audit of the present write. Its hash becomes the audited hash."""
         assert self.branch and self.write_result
         self.record_verdicts(checks)
         self.report = AuditReport(
@@ -218,17 +218,17 @@ class RunState:
         return self.report
 
     def record_waivers(self, in_force: list[WaivedCheck], to_waive: list[WaivableCheck]) -> None:
-        """Record the waivers in force for failed checks of the finished audit, and what people have to waive beside."""
+        """Record the waivers in force for failed checks of the audit, and the checks that people must still waive."""
         self.approval.to_waive = to_waive
         self.update_result(waived=in_force)
 
     def record_granted_waivers(self) -> None:
-        """Record what those who approved have waived."""
+        """Record the waivers that the approvers granted."""
         granted = self.approval.granted(self.result.run_id, self.result.workflow_id)
         self.update_result(waived=[*self.result.waived, *granted])
 
     def record_publication(self, publication: Publication) -> None:
-        """Record that main holds the run."""
+        """Record that the run is published."""
         target = self.request.target and f"on {self.request.target}, and not on main: its backfill publishes all of it"
         bad_rows = describe_bad_rows(self.result.bad_rows, self.result.broken_checks)
         reasons = [target, bad_rows, describe_overtaken(publication)]
@@ -242,7 +242,7 @@ class RunState:
         )
 
     def record_registrations(self, registrations: list[Registration]) -> None:
-        """Record the registrations that began, or how they ended meanwhile."""
+        """Record the registrations that began, with the result of those that have ended."""
         self.update_result(registrations=[self._registrations.get(each.workflow_id, each) for each in registrations])
 
     def record_registration(self, registration: Registration) -> None:
@@ -251,21 +251,21 @@ class RunState:
         self.record_registrations(self.result.registrations)
 
     def record_required_approval(self, required: RequiredApproval) -> None:
-        """Record which approval the present write needs: decisions about an earlier one do not count."""
+        """Record the approval that the present write needs. Decisions about an earlier write do not count."""
         self.approval.require(required)
         self.update_result(approval=self.approval.record)
 
     def request_decisions(self, deadline: datetime) -> None:
-        """Wait for decisions about the present write until a deadline."""
+        """Record the deadline for decisions about the present write."""
         self.deadline = deadline
         self.update_result()
 
     def refusal(self, decision: Decision) -> str | None:
-        """Return why a decision does not count now, or None if it does."""
+        """Return the reason why a decision does not count now, or None if it counts."""
         return self.approval.refusal(decision, self.report, self.stage)
 
     def complete(self, decision: Decision) -> Decision:
-        """Return a decision with the hash and the report that wait, and the time, as it is recorded."""
+        """Return a decision with the present hash, report and time, in the form for the record."""
         assert self.report
         return self.approval.complete(decision, self.report)
 
@@ -285,7 +285,7 @@ class RunState:
         self.update_result(approval=self.approval.record)
 
     def set_search_attribute(self, update: SearchAttributeUpdate[str]) -> None:
-        """Set a search attribute, if the server has Sluice's."""
+        """Set a search attribute, if the server has Sluice's search attributes."""
         if self.request.search_attributes:
             workflow.upsert_search_attributes([update])
 

@@ -1,4 +1,4 @@
-"""The step that selects the files of an attempt: those of its source that main does not hold yet."""
+"""The step that selects the files of an attempt: the files of its source that main does not contain yet."""
 
 from temporalio import workflow
 
@@ -10,12 +10,12 @@ with workflow.unsafe.imports_passed_through():
 
 
 def selects_files(state: RunState) -> bool:
-    """Return whether each file of the input is asked about, and not the input as a whole."""
+    """Return True if main is searched for each file of the input, and not for the input as a whole."""
     return bool(state.request.pipeline.write.source) and state.request.pipeline.write.loaded_files != "reload"
 
 
 async def select_input(calls: ActivityCalls, state: RunState) -> None:
-    """Decide which files of the source the attempt loads: main may hold others than when the run was started."""
+    """Select the files that the attempt loads. Main may contain more of them than at the start of the run."""
     pipeline = state.request.pipeline
     assert state.branch
     if pipeline.write.source is None:

@@ -1,8 +1,8 @@
-"""The workflow that starts a run without a person, waits for its end, and reports how it ended.
+"""The workflow that starts a run without a person, waits for its end, and reports the result.
 
-A schedule, a landing zone or a campaign has one for each run that it wants. The run keeps its own identity: its
-workflow id comes from its pipeline and its input, so that a run which a person started with the same input is not
-started a second time.
+A schedule, a landing zone or a campaign starts one such workflow for each run that it wants. The workflow id of the run
+itself consists of its pipeline and its input, so a run that a person started with the same input is not started a
+second time.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class StartPipeline:
 
     @workflow.run
     async def run(self, input: StartPipelineInput) -> EndedRun:
-        """Start the run, wait for its end, and tell the workflow that asked for it."""
+        """Start the run, wait for its end, and report it to the workflow that requested the run."""
         try:
             ended = await self._start_and_wait()
         except (FailureError, asyncio.CancelledError) as error:
@@ -62,15 +62,15 @@ class StartPipeline:
         while True:
             if earlier := await self._find_own_run(prepared.workflow_id):
                 return earlier
-            raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+            raise_if_cancelled()  # an activity that completes during a cancellation does not raise it
             try:
                 run = await _start_run(prepared, request)
                 break
-            except WorkflowAlreadyStartedError:  # its end is awaited; then this run asks main what is left to load
+            except WorkflowAlreadyStartedError:  # wait for its end; then this run loads what main lacks
                 await wait_for_end(self._calls, FindRunEndInput(workflow_id=prepared.workflow_id), self._input)
         try:
             await run
-        except ChildWorkflowError:  # a run that failed or was cancelled; what is kept of it says more
+        except ChildWorkflowError:  # it failed or was cancelled; `find_run_end` returns more details
             raise_if_cancelled()
         query = FindRunEndInput(workflow_id=prepared.workflow_id, run_id=run.first_execution_run_id or "")
         end = await self._calls.find_run_end(query)
@@ -78,7 +78,7 @@ class StartPipeline:
         return end.ended
 
     async def _find_own_run(self, workflow_id: str) -> EndedRun | None:
-        """Return how the run ended that an earlier start of this workflow began for the same request, if one did."""
+        """Return the result of the run that an earlier start of this workflow began for the same request, if any."""
         if not self._input.since:
             return None
         end = await self._calls.find_run_end(FindRunEndInput(workflow_id=workflow_id))
@@ -86,7 +86,7 @@ class StartPipeline:
         return end.ended if is_own and end.is_after(self._input.since) else None
 
     async def _report(self, ended: EndedRun) -> EndedRun:
-        """Signal the workflow that asked for the run; one that ended is not told. Return what it is told."""
+        """Signal the result to the workflow that requested the run, unless that has ended. Return the result."""
         ended = ended.model_copy(update={"key": self._input.key, "started_by": workflow.info().workflow_id})
         if not self._input.report_to:
             return ended
@@ -98,7 +98,7 @@ class StartPipeline:
 
 
 async def _start_run(prepared: PreparedRun, request: RunRequest) -> ChildWorkflowHandle[Any, RunResult]:
-    """Start the run with the labels by which people find it, as if a person had started it."""
+    """Start the run with the same search attributes and memo as if a person had started it."""
     pipeline = request.pipeline
     attributes = TypedSearchAttributes(
         [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, indexed_tables(pipeline.tables))]

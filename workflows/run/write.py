@@ -1,4 +1,4 @@
-"""The write step: an attempt gets its rows from a Spark job, from a quarantined branch, or from earlier on main."""
+"""The write step: an attempt gets its rows from a Spark job, a quarantined branch, or the history of main."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def write(calls: ActivityCalls, state: RunState) -> None:
-    """Start an attempt: create its branch and bring verified rows onto it."""
+    """Start an attempt: create its branch, and write verified rows to it."""
     resume, restore = state.request.resume, state.request.restore
     state.start_attempt()
     state.enter_stage("opening", f"attempt {state.attempt}")
@@ -42,7 +42,7 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
 
 
 async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) -> WriteResult:
-    """Create a branch that holds the rows of a quarantined branch."""
+    """Create a branch with the rows of a quarantined branch."""
     pipeline = state.request.pipeline
     input = ResumeBranchInput(
         run_ref=state.run_ref,
@@ -57,7 +57,7 @@ async def _resume_branch(calls: ActivityCalls, state: RunState, resume: Resume) 
 
 
 async def _restore_tables(calls: ActivityCalls, state: RunState, restore: Restore) -> WriteResult:
-    """Create a branch that holds tables as they were earlier on main."""
+    """Create a branch with earlier versions of tables from main."""
     input = RestoreTablesInput(
         run_ref=state.run_ref,
         restore=restore,
@@ -95,7 +95,10 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
 
 
 async def _try_to_open(calls: ActivityCalls, state: RunState, input: OpenBranchInput) -> BranchRef:
-    """Open a branch. A run of a person, with nothing to lose yet, soon gives up when the catalog is unavailable."""
+    """Open a branch, and retry while the catalog is unavailable.
+
+    A run that a person started gives up soon if it has no branch yet, because it has nothing to lose.
+    """
     policy = state.request.policy
     limit = OpeningLimit(policy.open_timeout if state.catalog_id is None else policy.step_timeout, policy.wait_timeout)
     while True:
@@ -110,7 +113,7 @@ async def _try_to_open(calls: ActivityCalls, state: RunState, input: OpenBranchI
 
 
 async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
-    """Run the job on the branch, and read back from the branch what it did."""
+    """Run the job on the branch, and read its write back from the branch."""
     pipeline = state.request.pipeline
     assert state.branch
     state.enter_stage("writing", f"on {state.branch.name}")

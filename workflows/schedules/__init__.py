@@ -1,1 +1,1 @@
-"""Schedules."""
+"""Workflows for schedules."""

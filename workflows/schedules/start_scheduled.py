@@ -1,7 +1,7 @@
-"""The workflow that a schedule starts: it has a run started for its time, and says how that ended.
+"""The workflow that a schedule starts: it starts a run for the scheduled time, and returns how the run ended.
 
-A schedule appends the time to the workflow id of what it starts. A run is known by its pipeline and input, so that a
-schedule does not start it itself.
+A schedule cannot start the run itself: it appends the time to the workflow id, and the workflow id of a run must
+consist of its pipeline and input.
 """
 
 from datetime import datetime
@@ -30,9 +30,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
 
 _START_TIME = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
-"""Temporal's own: the time for which the schedule started the workflow."""
+"""Temporal's search attribute with the scheduled time of the workflow."""
 NOT_PUBLISHED = "NotPublished"
-"""The type of the error by which the workflow ends where its run was not published."""
+"""Type of the error that ends the workflow if its run was not published."""
 
 
 @workflow.defn(name="StartScheduled")
@@ -47,13 +47,13 @@ class StartScheduled:
 
     @workflow.run
     async def run(self, input: StartScheduledInput) -> EndedRun:
-        """Start the run of this time, wait for its end, and fail where it was not published."""
+        """Start the run for the scheduled time, wait for its end, and fail if it was not published."""
         start = await self._inspect()
         workflow.upsert_memo({MISSED_MEMO: start.missed.model_dump()})
         missed = start.missed.since(start.missed_before)
         if missed != MissedStarts():
             await self._notify(ScheduleNotice(pipeline=input.name, missed=missed))
-        raise_if_cancelled()  # an activity that completes takes the cancel that it ended with
+        raise_if_cancelled()  # an activity that completes during a cancellation does not raise it
         ended = await self._run_pipeline(start)
         workflow.upsert_memo({ENDED_MEMO: ended.model_dump(mode="json")})
         if ended.is_done:
@@ -96,7 +96,7 @@ class StartScheduled:
             return EndedRun(key=given.key, outcome="failed", cause="error", reason=root_cause(error)[1][:1000])
 
     async def _handle_failure(self, ended: EndedRun) -> None:
-        """Pause the schedule if its pipeline says so, and tell people what no run tells them."""
+        """Pause the schedule if its pipeline requires it. Notify people of the pause, or if no run notifies them."""
         pauses = self._input.pause_on_failure and ended.outcome != "cancelled"
         if pauses:
             note = f"paused because {describe_ended(ended)}"
@@ -105,7 +105,7 @@ class StartScheduled:
             await self._notify(ScheduleNotice(pipeline=self._input.name, ended=ended, paused=pauses))
 
     async def _notify(self, notice: ScheduleNotice) -> None:
-        """Tell people; nothing depends on it."""
+        """Notify people. A failure does not affect the workflow."""
         try:
             await self._calls.notify_schedule(notice)
         except FailureError as error:

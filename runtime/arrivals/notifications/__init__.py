@@ -1,1 +1,1 @@
-"""Receivers of notifications that files arrived: each has the landing zones that it concerns looked at soon."""
+"""Receivers of notifications that files arrived. Each makes the landing zones of these files list them soon."""

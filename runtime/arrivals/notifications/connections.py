@@ -1,6 +1,7 @@
-"""Connections to the receiver of notifications: each has a time, and only so many are open at once.
+"""Limit the connections to the receiver of notifications: their duration, and their number.
 
-A server of aiohttp waits for the headers of a request for ever, and takes as many connections as there are files.
+A server of aiohttp by itself waits forever for the headers of a request, and accepts as many connections as the
+process may open files.
 """
 
 import asyncio
@@ -8,15 +9,15 @@ from collections.abc import Callable
 
 
 class ConnectionLimits:
-    """Makes the protocol of each connection of a server. Where there are too many, the oldest is cut.
+    """Factory for the protocols of a server's connections. If there are too many, it cuts the oldest connection.
 
-    A request takes milliseconds, so that the oldest connection is the one that least probably is of a real request.
+    A request takes milliseconds, so the oldest connection is the least likely to carry a real request.
     """
 
     def __init__(self, make_protocol: Callable[[], asyncio.Protocol], seconds: float, at_once: int) -> None:
         self._make_protocol, self._seconds, self._at_once = make_protocol, seconds, at_once
         self._open: dict[asyncio.Transport, asyncio.TimerHandle] = {}
-        """In the order in which they were opened, with what cuts each."""
+        """Open connections, oldest first, each with the timer that cuts it."""
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of a new connection."""
@@ -37,7 +38,7 @@ class ConnectionLimits:
 
 
 class _LimitedConnection(asyncio.Protocol):
-    """Hands what happens to a connection on to the protocol of the server."""
+    """Passes the events of a connection on to the protocol of the server."""
 
     _transport: asyncio.Transport
 

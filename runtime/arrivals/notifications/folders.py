@@ -1,7 +1,7 @@
-"""Watch the folders of landing zones: a file that is written there has its zone looked at soon.
+"""Watch the folders of landing zones: a file written there makes its zone list its files soon.
 
-One thread watches all folders by one watch of the system (inotify on Linux). Folders that are not there are asked for
-every few seconds, as are those that were deleted or replaced. Where the system has no watch left, looks alone find
+One thread watches all folders with one watch of the system (inotify on Linux). Every few seconds it checks for folders
+that did not exist, were deleted or were replaced. If the system has no watch left, only the zones' own listings find
 files.
 """
 
@@ -22,20 +22,20 @@ from runtime.arrivals.notifications.look_sender import LookSender
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZones
 
 _CHECK_EVERY = 2.0
-"""The seconds between two questions whether the folders are those that are watched."""
+"""Interval between two checks that the watched folders are still the wanted ones, in seconds."""
 _STEP_MS = 200
 _ANY_FOLDERS = "**"
 _COLLECT_MS = 1000
 _CHANGED_EVERY = 10.0
-"""The shortest time between two signals because of files that were there before: one that grows changes often."""
+"""Minimum interval between two signals about existing files, in seconds: a growing file changes often."""
 _PAUSES = (1.0, 2.0, 5.0, 30.0, 600.0)
-"""The seconds between two tries where the system refuses to watch; the last one repeats."""
+"""Pauses between tries while the system refuses to watch, in seconds; the last one repeats."""
 
 Pattern = tuple[str, ...]
 Folders = Mapping[str, set[tuple[str, Pattern]]]
-"""Folders with their landing zones: the id of each, and the parts of its pattern below the folder."""
+"""Folders with their landing zones: the workflow id of each, and the parts of its pattern below the folder."""
 Identity = dict[str, tuple[str, int, int]]
-"""Folders that are there, each with its real path, device and number: one that was made again has another number."""
+"""Existing folders, each with its real path, device and inode number: a recreated folder has another number."""
 
 log = logging.getLogger("sluice.notifications")
 
@@ -44,7 +44,7 @@ async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str
     """Watch the folders of the landing zones until this is cancelled.
 
     Args:
-        own: folders that workers write to, such as SLUICE_HOME: what changes there is no file that arrived.
+        own: folders that workers write to, such as SLUICE_HOME: a change there is not the arrival of a file.
     """
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
@@ -66,7 +66,7 @@ async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str
 
 
 class FolderWatcher:
-    """Watches folders in a thread. `folders` returns them as they are wanted now, `request` has zones looked at."""
+    """Watches folders in a thread. `folders` returns the wanted folders, `request` makes zones list their files."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class FolderWatcher:
         self._own = tuple(f"{os.path.realpath(each)}/" for each in own)
         self._failures = 0
         self._skips_denied = False
-        """Whether folders that cannot be read are left out. It leaves out those without a watch, too, silently."""
+        """True if unreadable folders are left out. The option also leaves out, silently, folders that get no watch."""
 
     def run(self) -> None:
         """Watch until `stop` is set."""
@@ -97,11 +97,11 @@ class FolderWatcher:
                 else:
                     log.warning("a folder below a landing zone cannot be read, and is not watched: %s", error)
                 self._skips_denied = True
-            except Exception as error:  # of the operating system, by several types; a folder may be deleted just now
+            except Exception as error:  # the system raises several types, for example for a folder just deleted
                 self._pause_after(error)
 
     def _watch(self, folders: Folders, present: Identity) -> None:
-        """Watch folders as long as they are what is there and wanted."""
+        """Watch folders as long as they are the existing and wanted ones."""
         zones: dict[str, set[tuple[str, Pattern]]] = {}
         for folder, (real, _, _) in present.items():
             zones.setdefault(real, set()).update(folders[folder])
@@ -120,7 +120,7 @@ class FolderWatcher:
         )
         is_started, check_at = False, time.monotonic() + _CHECK_EVERY
         for changed in changes:
-            if not is_started:  # what was written before the watch began is not among the changes
+            if not is_started:  # the changes do not contain files written before the watch began
                 is_started, self._failures = True, 0
                 self._request({id: set() for each in zones.values() for id, _ in each})
             self._take(zones, stated, changed)
@@ -132,7 +132,7 @@ class FolderWatcher:
     def _take(
         self, zones: Folders, stated: Mapping[str, tuple[str, str]], changed: Iterable[tuple[Change, str]]
     ) -> None:
-        """Have the zones of changed files looked at, with the files' paths below the folder that each zone states."""
+        """Request a listing from the zones of changed files, with paths below the folder that each zone states."""
 
         def request(concerned: NamedFiles, *every: float) -> None:
             spelled = {id: {_spelled(path, *stated[id]) for path in paths} for id, paths in concerned.items()}
@@ -153,12 +153,12 @@ class FolderWatcher:
 
 
 def _spelled(path: str, real: str, folder: str) -> str:
-    """Return the path of a file below a folder as it is stated: that may be a symbolic link, or lie behind one."""
+    """Return the path of a file below a folder as stated, which may be a symbolic link or lie behind one."""
     return f"{folder}{path.removeprefix(real)}"
 
 
 def folders_of(zones: NotifiedZones) -> Folders:
-    """Return the folders to watch: of a zone that is one file, the folder that it is in."""
+    """Return the folders to watch; for a zone that is one file, the folder that contains it."""
     folders: dict[str, set[tuple[str, Pattern]]] = {}
     for zone in zones.watchable():
         folder, pattern = zone.folder, zone.pattern
@@ -170,7 +170,10 @@ def folders_of(zones: NotifiedZones) -> Folders:
 
 
 def zones_above(zones: Folders, paths: Iterable[str]) -> NamedFiles:
-    """Return the zones that list a file of such a path, with these files, or one in a folder of such a path."""
+    """Return the zones that list one of the paths, with these paths.
+
+    A path may also be a folder. The zones that list files in it get an empty set, which stands for the whole zone.
+    """
     concerned: dict[str, set[str]] = {}
     whole: set[str] = set()
     for path in paths:
@@ -188,7 +191,7 @@ def zones_above(zones: Folders, paths: Iterable[str]) -> NamedFiles:
 
 
 def _leads_to(parts: Sequence[str], pattern: Pattern, path: str) -> bool:
-    """Return whether a path is a folder below which a pattern may match: it may have come with its files."""
+    """Return True if a path is a folder in which a pattern may match: it may have arrived with its files."""
     fixed = pattern.index(_ANY_FOLDERS) if _ANY_FOLDERS in pattern else len(pattern)
     if fixed == len(pattern) and len(parts) >= len(pattern):
         return False
@@ -197,7 +200,7 @@ def _leads_to(parts: Sequence[str], pattern: Pattern, path: str) -> bool:
 
 
 def identify(folders: Iterable[str]) -> Identity:
-    """Return which of these folders are there."""
+    """Return the folders that exist, each with its identity."""
     present: Identity = {}
     for folder in folders:
         try:
@@ -205,6 +208,6 @@ def identify(folders: Iterable[str]) -> Identity:
             now = real.stat()
         except (OSError, ValueError, RuntimeError):
             continue
-        if real.is_dir() and str(real) != real.anchor:  # the whole system is not watched
+        if real.is_dir() and str(real) != real.anchor:  # never watch the whole file system
             present[folder] = (str(real), now.st_dev, now.st_ino)
     return present

@@ -1,4 +1,4 @@
-"""Which landing zones this installation has: asked of Temporal every few seconds."""
+"""The landing zones of this installation, read from Temporal every few seconds."""
 
 import asyncio
 import logging
@@ -16,29 +16,29 @@ from sluice.errors import InvalidInput
 from sluice.settings import Settings
 
 _EVERY = 10.0
-"""The seconds between two questions."""
+"""Interval between two listings of the landing zones, in seconds."""
 _REPORT_EVERY = 600.0
-"""The seconds between two log lines about notifications that concern no landing zone."""
+"""Interval between two log lines about notifications that concern no landing zone, in seconds."""
 
 log = logging.getLogger("sluice.notifications")
 
 
 class KnownZones:
-    """The landing zones that notifications are sorted by."""
+    """The landing zones to which notifications are assigned."""
 
     def __init__(self, client: Client, settings: Settings, sender: LookSender) -> None:
         self._client, self._settings, self._sender = client, settings, sender
         self._paths: dict[tuple[str, str], str] = {}
         self._logged: set[object] = set()
-        """The zones that a log line says of that they are told of no files, or are not watched."""
+        """Zones for which a log line says that they get no notifications, or are not watched."""
         self._is_answered = asyncio.Event()
         self._reported_at: float | None = None
         self.zones = NotifiedZones()
         self.for_nobody = 0
-        """How many notifications concerned no landing zone."""
+        """Number of notifications that concerned no landing zone."""
 
     def concerned(self, objects: set[StoredObject]) -> NamedFiles:
-        """Return the landing zones that one notification concerns, with its files; count it where there are none."""
+        """Return the landing zones of a notification, with its files. Count the notification if there are none."""
         concerned = self.zones.of_objects(objects)
         if objects and not concerned:
             self.for_nobody += 1
@@ -50,7 +50,7 @@ class KnownZones:
         await self._is_answered.wait()
 
     async def keep(self) -> None:
-        """Ask again and again. While Temporal does not answer, the zones of the last answer count."""
+        """List the zones again and again. While Temporal does not answer, the last list stays in force."""
         is_failing = False
         while True:
             try:
@@ -63,7 +63,7 @@ class KnownZones:
             await asyncio.sleep(_EVERY)
 
     async def refresh(self) -> None:
-        """Ask for the landing zones; have those looked at that are new, as their notifications were dropped."""
+        """List the landing zones. Request a listing from new zones, since their earlier notifications were dropped."""
         before = self.zones
         zones = [await self._readable_zone(memo) async for memo in zone_memos(self._client, self._settings)]
         self.zones = NotifiedZones(frozenset(zone for zone in zones if zone))
@@ -72,7 +72,7 @@ class KnownZones:
         self._is_answered.set()
 
     async def _readable_zone(self, memo: dict[str, object]) -> NotifiedZone | None:
-        """Return a zone; nothing, and a log line for the first time, where its memo is not as this version reads it."""
+        """Return a zone; None, and a log line for the first time, if this version cannot read its memo."""
         try:
             return await self._zone(memo)
         except Exception as error:  # written by another version, or another program
@@ -109,7 +109,7 @@ class KnownZones:
 
 
 def _absolute(path: str, folder: str) -> str:
-    """Return the path of a landing zone as its looks have it; nothing for one that is not valid."""
+    """Return the absolute path of a landing zone, as its own listings use it; empty if it is not valid."""
     try:
         return path if is_remote(path) else str(absolute_path(without_scheme(path), Path(folder)))
     except InvalidInput:

@@ -1,6 +1,6 @@
-"""Tell landing zones to look soon: many notifications of a zone within a second are one signal.
+"""Signal landing zones to list their files soon: many notifications of a zone within a second are one signal.
 
-What waits is at most one entry for each zone, however many notifications arrive and however long Temporal is away.
+At most one entry per zone waits, however many notifications arrive and however long Temporal is away.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from sluice.arrivals.notified_zones import NamedFiles
 from workflows.arrivals.landing_zone import LandingZone
 
 _COLLECT = 0.2
-"""The seconds after a notification within which others of the same zone join it."""
+"""Time after a notification in which others of the same zone join it, in seconds."""
 _EVERY = 1.0
-"""The shortest time between two signals of a zone."""
+"""Minimum interval between two signals of a zone, in seconds."""
 _REMEMBERED = 60.0
-"""The seconds for which it is remembered when a zone was told."""
+"""Time for which the last signal of a zone is remembered, in seconds."""
 _MOST_FILES, _MOST_BYTES = 200, 64 * 1024
-"""So many files one signal names, and so many bytes of their paths; a zone of which more are told lists all."""
+"""Maximum number of files, and of bytes of paths, in one signal. A zone with more lists its whole folder."""
 _AT_ONCE = 20
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""The seconds between two tries of a zone that cannot be told; the last one repeats."""
+"""Pauses between tries to signal an unreachable zone, in seconds; the last one repeats."""
 _TIMEOUT = timedelta(seconds=10)
 
 log = logging.getLogger("sluice.notifications")
@@ -35,34 +35,34 @@ log = logging.getLogger("sluice.notifications")
 
 @dataclass
 class _Waiting:
-    """A zone that is to be told."""
+    """A zone that waits for its signal."""
 
     at: float
     files: set[str] | None = field(default_factory=set)
-    """Those that notifications named; None has the whole zone listed."""
+    """Files that notifications named; None to list the whole zone."""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def add(self, files: set[str] | None) -> None:
-        """Add files. Too many have the whole zone listed, as have names that no message can hold."""
+        """Add files. Too many files, or names that no message can contain, make the zone list its whole folder."""
         both = self.files | files if self.files is not None and files else set()
         try:
             size = sum(len(path.encode()) for path in both)
-        except UnicodeEncodeError:  # JSON may have halves of characters
+        except UnicodeEncodeError:  # JSON may contain lone surrogates
             size = _MOST_BYTES + 1
         self.files = both if both and len(both) <= _MOST_FILES and size <= _MOST_BYTES else None
 
 
 class _Failing(NamedTuple):
-    """A zone that could not be told."""
+    """A zone whose last signal failed."""
 
     until: float
-    """When it is tried again."""
+    """Time of the next try, on the clock of the event loop."""
     tries: int
     error: str
 
 
 class LookSender:
-    """Sends the signals. `send` names files to one zone, or none; it returns False where the zone has ended."""
+    """Sends the signals. `send` signals one zone, naming files or none; it returns False if the zone has ended."""
 
     def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]]) -> None:
         self._send = send
@@ -73,10 +73,10 @@ class LookSender:
         self._changed = asyncio.Event()
 
     def request(self, zones: NamedFiles, every: float = _EVERY) -> None:
-        """Have zones told soon; return at once.
+        """Request signals to zones, and return at once.
 
         Args:
-            every: the shortest time since the last signal of each.
+            every: minimum time since the last signal of each zone, in seconds.
         """
         now = asyncio.get_running_loop().time()
         for zone, files in zones.items():
@@ -89,7 +89,7 @@ class LookSender:
         self._changed.set()
 
     async def tell(self, zones: NamedFiles) -> None:
-        """Have zones told soon, and wait until Temporal has taken the signals; a zone that has ended counts as told."""
+        """Signal zones, and wait until Temporal has accepted the signals. An ended zone counts as signalled."""
         self.request(zones)
         waiters = []
         for zone in zones:
@@ -98,7 +98,7 @@ class LookSender:
         await asyncio.gather(*waiters)
 
     async def run(self) -> None:
-        """Send what is requested, for ever."""
+        """Send the requested signals, forever."""
         try:
             while True:
                 self._changed.clear()
@@ -117,13 +117,13 @@ class LookSender:
             self._sending.clear()
 
     async def _until(self, seconds: float | None) -> None:
-        """Wait so long, or until something else is requested or a signal is sent."""
+        """Wait for a time, or until there is another request or a signal was sent."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._changed.wait(), None if seconds is None else max(0.0, seconds))
 
     async def _send_one(self, zone: str) -> None:
-        """Tell one zone; after an error it stays requested, and no other zone waits for it."""
-        waiting = self._waiting.pop(zone)  # before the signal: what arrives meanwhile needs another one
+        """Signal one zone. After an error it stays requested, and delays no other zone."""
+        waiting = self._waiting.pop(zone)  # before the signal: files that arrive meanwhile need another signal
         try:
             is_there = await self._send(zone, sorted(waiting.files or ()))
         except Exception as error:
@@ -147,7 +147,7 @@ class LookSender:
                 waiter.set_result(None)
 
     def _pause_after(self, zone: str, error: str) -> float:
-        """Return when a zone is told again; log the error unless that of another zone is the same."""
+        """Return the time of the next try for a zone. Log the error unless another zone failed with the same."""
         if all(failing.error != error for failing in self._failing.values()):
             log.warning("%s cannot be told to look, which is tried again: %s", zone, error)
         before = self._failing.get(zone)
@@ -158,7 +158,7 @@ class LookSender:
 
 
 def signal_by(client: Client) -> Callable[[str, list[str]], Awaitable[bool]]:
-    """Return what tells a landing zone, by the id of its workflow, to look soon."""
+    """Return a function that signals a landing zone, by its workflow id, to list its files soon."""
 
     async def send(zone: str, files: list[str]) -> bool:
         try:

@@ -1,7 +1,7 @@
-"""Take notifications of object stores from a queue of SQS, by long polls.
+"""Receive notifications of object stores from an SQS queue, by long polls.
 
-A message is deleted after Temporal took the signals of its landing zones. One that cannot be read stays: it returns
-until the queue moves it to its dead-letter queue, or forgets it.
+A message is deleted after Temporal accepted the signals of its landing zones. An unreadable message stays: it returns
+until the queue moves it to its dead-letter queue, or drops it.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from runtime.arrivals.notifications.look_sender import LookSender
 from sluice.arrivals.notifications import StoredObject, UnreadableNotification, read_notification
 
 _POLL = 20
-"""The seconds of a long poll: the longest of SQS."""
+"""Duration of a long poll, in seconds: the maximum of SQS."""
 _AT_ONCE = 10
-"""So many messages SQS gives and deletes at a time."""
+"""Number of messages received and deleted at a time: the maximum of SQS."""
 _PAUSES = (1.0, 5.0, 15.0, 60.0)
-"""The seconds between two tries after an error; the last one repeats."""
+"""Pauses between tries after an error, in seconds; the last one repeats."""
 _REMEMBERED = 1000
-"""So many unreadable messages are remembered, so that each is logged once."""
+"""Number of unreadable messages that are remembered, so that each is logged once."""
 _REGION = re.compile(r"sqs\.([a-z0-9-]+)\.amazonaws\.")
 
 log = logging.getLogger("sluice.notifications")
 
 
 async def receive_from_queue(url: str, region: str, known: KnownZones, sender: LookSender) -> None:
-    """Take notifications from a queue until this is cancelled.
+    """Receive notifications from a queue until this is cancelled.
 
-    The polls run in a thread that ends by itself: the end of the worker waits for none of them.
+    The polls run in a thread that ends by itself: the worker does not wait for them when it ends.
     """
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
@@ -61,7 +61,7 @@ async def receive_from_queue(url: str, region: str, known: KnownZones, sender: L
 
 
 class QueueReceiver:
-    """Polls a queue. `take` has the objects of messages told to their zones, and returns when that is done."""
+    """Polls a queue. `take` signals the zones of the messages' objects, and returns when that is done."""
 
     def __init__(
         self, url: str, region: str, take: Callable[[list[set[StoredObject]]], None], stop: threading.Event
@@ -74,13 +74,13 @@ class QueueReceiver:
         self._failures = 0
 
     def run(self) -> None:
-        """Poll until `stop` is set. After an error there is a new client, with the credentials of then."""
+        """Poll until `stop` is set. After an error, make a new client with the then current credentials."""
         while not self._stop.is_set():
             try:
                 client = self._client()
                 while not self._stop.is_set():
                     self._poll(client)
-            except Exception as error:  # of the SDK, by many types: credentials, the queue, the network
+            except Exception as error:  # the SDK raises many types: credentials, the queue, the network
                 self._pause_after(error)
 
     def _client(self) -> Any:
@@ -105,7 +105,7 @@ class QueueReceiver:
             self._stop.wait(_PAUSES[0])
 
     def _read(self, message: dict[str, Any]) -> set[StoredObject] | None:
-        """Return the objects of a message; None, and a log line for the first time, where it cannot be read."""
+        """Return the objects of a message; None, and a log line for the first time, if it is unreadable."""
         try:
             return read_notification(message.get("Body", ""))
         except UnreadableNotification as error:
@@ -116,7 +116,7 @@ class QueueReceiver:
             return None
 
     def _delete(self, client: Any, messages: list[dict[str, Any]]) -> None:
-        """Delete messages; those that stay return, and change nothing."""
+        """Delete messages. A message that could not be deleted returns, and does no harm."""
         entries = [
             {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]} for number, message in enumerate(messages)
         ]

@@ -1,4 +1,4 @@
-"""The receivers of notifications in a worker: tasks that never end it, and end with it."""
+"""The receivers of notifications in a worker: tasks that end with the worker, and whose failures never end it."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from runtime.arrivals.notifications.webhook import events_address, serve_webhook
 from sluice.settings import Settings
 
 _PAUSE = 30.0
-"""The seconds after which a receiver that failed is started again."""
+"""Pause before a failed receiver is started again, in seconds."""
 
 log = logging.getLogger("sluice.notifications")
 
@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[None]]
 
 
 class Receivers:
-    """The receivers that the settings ask for.
+    """The receivers that the settings enable.
 
     Raises:
         BadEnvironment: a setting is not valid.
@@ -42,7 +42,7 @@ class Receivers:
             self._receivers["queue"] = lambda: receive_from_queue(queue, settings.aws_region, known, sender)
 
     async def run(self) -> None:
-        """Tell landing zones of the files that arrive, until this is cancelled."""
+        """Signal the landing zones of arriving files, until this is cancelled."""
         first: dict[str, Receive] = {"sender": self._sender.run, "list of landing zones": self.known.keep}
         tasks = [asyncio.create_task(_kept(name, work)) for name, work in first.items()]
         try:
@@ -56,13 +56,13 @@ class Receivers:
 
 
 def _own_folders(settings: Settings) -> list[str]:
-    """Return the folders that workers write to."""
+    """Return the folders that workers write to: the home, and the lake if it is local."""
     local = [settings.lake] if not is_remote(settings.lake) else []
     return [str(settings.sluice_home), *map(without_scheme, local)]
 
 
 async def _kept(name: str, work: Receive) -> None:
-    """Do the work, and begin it again whenever it fails for a reason that it does not know."""
+    """Do the work, and start it again after each unexpected failure."""
     while True:
         try:
             await work()

@@ -1,4 +1,4 @@
-"""A small HTTP server that takes notifications of object stores: versitygw's, SNS's, or those of a program."""
+"""An HTTP server that receives notifications of object stores: from versitygw, SNS, or a program."""
 
 import asyncio
 import hmac
@@ -17,26 +17,26 @@ from sluice.secrets import read_secret
 from sluice.settings import Settings
 
 _TIMEOUT = 5.0
-"""The seconds that the body of a request may take."""
+"""Time limit for the body of a request, in seconds."""
 _CONNECTION_TIME, _CONNECTIONS = 10.0, 100
-"""The seconds that a connection may last, headers, body and answer together; and how many may be open at once."""
+"""Time limit of a connection, in seconds, for headers, body and answer together; maximum number of connections."""
 _RETRY = 5.0
-"""The seconds between two tries to listen, where another program has the port: another worker, for example."""
+"""Pause between tries to listen while another program, such as another worker, has the port, in seconds."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MIN_TOKEN = 16
 _MAX_PORT = 65535
 _LOG_EVERY = 600.0
-"""The seconds between two log lines about requests that are refused for one kind of reason."""
+"""Interval between two log lines about requests that are refused for the same kind of reason, in seconds."""
 _BEARER = "Bearer "
 
 log = logging.getLogger("sluice.notifications")
 
 
 def events_address(settings: Settings) -> tuple[str, int, str] | None:
-    """Return the host, port and token of the server; None where none is wanted.
+    """Return the host, port and token of the server; None if the settings name no address.
 
     Raises:
-        BadEnvironment: there is no valid token, and other machines could send.
+        BadEnvironment: the port or the token is not valid, or there is no token and other machines could send.
     """
     if not settings.sluice_events_address:
         return None
@@ -61,7 +61,7 @@ def events_address(settings: Settings) -> tuple[str, int, str] | None:
 
 
 async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sender: LookSender) -> None:
-    """Take notifications until this is cancelled; while another program has the port, wait for it."""
+    """Receive notifications until this is cancelled. While another program has the port, wait for it."""
     app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)))
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=_TIMEOUT, lingering_time=1.0)
     await runner.setup()
@@ -87,15 +87,15 @@ async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sen
 
 
 def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Application:
-    """Return the server: a notification in the body of a POST, at any path; with a token, for who has it.
+    """Return the server: a notification is the body of a POST at any path, with the token if there is one.
 
-    Each answer ends its connection: versitygw opens one for each event, and closes none.
+    Each answer closes its connection: versitygw opens one for each event, and closes none.
     """
 
     logged: dict[object, float] = {}
 
     def refused(status: int, why: str, kind: object = None) -> web.Response:
-        """Answer with a reason; log the first such refusal, and one of those that follow every ten minutes."""
+        """Answer with a reason. Log the first such refusal, then at most one every ten minutes."""
         now = time.monotonic()
         if now - logged.get(kind or status, -_LOG_EVERY) >= _LOG_EVERY:
             logged[kind or status] = now
@@ -127,7 +127,7 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
 
 
 def _has_token(request: web.Request, token: str) -> bool:
-    """Return whether a request brings the token, in a header or as the first part of its path."""
+    """Return True if a request has the token, in a header or as the first part of its path."""
     header = request.headers.get("Authorization", "")
     given = (header.removeprefix(_BEARER), request.match_info["path"].split("/")[0])
     return any(hmac.compare_digest(each.encode("utf-8", "surrogateescape"), token.encode()) for each in given)
