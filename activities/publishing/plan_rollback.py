@@ -1,12 +1,13 @@
 """Plan the roll-back of a published run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.table_identity import is_another_table
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.published_commits import (
     find_published_checks,
@@ -20,7 +21,7 @@ from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.write import TableChange
 from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.published_run import find_published_run
-from sluice.publishing.rollback import plan_rollback, restored_change
+from sluice.publishing.rollback import PublishedCommit, RollbackPlan, check_same_tables, plan_rollback, restored_change
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class PlanRollbackActivity:
         target = find_published_run(list(read_published_commits(self.catalog)), input.run)
         history = list_published_commits(self.catalog, target.run_id)
         plan = plan_rollback(history, target.run_id, with_later=input.with_later, despite_readers=input.despite_readers)
+        check_same_tables(self._replaced(history, plan, main_head))
         remaining = [name for name, at in plan.tables.items() if self.catalog.table_version(main, name, at)]
         audited = [name for name in remaining if not is_quarantine_table(name)]
         result = PlanRollbackResult(
@@ -56,6 +58,23 @@ class PlanRollbackActivity:
         check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
         return result
 
+    def _replaced(self, history: Sequence[PublishedCommit], plan: RollbackPlan, main_head: str) -> list[str]:
+        """Return the tables that another program dropped and created again since the newest of the runs."""
+        newest: dict[str, str] = {}
+        for commit in reversed(history):
+            if commit.run_id and commit.run_id in plan.runs:
+                newest.update(dict.fromkeys(commit.tables, commit.hash))
+        main, versions = self.catalog.main, self.catalog.table_version
+        return [
+            name
+            for name, at in newest.items()
+            if is_another_table(versions(main, name, at), versions(main, name, main_head), self._io)
+        ]
+
+    @property
+    def _io(self) -> Mapping[str, str]:
+        return self.io or {}
+
     def _changes(self, tables: Mapping[str, str], main_head: str) -> dict[str, TableChange]:
         """Return the change of each table with readable metadata, in rows."""
         changes: dict[str, TableChange] = {}
@@ -67,7 +86,7 @@ class PlanRollbackActivity:
     def _rows(self, table: str, at: str) -> int | None:
         """Return the number of rows of a table at a hash of main, from metadata; None if there is no such table."""
         version = self.catalog.table_version(self.catalog.main, table, at)
-        return TableState.load(version, None, self.io or {}).total_rows or 0 if version else None
+        return TableState.load(version, None, self._io).total_rows or 0 if version else None
 
     def _properties(self, hash: str) -> Mapping[str, str]:
         return next(each.properties for each in self.catalog.history(self.catalog.main) if each.hash == hash)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sluice.contracts.rollback import PublishedChecks
 from sluice.contracts.write import TableChange
-from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
+from sluice.errors import InvalidInput, InvalidPipeline, TableReplaced, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
@@ -124,6 +124,22 @@ def _describe_readers(pipeline: str, commits: Sequence[PublishedCommit], tables:
         f"{', '.join(written) or 'a table'} of {pipeline} ({commits[0].workflow_id}{more}) was checked against "
         f"{', '.join(read)}"
     )
+
+
+def check_same_tables(replaced: Sequence[str]) -> None:
+    """Check that the tables of a roll-back are still those that its runs wrote. The uuid identifies a table.
+
+    Args:
+        replaced: the tables that were dropped and created again since.
+
+    Raises:
+        TableReplaced: there are some. A roll-back would delete the rows of whoever created them.
+    """
+    if replaced:
+        raise TableReplaced(
+            f"{', '.join(replaced)} on main is another table than the one that the run wrote: another program dropped "
+            "it and created it again. Its rows went with the drop, so that there is nothing to roll back"
+        )
 
 
 def check_unchanged_since_plan(table: str, unchanged: bool) -> None:

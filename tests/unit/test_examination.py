@@ -186,9 +186,9 @@ def test_settings_that_changed_after_the_worker_started(tmp_path: Path, age: int
     settings = Settings(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
     activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, folder=tmp_path)
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
-    found = [each for each in findings if each.part == "worker"]
-    assert [each.state for each in found] == ([expected] if expected else [])
-    assert all(f"{dotenv} changed after this worker started" in each.detail for each in found)
+    of_worker = [each for each in findings if each.part == "worker"]
+    assert [each.state for each in of_worker] == ([expected] if expected else [])
+    assert all(f"{dotenv} changed after this worker started" in each.detail for each in of_worker)
 
 
 def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

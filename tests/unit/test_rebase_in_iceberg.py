@@ -6,8 +6,12 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from temporalio.exceptions import ApplicationError
 
+from activities.publishing.plan_rollback import PlanRollbackActivity
 from lakehouse.iceberg_catalog.connect import open_iceberg
+from sluice.contracts.rollback import PlanRollbackInput
 from sluice.pipeline.write import Write
+from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID
+from tests.harness.activity import run_activity
 from tests.harness.compaction import compact
 from tests.harness.iceberg_lake import SCHEMA, IcebergLake, ids
 from tests.harness.iceberg_run import PROGRAM, IcebergRun
@@ -54,6 +58,27 @@ def test_a_table_that_was_dropped_and_created_again_is_another_one(
     assert lake.publish(branch, written.head).conflicts == [lake.name("t")]
     with pytest.raises(ApplicationError, match="is another table than the one that") as refused:
         run.rebase((branch, written), write)
+    assert refused.value.type == "TableReplaced" and lake.rows("t") == [9]
+
+
+def test_a_run_is_not_rolled_back_in_a_table_that_was_dropped_and_created_again(
+    lake: IcebergLake, run: IcebergRun
+) -> None:
+    """The rows of the new table are of another program, and would go with it."""
+    run.append(3)
+    branch, written = run.record()
+    properties = {RUN_ID: run.ref.run_id, WORKFLOW_ID: run.ref.workflow_id, PIPELINE: run.ref.pipeline}
+    assert lake.catalog.publish(branch, written.head, "ana", "publish", properties).merged
+    planning = PlanRollbackActivity(lake.catalog, {}).plan_rollback
+    query = PlanRollbackInput(run=run.ref.run_id)
+    assert [*run_activity(planning, query).restore.tables] == [lake.name("t")]
+    lake.reader.drop_table(lake.name("t"))
+    lake.reader.create_table(lake.name("t"), SCHEMA)
+    lake.append("t", 9)
+    with pytest.raises(ApplicationError, match="later runs built on it"):
+        run_activity(planning, query)
+    with pytest.raises(ApplicationError, match="is another table than the one that") as refused:
+        run_activity(planning, query.model_copy(update={"with_later": True}))
     assert refused.value.type == "TableReplaced" and lake.rows("t") == [9]
 
 
