@@ -1,6 +1,5 @@
 """The activities that register publications with targets."""
 
-from activities.notifications.notify_registration import NotifyRegistrationActivity
 from activities.registration.check_registrations import CheckRegistrationsActivity
 from activities.registration.register_publication import RegisterPublicationActivity
 from hosting.shared import Activity, Shared
@@ -14,5 +13,5 @@ def registration_activities(shared: Shared) -> list[Activity]:
         shared.registrations.start_registrations,
         CheckRegistrationsActivity(shared.catalog, mirrors, shared.registrations).check_registrations,
         RegisterPublicationActivity(shared.targets, shared.installation, mirrors).register_publication,
-        NotifyRegistrationActivity(shared.settings).notify_registration,
+        shared.notify.notify_registration,
     ]

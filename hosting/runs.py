@@ -7,7 +7,6 @@ from activities.audit.audit_branch import AuditBranchActivity
 from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from activities.lineage.emit_lineage import EmitLineageActivity
-from activities.notifications.notify import NotifyActivity
 from activities.publishing.confirm_publication import ConfirmPublicationActivity
 from activities.publishing.find_conflicts import FindConflictsActivity
 from activities.publishing.merge_priority import MergePriority
@@ -58,7 +57,6 @@ def branch_activities(shared: Shared) -> list[Activity]:
 def audit_activities(shared: Shared) -> list[Activity]:
     """Return the activities that audit, verify approvals, record runs, and send notifications and lineage."""
     catalog, settings = shared.catalog, shared.settings
-    notify = NotifyActivity(settings, shared.client.namespace)
     lineage = EmitLineageActivity(settings, catalog, shared.io)
     return [
         AuditBranchActivity(shared.tables, shared.reports, settings, shared.engines).audit_branch,
@@ -68,8 +66,8 @@ def audit_activities(shared: Shared) -> list[Activity]:
         FindWaiversActivity(shared.policy).find_waivers,
         RecordRunActivity(catalog, shared.reports, shared.results).record_run,
         checkpoint,
-        notify.can_notify,
-        notify.notify,
+        shared.notify.can_notify,
+        shared.notify.notify,
         lineage.can_emit_lineage,
         lineage.emit_lineage,
     ]

@@ -10,6 +10,8 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.approval.require_approval import ApprovalPolicy
+from activities.notifications.notify import NotifyActivities
+from activities.notifications.open_notifier import open_notifier
 from activities.registration.start_registrations import StartRegistrationsActivity
 from activities.run.running_workflows import RunningWorkflows
 from engine.queries.runner import QueryRunner
@@ -105,6 +107,12 @@ class Shared:
     def targets(self) -> Targets:
         """The targets of registrations."""
         return read_targets(self.settings.sluice_targets_file)
+
+    @cached_property
+    def notify(self) -> NotifyActivities:
+        """Activities that send messages to people."""
+        runs = f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows"
+        return NotifyActivities(open_notifier(self.settings), runs)
 
     @cached_property
     def registrations(self) -> StartRegistrationsActivity:

@@ -8,8 +8,6 @@ from activities.arrivals.split_batch import SplitBatchActivity
 from activities.backfills.collect_backfill import CollectBackfillActivity
 from activities.backfills.discard_backfill import DiscardBackfillActivity
 from activities.backfills.open_backfill import OpenBackfillActivity
-from activities.notifications.notify_landing_zone import NotifyLandingZoneActivity
-from activities.notifications.notify_schedule import NotifyScheduleActivity
 from activities.run.cancel_started_runs import CancelStartedRunsActivity
 from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.run.find_run_end import FindRunEndActivity
@@ -32,7 +30,7 @@ def start_activities(shared: Shared) -> list[Activity]:
         CancelStartedRunsActivity(shared.client).cancel_started_runs,
         InspectScheduleActivity(shared.client).inspect_schedule,
         PauseScheduleActivity(shared.client).pause_schedule,
-        NotifyScheduleActivity(settings).notify_schedule,
+        shared.notify.notify_schedule,
     ]
 
 
@@ -48,5 +46,5 @@ def arrival_activities(shared: Shared) -> list[Activity]:
             shared.client, shared.installation, settings.sluice_task_queue, settings.sluice_arrival_runs
         ).report_arrival_runs,
         FindEndedWorkflowsActivity(shared.running).find_ended_workflows,
-        NotifyLandingZoneActivity(settings).notify_landing_zone,
+        shared.notify.notify_landing_zone,
     ]

@@ -20,7 +20,8 @@ SluiceError
 │   ├── CatalogRefused       the catalog understood a request and refused it
 │   ├── CatalogChanged       the catalog is not the one that the run began with
 │   ├── TableReplaced        a table is not the one that the run wrote to: it was dropped and created again
-│   └── RegistrationRefused  a target refuses a publication permanently
+│   ├── RegistrationRefused  a target refuses a publication permanently
+│   └── MessageRefused       a service refuses a message to people permanently
 └── Transient                a retry may succeed: retried
     ├── ServiceUnavailable   the catalog, or a service behind it, does not answer
     │   └── CredentialsExpired   an object store refuses expired credentials
@@ -117,6 +118,10 @@ class TableReplaced(Terminal):
 
 class RegistrationRefused(Terminal):
     """Raised when a target cannot register a table of main, or accepts no more events."""
+
+
+class MessageRefused(Terminal):
+    """Raised when a service refuses a message to people."""
 
 
 class ServiceUnavailable(Transient):

@@ -152,6 +152,10 @@ class Settings(Model):
     sluice_check_registrations_every: float = Field(default=3600.0, ge=0)
     """Seconds between comparisons of the targets' tables with main; 0 means never."""
 
+    # --- Advanced: messages to people ---
+    sluice_notifications_file: str = ""
+    """File of routes, which say which messages go to which service; without it, all messages go to Slack."""
+
     # --- Advanced: logs, metrics, traces, Slack's address ---
     sluice_log_format: Literal["text", "json"] = "text"
     sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")

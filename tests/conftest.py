@@ -1,4 +1,4 @@
-"""What tests share: one real stack for the whole session, the selections, and a table of what took the time."""
+"""Shared fixtures of all tests: one real stack per session, the selections, and a table of times."""
 
 import os
 from collections.abc import Iterator
@@ -39,9 +39,9 @@ _PREFIXES = (
 )
 
 _SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m -Xmn300m"
-"""JVM options for Spark in tests: the second compiler and parallel collection cost more than they save in a minute.
+"""JVM options for Spark in tests: in a minute, the second compiler and parallel collection cost more than they save.
 
-The sizes avoid collections of a JVM that is about to end anyway.
+The sizes avoid collections in a JVM that is about to end anyway.
 """
 
 hypothesis.settings.register_profile("any machine", deadline=None)
@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the guard that ends what tests started, also when this process is killed, and what the options ask for."""
+    """Start the guard, which ends leftovers of tests even if this process is killed; register the options' plugins."""
     config.pluginmanager.register(SessionGuard())
     second_try.register(config)
 
@@ -69,7 +69,7 @@ def plain_environment() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def patient_activities() -> Iterator[None]:
-    """Give activities that tests call directly more than the one second of the SDK: they end when they are overdue."""
+    """Give activities that tests call directly more than the SDK's one second to end when they are overdue."""
     plain = ActivityEnvironment.default_info
 
     def patient() -> Info:
@@ -82,7 +82,7 @@ def patient_activities() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of its own for the session's stack, with the tools that set-up installed."""
+    """A home of the session's stack, with the tools that set-up installed."""
     home = tmp_path_factory.mktemp("home")
     link_tools(home)
     return home
@@ -90,7 +90,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stack(home: Path) -> Iterator[dict[str, str]]:
-    """The running stack, as the variables by which programs find it."""
+    """The variables by which programs find the session's running stack."""
     variables = {"SLUICE_HOME": str(home), "SLUICE_HEARTBEAT_TIMEOUT": "5"}
     stack = Stack(home, {**os.environ, **variables})
     try:
@@ -107,7 +107,7 @@ async def client(stack: dict[str, str]) -> Client:
 
 @pytest.fixture(scope="session")
 def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The stack's variables, with a worker beside its own that keeps a Spark warm."""
+    """The stack's variables, with an additional worker that keeps a Spark warm."""
     variables = {**stack, "SLUICE_TASK_QUEUE": "warm-tests", "SPARK_ENGINE": "connect"}
     worker = WorkerProcess(variables, tmp_path_factory.mktemp("warm"))
     yield variables
@@ -116,7 +116,7 @@ def warm_stack(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def iceberg_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergRestServer]:
-    """Iceberg's REST reference server; a test that ends it starts one of its own."""
+    """Iceberg's REST reference server. A test that ends a server starts one of its own."""
     server = IcebergRestServer(tmp_path_factory.mktemp("iceberg-rest"))
     try:
         yield server
@@ -126,7 +126,7 @@ def iceberg_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergRe
 
 @pytest.fixture
 def system(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> SystemHarness:
-    """The system harness, in a folder of the test's own; whole runs of tests/e2e are on the warm engine."""
+    """The system harness, in a folder of the test's own. Whole runs of tests/e2e use the warm engine."""
     marked = request.node.get_closest_marker
     warm = marked("warm") or (selection.folder_of(request.path) == "e2e" and not marked("cold"))
     variables = request.getfixturevalue("warm_stack") if warm else stack
@@ -135,23 +135,23 @@ def system(stack: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 
 @pytest.fixture
 def lake(stack: dict[str, str]) -> LakeReader:
-    """A reader of the lake that knows nothing of how Sluice writes."""
+    """A reader of the lake that is independent of Sluice's code."""
     return LakeReader(stack)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort tests into the selections, before `-m` deselects."""
+    """Sort tests into the selections before `-m` deselects any."""
     selection.select(config, items)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> selection.ByKind | None:
-    """Divide tests between processes by kind for `--dist loadscope`."""
+    """Distribute tests among processes by kind for `--dist loadscope`."""
     return selection.ByKind(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many tests of each folder ran, and how long they took with what they set up."""
+    """Print the number of tests that ran per folder, and their time including set-up."""
     folders: dict[str, list[pytest.TestReport]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:

@@ -1,8 +1,8 @@
-"""The second try of slow tests: each that failed runs once more, by itself, after all others (`--second-try`).
+"""The second try of slow tests (`--second-try`): each that failed runs once more, by itself, after all others.
 
 If every failure was of a slow test that passed on its second try, the session passes. The last lines name each such
 test with both outcomes, and `tests/flaky.md` lists the known ones. A session that did not run all its tests gets no
-second try, nor does one with more failures than a flaky test explains.
+second try, nor does one with more failures than flaky tests explain.
 """
 
 import json
@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 MOST = 10
-"""Maximum number of slow tests that get a second try; more failures are not due to chance."""
+"""Maximum number of slow tests that get a second try. More failures are not due to chance."""
 FLAKY = "flaky"
-"""What the summary calls a test that failed and then passed."""
+"""Name in the summary for tests that failed and then passed."""
 LIST = Path(__file__).with_name("flaky.md")
 _LINE = 160
 """Maximum length of the first line of a failure, in characters."""
@@ -36,13 +36,13 @@ class Failure:
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add the options of a session, and of the session that it starts for the second try."""
+    """Add the options of a session and of the session for its second try."""
     parser.addoption("--second-try", action="store_true", help="Run slow tests that fail once more, by themselves.")
     parser.addoption("--outcomes", metavar="FILE", help="Write the outcome of each test into a JSON file.")
 
 
 def register(config: pytest.Config) -> None:
-    """Register what the options ask for, except in the processes of xdist."""
+    """Register the plugins that the options request, except in the processes of xdist."""
     if hasattr(config, "workerinput"):
         return
     if config.getoption("--second-try"):
@@ -54,13 +54,13 @@ def register(config: pytest.Config) -> None:
 
 
 def failures_to_repeat(failures: list[Failure]) -> list[str]:
-    """Return the slow tests that failed; none if there are too many."""
+    """Return the slow tests that failed, or none if there are too many."""
     slow = [failure.test for failure in failures if failure.is_slow]
     return slow if len(slow) <= MOST else []
 
 
 def closing_lines(failures: list[Failure], outcomes: Mapping[str, str], known: str, today: date) -> list[str]:
-    """Return the lines that name each test that ran again, with both outcomes, and what to add to the list."""
+    """Return the lines about the repeated tests: their names, both outcomes, and the entries to add to the list."""
     lines = []
     for failure in failures:
         test = failure.test
@@ -78,7 +78,7 @@ def closing_lines(failures: list[Failure], outcomes: Mapping[str, str], known: s
 
 
 class SecondTry:
-    """Runs the slow tests of a session that failed once more, and decides whether the session passed."""
+    """A plugin that reruns the failed slow tests of a session, and decides whether the session passes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -89,22 +89,22 @@ class SecondTry:
 
     @property
     def failures(self) -> list[Failure]:
-        """The tests that failed, each once, in their order."""
+        """The failed tests, each once, in their order."""
         return list(self._failures.values())
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note that a module could not be collected."""
+        """Record that a module could not be collected."""
         self._did_not_collect |= report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the first failure of a test; a test whose process died has no markers, and counts as quick."""
+        """Record the first failure of a test. A test whose process died has no markers, and counts as quick."""
         if report.failed:
             test = str(report.nodeid)
             self._failures.setdefault(test, Failure(test, "slow" in report.keywords, _first_line(report)))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Run the slow tests that failed once more, after the stacks of this session have ended."""
+        """Rerun the failed slow tests after the stacks of this session have ended."""
         stopped = session.shouldstop or session.shouldfail or self._did_not_collect
         tests = failures_to_repeat(self.failures)
         if exitstatus != pytest.ExitCode.TESTS_FAILED or stopped or not tests:
@@ -118,11 +118,11 @@ class SecondTry:
             session.exitstatus = pytest.ExitCode.OK
 
     def is_flaky(self, test: str) -> bool:
-        """Return whether a test that failed passed on its second try."""
+        """Return True if a failed test passed on its second try."""
         return self.outcomes.get(test) == "passed"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Count the tests that passed on their second try as flaky: their failures have been printed."""
+        """Count tests that passed on their second try as flaky: their failures are already printed."""
         stats: dict[str, list[Any]] = terminalreporter.stats
         for kind in ("failed", "error"):
             reports = stats.pop(kind, [])
@@ -132,14 +132,14 @@ class SecondTry:
 
 
 class ClosingLines:
-    """Names the tests that ran again, between pytest's list of failures and its last line."""
+    """A plugin that names the repeated tests between pytest's list of failures and its last line."""
 
     def __init__(self, second_try: SecondTry) -> None:
         self._second_try = second_try
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-        """Write the lines after all other sections."""
+        """Print the lines after all other sections."""
         yield
         tried = self._second_try
         slow = sum(failure.is_slow for failure in tried.failures)
@@ -154,25 +154,25 @@ class ClosingLines:
 
 
 class Outcomes:
-    """Writes the outcome of each test into a file."""
+    """A plugin that writes the outcome of each test to a file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._outcomes: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure in any phase; otherwise the outcome of the call, or that it was skipped."""
+        """Record a failure in any phase; otherwise record the outcome of the call, or that the test was skipped."""
         if report.outcome != "passed" or report.when == "call":
             test = str(report.nodeid)
             self._outcomes[test] = "failed" if self._outcomes.get(test) == "failed" else report.outcome
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file."""
+        """Write the outcomes to the file."""
         self._file.write_text(json.dumps(self._outcomes))
 
 
 def repeat(tests: list[str], root: Path) -> dict[str, str]:
-    """Run tests one after the other in one process; return the outcome of each, `did not run` if it has none."""
+    """Run tests one after the other in one process. Return the outcome of each; `did not run` stands for none."""
     print(f"\n{len(tests)} slow tests failed, and run once more by themselves:", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"

@@ -1,9 +1,9 @@
-"""Which tests `make test` runs: every test is either quick, slow or of the matrix, by its folder and its markers.
+"""The selections of tests: `quick` (`make test`), `slow` or `matrix` for every test, by its folder and markers.
 
-Quick are those of the first folders, but for those marked `slow`; of the others, those marked `sentinel`.
+Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
 Processes share the quick tests by kind, longest kind first: one process begins with the whole runs and another with the
-component tests, so that neither starts what it does not need. Modules of the other folders then go to whichever process
-is free. Each process has a Temporal server and a catalog of its own.
+component tests, so that neither starts services that it does not need. Modules of the other folders then go to any free
+process. Each process has a Temporal server and a catalog of its own.
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ from xdist.scheduler import LoadScopeScheduling
 QUICK_FOLDERS = ("unit", "workflow", "component", "e2e")
 SLOW_FOLDERS = ("system", "faults")
 WHOLE_RUNS = ("e2e", "system", "faults")
-"""The folders whose tests need a worker with a warm Spark; those of tests/component need a Spark session."""
+"""The folders whose tests need a worker with a warm Spark. Tests in tests/component need a Spark session."""
 ORDER = ("e2e", "system", "faults", "component", "workflow", "unit")
-"""The folders in the order in which their tests are given out: long tests first, so that no process ends late."""
+"""The folders in the order of their distribution: long tests first, so that no process ends late."""
 SENTINELS = {
     "a cold run",
     "the worker killed in a write",
@@ -27,17 +27,17 @@ SENTINELS = {
     "a browser",
     "the permissions of Nessie",
 }
-"""What `make test` tries of the slow kinds; a test names what it stands for: `sentinel("a cold run")`."""
+"""The slow kinds that `make test` samples. A test names the kind that it stands for: `sentinel("a cold run")`."""
 SELECTED = pytest.StashKey[list[tuple[str, str, str]]]()
-"""Of each test that was collected: its folder, its selection, and what it is a sentinel of."""
+"""Folder, selection and sentinel kind of each collected test."""
 
 
 class ByKind(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives the whole runs to one process, the component tests to one, and other modules to the one that is free."""
+    """A scheduler that gives whole runs to one process, component tests to another, other modules to any free one."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # a kind is not long because it has many tests
+        config.option.loadscopereorder = False  # the number of its tests does not make a kind long
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
@@ -52,12 +52,12 @@ def group_of(nodeid: str) -> str:
 
 
 def folder_of(path: Path) -> str:
-    """Return the folder of tests/ that a test is in."""
+    """Return the folder of tests/ that contains a test."""
     return path.relative_to(Path(__file__).parent).parts[0]
 
 
 def selection_of(item: pytest.Item) -> str:
-    """Return which selection a test belongs to: `quick`, `slow` or `matrix`."""
+    """Return the selection of a test: `quick`, `slow` or `matrix`."""
     if item.get_closest_marker("matrix"):
         return "matrix"
     if item.get_closest_marker("slow"):
@@ -70,7 +70,7 @@ def selection_of(item: pytest.Item) -> str:
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its selection."""
     config.stash[SELECTED] = []
-    items.sort(key=lambda item: ORDER.index(folder_of(item.path)))  # a stable sort
+    items.sort(key=lambda item: ORDER.index(folder_of(item.path)))  # the sort is stable
     for item in items:
         selection = selection_of(item)
         item.add_marker(selection)

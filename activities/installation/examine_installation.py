@@ -18,6 +18,7 @@ from activities.approval.verify_decision import read_approvers
 from activities.installation.examinations import NeedsRemedy, examine
 from activities.installation.examine_targets import examine_targets
 from activities.lineage.lineage_client import examine_receiver
+from activities.notifications.open_notifier import open_notifier
 from lakehouse.catalog import BranchCatalog
 from lakehouse.open_catalog import catalog_address, token_files
 from sluice.approval.required import parse_approval_rules
@@ -56,6 +57,7 @@ class ExamineInstallationActivity:
                 "approvals": self._approvals,
                 "encryption": self._encryption,
                 "Slack": self._slack,
+                "routes": self._routes,
                 "OpenLineage": lambda: examine_receiver(self.settings),
                 "targets": lambda: examine_targets(self.targets, self.settings.lake),
             }
@@ -157,6 +159,16 @@ class ExamineInstallationActivity:
         if not self.settings.sluice_codec_key_file:
             return Finding(part="encryption", state="off", detail="what Temporal stores is not encrypted")
         return Finding(part="encryption", state="ok", detail="what Temporal stores is encrypted by this worker's keys")
+
+    def _routes(self) -> Finding:
+        """Check that the file of routes is valid, and that each service can be opened."""
+        if not self.settings.sluice_notifications_file:
+            return Finding(part="routes", state="off", detail="SLUICE_NOTIFICATIONS_FILE is not set")
+        notifier = open_notifier(self.settings)
+        for route in notifier.routes:
+            notifier.open(route.to)
+        services = ", ".join(route.to.split(":", maxsplit=1)[0] for route in notifier.routes)
+        return Finding(part="routes", state="ok", detail=f"messages go to {services or 'nobody'}")
 
     def _slack(self) -> Finding:
         settings = self.settings

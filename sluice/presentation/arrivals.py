@@ -7,7 +7,6 @@ from sluice.contracts.arrivals import (
     ROLLED_BACK,
     ArrivalEntry,
     Batch,
-    ZoneNotice,
     ZoneStatus,
     other_content_in,
 )
@@ -17,12 +16,6 @@ from sluice.times import format_time
 _LONGEST = 500
 _SHORT = 120
 """Maximum number of characters of a batch's reason next to each of its files. The whole reason is shown above them."""
-
-
-def notice_line(notice: ZoneNotice) -> str:
-    """Return the notice of a landing zone: one line of plain text that mentions nobody."""
-    text = " ".join(f"arrivals of {notice.name}: {notice.text}".split())[:_LONGEST]
-    return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def describe_batch(batch: Batch) -> str:
@@ -74,7 +67,7 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
 
 def _describe_loaded(file: ArrivalEntry, zone: ZoneStatus) -> tuple[str, str]:
     if file.detail.endswith(ROLLED_BACK):
-        again = f"not loaded again by itself: `arrivals {zone.name} --load FILE` does"
+        again = f"to load it again, use `arrivals {zone.name} --load FILE`"
         return "rolled back", f"run {file.detail.removesuffix(ROLLED_BACK)}; {again}"
     if file.copy_of:
         return "copy", f"of {file.copy_of}, which run {file.detail} loaded"
@@ -89,9 +82,11 @@ def format_arrival(timestamp: float | None) -> str:
 def _why_behind(batch: Batch, zone: ZoneStatus) -> str:
     """Describe the wait of a file whose path is in a batch with other content."""
     if batch.state != "kept out":
-        return f", and is {batch.state}: the file is judged when that has ended"
+        return f", and is {batch.state}: the zone decides about the file when that batch has ended"
     retry, set_aside = (f"`arrivals {zone.name} --{each} {batch.ref.id}`" for each in ("retry", "set-aside"))
-    return f", and is kept out: {retry} loads what is there now, {set_aside} lets this content go alone"
+    return (
+        f", and is kept out: {retry} loads the files as they are now, {set_aside} loads this content without that batch"
+    )
 
 
 def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:

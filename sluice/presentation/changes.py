@@ -59,8 +59,11 @@ def describe_guarantee(guarantee: str) -> str:
     """Describe the guarantee of a publish for a server crash in the middle of it; empty if it is not known."""
     meanings = {
         "atomic": "atomic: readers see the whole load or nothing of it, also after a crash of the catalog",
-        "checked": "checked: one request for all tables; a half that a crash leaves is finished or taken back",
-        "one by one": "one by one: readers may see some tables before the others; a half is finished or taken back",
+        "checked": "checked: one request for all tables; Sluice completes or undoes a merge that a crash interrupts",
+        "one by one": (
+            "one by one: readers may see some tables before the others; Sluice completes or undoes a merge that a crash "
+            "interrupts"
+        ),
     }
     return meanings.get(guarantee, guarantee)
 

@@ -10,10 +10,10 @@ def describe_preview(pipeline: Pipeline, preview: TypePreview) -> str:
     """Describe the guessed types in a sentence; empty if the types are stated, or not known before the run."""
     if not preview.columns:
         return ""
-    used = "that the transform reads" if pipeline.write.transform else "if the table is new"
-    rows = "from all rows" if preview.is_whole else "from the first rows, where the run reads all"
+    used = "for the transform" if pipeline.write.transform else "used if the table is new"
+    rows = "from all rows" if preview.is_whole else "from the first rows (the run reads all)"
     columns = list(preview.columns)
-    return f"Types, {used}, guessed {rows}: {describe_types(GuessedTypes(columns=columns, total=len(columns)))}."
+    return f"Types guessed {rows}, {used}: {describe_types(GuessedTypes(columns=columns, total=len(columns)))}."
 
 
 def describe_types(types: GuessedTypes) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluice.contracts.registration import FailedRegistration, Registration
+from sluice.contracts.registration import Registration
 
 _LONGEST = 500
 _SHOWN = 10
@@ -14,15 +14,6 @@ def registration_lines(registrations: Sequence[Registration]) -> list[str]:
     lines = [_line(each) for each in sorted(registrations, key=lambda each: order.index(each.state))]
     more = len(lines) - _SHOWN
     return [*lines[:_SHOWN], f"and {more} more"] if more > 0 else lines
-
-
-def failure_line(failed: FailedRegistration) -> str:
-    """Return the notice of a failed registration: one line of plain text that mentions nobody."""
-    registration = failed.registration
-    what = registration.table or f"a publication of {failed.pipeline}"
-    why = " ".join(registration.reason.split())[:_LONGEST]
-    text = f"registration of {what} at {registration.target} failed: {why}"
-    return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _line(registration: Registration) -> str:

@@ -1,6 +1,6 @@
 """Describe schedules in `check`, in the plan of `deploy`, in lists, and on Slack."""
 
-from sluice.contracts.schedules import MissedStarts, ScheduleNotice
+from sluice.contracts.schedules import MissedStarts
 from sluice.contracts.starting import EndedRun
 from sluice.durations import format_duration
 from sluice.pipeline.schedule import Schedule
@@ -31,13 +31,3 @@ def describe_ended(ended: EndedRun) -> str:
     how = "was not started" if ended.outcome == "refused" else f"ended {ended.outcome}"
     why = " ".join(ended.reason.split())[:_LONGEST]
     return f"{what} {how}" + (f": {why}" if why else "")
-
-
-def notice_line(notice: ScheduleNotice) -> str:
-    """Return the notice about a schedule: one line of plain text that mentions nobody."""
-    missed = describe_missed(notice.missed)
-    parts = [f"starts that did not happen: {missed}"] if missed else []
-    parts += [describe_ended(notice.ended)] if notice.ended else []
-    parts += [f"it is paused until `resume {notice.pipeline}`"] if notice.paused else []
-    text = f"schedule of {notice.pipeline}: {'; '.join(parts)}"
-    return ":warning: " + text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""One Spark session, shared by the tests of the programs that Spark runs and of the scan engines."""
+"""Fixtures with one Spark session, shared by the tests of Spark's programs and of the scan engines."""
 
 import os
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def glue_of_session() -> Iterator[GlueServer]:
 
 @pytest.fixture
 def glue_server(glue_of_session: GlueServer) -> GlueServer:
-    """A Glue Data Catalog that holds nothing."""
+    """An empty Glue Data Catalog."""
     glue_of_session.reset()
     return glue_of_session
 
@@ -44,7 +44,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
-    """A system without Spark and Nessie, whose catalog each sequence of commands clears."""
+    """A system without Spark and Nessie. Each sequence of commands clears its catalog."""
     with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("memory")) as system:
         yield system
 
@@ -72,6 +72,6 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.FixtureRequest) -> Ingester:
-    """The built-in job on a table that is named after the test."""
+    """The built-in job on a table named after the test."""
     plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
     return Ingester(spark, lake, f"i.{plain}", tmp_path)

@@ -1,4 +1,4 @@
-"""What is written down of runs that ended: the whole report beside the lake, the verdicts in a table."""
+"""The records of ended runs: the whole report next to the lake, the verdicts in a table."""
 
 import json
 from datetime import datetime, timezone
@@ -47,7 +47,7 @@ def test_every_run_that_ended_can_be_queried(
         f"SELECT count(*) FROM nessie.{namespace}.`{table}@{BRANCH}` WHERE run_id = '{good['run_id']}'"
     )
     assert selected.collect()[0][0] == 2
-    assert not lake.rows(TABLE)  # main knows nothing of it
+    assert not lake.rows(TABLE)  # main does not have the table
     lake.discard(bad["branch"])
 
 
@@ -56,7 +56,7 @@ def test_the_table_of_results_does_not_grow_with_every_run(tmp_path: Path) -> No
     for each in range(60):
         results_table.record(f"run-{each}", [{"run_id": f"run-{each}", "pipeline": "p"}], again=False)
     rows = results_table.read()
-    assert rows and 20 <= len(rows.metadata.snapshots) <= 41  # what it remembers does not grow
+    assert rows and 20 <= len(rows.metadata.snapshots) <= 41  # the number of snapshots is limited
     results_table.record("run-7", [{"run_id": "run-7", "pipeline": "p"}], again=True)  # as after a lost answer
     rows = results_table.read()
     assert rows and rows.scan().to_arrow().num_rows == 60

@@ -1,8 +1,8 @@
-"""What every implementation of the port for catalogs must do (`lakehouse/catalog.py`, ADR 21).
+"""The contract of the port for catalogs (`lakehouse/catalog.py`, ADR 21), which every implementation must fulfil.
 
-To hold a new implementation to it, add a line to `IMPLEMENTATIONS`: a function from the fixtures of a test to an
-open catalog; and, if it declares `main_permissions`, a line to `WRITERS`: one to the same catalog, opened with the
-identity of a writer. A test of a capability is skipped where the catalog declares that it does not have it.
+To test a new implementation, add a line to `IMPLEMENTATIONS`: a function from the fixtures of a test to an open
+catalog. If it declares `main_permissions`, also add a line to `WRITERS`: the same catalog, opened with the identity of
+a writer. A test of a capability is skipped if the catalog declares that it lacks the capability.
 """
 
 import uuid
@@ -51,7 +51,7 @@ WRITERS: dict[str, Callable[[pytest.FixtureRequest], BranchCatalog]] = {
 }
 """The same catalogs, opened without the publisher's identity."""
 MANY = 260
-"""More tables than one page of a catalog's answer is likely to hold."""
+"""Number of tables that exceeds one page of a catalog's answer."""
 
 
 def open_sql_catalog(folder: Path) -> BranchCatalog:
@@ -75,7 +75,7 @@ def open_glue_catalog(server: GlueServer, folder: Path) -> BranchCatalog:
 
 
 class Lake:
-    """A catalog with names of its own for each test, so that tests can share a server."""
+    """A catalog in which each test has names of its own, so that tests can share a server."""
 
     def __init__(self, catalog: BranchCatalog, versions: PathVersions | SnapshotVersions) -> None:
         self.catalog, self._key, self._versions = catalog, uuid.uuid4().hex[:12], versions
@@ -94,20 +94,20 @@ class Lake:
         return self._versions.version(self.table(table), number)
 
     def in_the_same_file(self) -> TableVersion:
-        """Return a version with another snapshot in the metadata file of the first."""
+        """Return a version with another snapshot in the metadata file of version 1."""
         return self._versions.in_the_same_file(self.table())
 
     def another_table(self) -> TableVersion:
-        """Return a version of another table that gets the name of the first."""
+        """Return a version of another table of the same name."""
         self._another = self._another or self._versions.of_another_table(self.table())
         return self._another
 
     def put(self, number: int, table: str = "one") -> TableCommit:
-        """Return what makes a branch hold a version of a table."""
+        """Return the change that sets a table to a version."""
         return TableCommit(self.table(table), self.version(number, table))
 
     def drop(self, table: str = "one") -> TableCommit:
-        """Return what drops a table."""
+        """Return the change that drops a table."""
         return TableCommit(self.table(table), None)
 
     def name(self, name: str = "a1") -> str:
@@ -129,7 +129,7 @@ class Lake:
         return self.catalog.publish(branch, head, "ana", "publish", properties)
 
     def published(self, name: str, *tables: TableCommit, **properties: str) -> Publication:
-        """Publish versions of tables by a branch of their own."""
+        """Publish versions of tables from a branch of their own."""
         branch, head = self.open(name, *tables)
         publication = self.publish(branch, head, **properties)
         assert publication.merged
@@ -247,7 +247,7 @@ def test_an_earlier_hash_holds_the_earlier_version(lake: Lake) -> None:
 
 
 def test_two_versions_may_share_a_metadata_file(lake: Lake) -> None:
-    """The snapshot is part of the version: Iceberg's own branches share one metadata file."""
+    """The snapshot is part of the version, since Iceberg's own branches share one metadata file."""
     branch, head = lake.open("a1", lake.put(1))
     other = lake.in_the_same_file()
     moved = lake.catalog.commit_tables(branch.name, head, "move", [TableCommit(lake.table(), other)])
@@ -315,7 +315,7 @@ def test_a_namespace_that_main_has_is_not_changed_by_a_table_in_it(lake: Lake) -
 
 
 def test_a_key_with_dots_in_its_elements_is_another_table(lake: Lake) -> None:
-    """`a.b`.c, a.`b.c` and a.b.c are three tables: none can be taken for another in a diff, a read or a conflict."""
+    """`a.b`.c, a.`b.c` and a.b.c are three tables: diffs, reads and conflicts must not confuse them."""
     _require(lake, "names_with_dots")
     outer = f"x{uuid.uuid4().hex}"
     names = [joined_name(each) for each in ((outer, "b", "c"), (f"{outer}.b", "c"), (outer, "b.c"))]
@@ -341,7 +341,7 @@ def test_a_diff_of_a_deleted_branch_fails(lake: Lake) -> None:
         lake.catalog.diff(branch.base, branch.name, head)
 
 
-# Write by a zombie: an attempt that was given up, and goes on
+# Late writes of an attempt that was given up
 
 
 def test_a_commit_to_a_deleted_branch_fails(lake: Lake) -> None:
@@ -466,7 +466,7 @@ def test_a_run_is_found_by_whichever_attempt_published_it(lake: Lake) -> None:
 
 
 def test_a_branch_that_is_deleted_is_not_merged(lake: Lake) -> None:
-    """What a fence rests on: a merge that was not requested before the branch was deleted fails."""
+    """A fence relies on this: a merge that was not requested before the branch was deleted fails."""
     _require(lake, "fencing_by_deletion")
     branch, head = lake.open("a1", lake.put(1))
     before = lake.catalog.head(lake.catalog.main)
@@ -561,7 +561,7 @@ def test_a_repeated_publish_finds_the_first(lake: Lake) -> None:
 
 
 def test_a_repeated_publish_is_recognised_in_the_declared_way(lake: Lake) -> None:
-    """The answer to the first publish was lost: what the commit on main says is all that there is."""
+    """The answer to the first publish was lost: only the commit on main shows the outcome."""
     lake.published("earlier", lake.put(1))
     branch, head = lake.open("a1", lake.put(2))
     first = lake.publish(branch, head)
@@ -607,7 +607,7 @@ def test_a_quarantine_outlives_its_branch_and_describes_itself(lake: Lake) -> No
     branch, head = lake.open("a1", lake.put(1))
     name, run_id = lake.name("kept").replace("wap/", "quarantine/"), lake.table()
     described = {RUN_ID: run_id, BASE: branch.base, REASON: "two rows are bad"}
-    for _ in range(2):  # the answer to the first was lost
+    for _ in range(2):  # a repeat after a lost answer
         create_quarantine(lake.catalog, name, head, branch.name, described)
     lake.catalog.delete_branch(branch.name)
     create_quarantine(lake.catalog, name, head, branch.name, described)
@@ -748,7 +748,7 @@ def test_a_rest_server_without_the_endpoint_for_several_tables_commits_them_one_
         catalog = open_iceberg("lake", "rest", iceberg_rest.uri, iceberg_rest.warehouse.as_uri(), {}, several=several)
         return catalog.capabilities.guarantee
 
-    assert guarantee() == "checked"  # it lists the endpoint
+    assert guarantee() == "checked"  # the server lists the endpoint
     assert [guarantee("one by one"), guarantee("atomic")] == ["one by one", "atomic"]
 
 

@@ -1,6 +1,6 @@
-"""Drift: tables of targets that are behind main are found and registered; what cannot be looked at is reported.
+"""Drift: target tables that are behind main are found and registered; tables that cannot be examined are reported.
 
-`doctor` looks at the same targets.
+`doctor` examines the same targets.
 """
 
 import json
@@ -41,7 +41,7 @@ def main(tmp_path: Path) -> MainTables:
 
 
 class Checker:
-    """The activity, with a client that notes what it starts."""
+    """The activity, with a client that records the workflows that it starts."""
 
     def __init__(self, main: MainTables, targets: dict[str, Any]) -> None:
         self.started: list[tuple[str, str]] = []
@@ -89,7 +89,7 @@ async def test_what_is_missing_or_behind_is_registered_and_the_rest_left_alone(
 
 
 async def test_what_pipelines_registered_is_known_from_main(main: MainTables, server: RestCatalogServer) -> None:
-    """Temporal may have lost everything: the merge commits name targets and tables."""
+    """Temporal may have lost all data: the merge commits name targets and tables."""
     checker = Checker(main, {"lake2": rest(server.uri), "unused": rest(server.uri)})
     main.publish("t.x")
     main.publish("t.other")

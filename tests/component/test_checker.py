@@ -1,4 +1,4 @@
-"""The checker of the fault tests can fail: it sees rows that are doubled, lost, or taken away by nobody's order."""
+"""The checker of the fault tests can fail: it detects rows that are duplicated, lost, or removed by no run's order."""
 
 import uuid
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Conversion of text, compared with an independent conversion in Python: exact values, or a refusal."""
+"""Conversion of text, compared with an independent conversion in Python: exact values or a refusal."""
 
 import math
 import random
@@ -37,7 +37,7 @@ _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity
 
 
 def decimal_of(text: str) -> Decimal | None:
-    """Return the number that a text is; None if it is none."""
+    """Return the number that a text states, or None."""
     try:
         return Decimal(text) if _NUMBER.fullmatch(text) else None
     except InvalidOperation:
@@ -45,7 +45,7 @@ def decimal_of(text: str) -> Decimal | None:
 
 
 def as_decimal(text: str, precision: int, scale: int) -> Decimal | None:
-    """Return the number if a decimal of this type holds it exactly."""
+    """Return the number if a decimal of this type represents it exactly, else None."""
     number = decimal_of(text)
     if number is None or abs(number) >= Decimal(10) ** (precision - scale):
         return None
@@ -54,7 +54,7 @@ def as_decimal(text: str, precision: int, scale: int) -> Decimal | None:
 
 
 def as_double(text: str) -> float | None:
-    """Return the number if it has the digits that identify it."""
+    """Return the number if its digits are the ones that identify a DOUBLE, else None."""
     number = decimal_of(text)
     if text in _NOT_FINITE or number is None:
         return float(text) if text in _NOT_FINITE else None
@@ -63,7 +63,7 @@ def as_double(text: str) -> float | None:
 
 
 def as_float(text: str) -> float | None:
-    """Return the number if it is written as a FLOAT is with as many digits: nine at most, or all of them."""
+    """Return the number if a FLOAT with as many digits is written so: nine at most, or all of them; else None."""
     number = decimal_of(text)
     if text in _NOT_FINITE or number is None:
         return float(text) if text in _NOT_FINITE else None
@@ -78,7 +78,7 @@ def as_float(text: str) -> float | None:
 
 
 def as_moment(text: str, *, zone: bool) -> datetime | None:
-    """Return the point in time that a text states exactly, in UTC where it states no zone."""
+    """Return the point in time that a text states exactly, or None. Without a zone, it is in UTC."""
     match = _MOMENT.fullmatch(text)
     if match is None or (match[5] and (not zone or not match[3])) or len((match[4] or "").rstrip("0")) > 6:
         return None
@@ -96,7 +96,7 @@ def as_moment(text: str, *, zone: bool) -> datetime | None:
 
 
 def as_day(text: str) -> date | None:
-    """Return the day that a text states, where it states no time but midnight."""
+    """Return the day that a text states without a time other than midnight, or None."""
     moment = as_moment(text, zone=False)
     return moment.date() if moment and moment.time() == datetime.min.time() else None
 
@@ -119,7 +119,7 @@ RULES: dict[str, tuple[DataType, Callable[[str], Any]]] = {
 
 
 def texts(draw: random.Random) -> list[str]:
-    """Return texts that are values of some types, almost values, and others."""
+    """Return random texts: values of several types, near misses, and others."""
     return [draw.choice((_number, _double, _moment, _almost))(draw) for _ in range(_TEXTS)]
 
 
@@ -177,7 +177,7 @@ def _almost(draw: random.Random) -> str:
 
 @pytest.mark.parametrize("name", RULES)
 def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name: str) -> None:
-    """For thousands of generated texts: the value is what the text says, and everything else is told apart."""
+    """Thousands of generated texts: each is converted to the value that it states, or reported as not exact."""
     type, rule = RULES[name]
     print(f"seed {_SEED}")
     given = texts(random.Random(f"{name} {_SEED}"))
@@ -192,7 +192,7 @@ def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name:
         expected = rule(text)
         same = row["value"] == expected or (expected != expected and row["value"] != row["value"])  # noqa: PLR0124
         if name == "double" and expected is None and _is_binary(text):
-            continue  # it is the number to its last bit, and Java may write more digits than identify it
+            continue  # the value is the number to its last bit; Java may write more digits than needed to identify it
         if not same or row["is_exact"] != (expected is not None):
             wrong.append((text, row["value"], row["is_exact"], expected))
     assert not wrong, wrong[:20]
@@ -217,7 +217,7 @@ def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name:
     ],
 )
 def test_a_stated_type_takes_a_value_exactly_or_refuses_it(job: Ingester, format: str, type: str, text: str) -> None:
-    """A value that would be cut, rounded or completed is refused by file, line, column and value."""
+    """The job refuses a value that it would have to cut, round or complete, and names file, line, column and value."""
     lines = [f"1,{text}"] if format == "csv" else [f'{{"id": 1, "x": "{text}"}}']
     content = "\n".join([*(["id,x"] if format == "csv" else []), *lines, ""])
     path = file(job, f"in.{format}", content)

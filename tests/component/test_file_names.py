@@ -1,4 +1,4 @@
-"""Files of odd names in a landing zone: each is loaded exactly, or is refused alone with what to do."""
+"""Files with odd names in a landing zone: each is loaded exactly, or refused alone with advice."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Glue as a target, on moto's server: its optimistic lock, what others wrote there, and what it cannot hold."""
+"""Glue as a target, on moto's server: its optimistic lock, entries of other programs, and unsupported names."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ TABLE = "nyc.flights"
 
 
 class _GlueOfLocalFiles(GlueTarget):
-    """Glue cannot read this machine's files, and these tests read metadata alone."""
+    """A Glue target for files on this machine. Glue cannot read them, but these tests read only metadata."""
 
     def location_problem(self, location: str) -> str | None:
         return None
@@ -98,7 +98,7 @@ def test_a_change_that_comes_between_is_not_overwritten(main: MainTables, target
     metadata = MirrorWriter(main.catalog, {})._metadata(second)
     with pytest.raises(ServiceUnavailable, match="changed there meanwhile"):
         mirror.update(TABLE, second, metadata, present)
-    register(main, target)  # the next try looks again, and keeps what others wrote
+    register(main, target)  # the next try reads the entry again, and keeps the changes of others
     assert held(glue, target)["Owner"] == "ana"
     assert held(glue, target)["Parameters"]["metadata_location"] == second
 
@@ -106,7 +106,7 @@ def test_a_change_that_comes_between_is_not_overwritten(main: MainTables, target
 def test_the_update_names_the_version_that_was_looked_at(
     main: MainTables, target: GlueTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock is Glue's own: a change that comes after the last look is refused by the server."""
+    """Glue itself enforces the lock: the server refuses the update if the entry changed after the last read."""
     main.publish(TABLE)
     register(main, target)
     main.publish(TABLE)

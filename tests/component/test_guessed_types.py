@@ -1,4 +1,4 @@
-"""A type is guessed from its plain notation, and only if it holds every value exactly."""
+"""A type is guessed from its plain notation, and only if it represents every value exactly."""
 
 import json
 import random
@@ -32,7 +32,7 @@ _POOLS: dict[str, list[str]] = {
 
 
 def means_the_same(text: str, value: Any) -> bool:
-    """Return whether a value of a table is what a text of the file says."""
+    """Return True if a table's value is the one that the file's text states."""
     readings: tuple[tuple[type, Callable[[], object]], ...] = (
         (type(None), lambda: None if text == "" else text),
         (bool, lambda: {"true": True, "false": False}[text.lower()]),
@@ -50,7 +50,7 @@ def means_the_same(text: str, value: Any) -> bool:
 
 @pytest.mark.parametrize("number", range(3))
 def test_what_is_published_is_what_the_file_says(job: Ingester, number: int) -> None:
-    """Columns of generated texts, without a schema: each value means what its text says."""
+    """Columns of generated texts, without a schema: each value is the one that its text states."""
     draw = random.Random(f"{number} {_SEED}")
     print(f"seed {_SEED}")
     rows = 12
@@ -132,7 +132,7 @@ def test_the_answer_says_what_json_gives(job: Ingester) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "jsonl"])
 def test_a_column_without_values_has_no_type_yet(job: Ingester, format: str) -> None:
-    """A new table is made without it. The first file with a value adds the column, in the type of its values."""
+    """A new table lacks the column. The first file with a value adds the column, in the type of its values."""
 
     def load(number: int, *values: float | None) -> None:
         rows = [{"id": 10 * number + each, "x": value} for each, value in enumerate(values)]
@@ -163,7 +163,7 @@ def test_a_number_of_json_with_more_digits_than_a_double_has_is_refused(job: Ing
 
 
 def test_many_columns_are_guessed_and_converted_at_once(job: Ingester) -> None:
-    """From a hundred columns of a type on, their values are converted in one array."""
+    """From a hundred columns of one type on, their values are converted in one array."""
     names = [f"x{number}" for number in range(150)] + [f"d{number}" for number in range(150)]
     good = ["1.5"] * 150 + ["2024-01-05"] * 150
     first = file(job, "a.csv", "\n".join([",".join(["id", *names]), ",".join(["1", *good]), ""]))

@@ -1,4 +1,4 @@
-"""Spark's side of SQL in a pipeline: which functions it has, and what a session refuses if validation did not."""
+"""SQL in a pipeline on Spark's side: its functions, and the refusals of a session if validation fails."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.harness.ordinary_sql import ORDINARY_QUERIES
 
 
 def test_every_function_of_spark_is_allowed_or_refused(spark: SparkSession) -> None:
-    """A function that nobody has looked at is refused; this test says which those are."""
+    """A function is refused until somebody has examined it. This test lists the functions to examine."""
     listed = {row[0].lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()} - OPERATORS
     assert listed - ALLOWED - REFUSED.keys() == set()
     assert not ALLOWED & REFUSED.keys()
@@ -25,7 +25,7 @@ def test_no_function_is_allowed_that_spark_does_not_have(spark: SparkSession) ->
     listed = {row[0].lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     syntax = {"cast", "collate", "extract", "position", "struct", "overlay", "trim", "substring"}
     missing = ALLOWED - listed - syntax - CLAUSES
-    for name in missing:  # table functions are not in that list
+    for name in missing:  # the list lacks table functions
         with pytest.raises(AnalysisException) as raised:
             spark.sql(f"SELECT * FROM {name}('x', 'y', 'z', 'a', 'b', 'c', 'd', 'e')").collect()
         assert "UNRESOLVABLE_TABLE_VALUED_FUNCTION" not in str(raised.value), name
@@ -58,7 +58,7 @@ def test_spark_ends_quotes_and_comments_where_validation_does(
 
 @pytest.mark.parametrize("query", ["SELECT * FROM text.`{file}`", "SELECT * FROM csv.`file:{file}`"])
 def test_a_session_reads_no_path_as_a_table(spark: SparkSession, query: str, tmp_path: Path) -> None:
-    """Even if a hostile query passed validation, the scan that it is part of never reads the file."""
+    """Even if a hostile query passed validation, the scan that contains it never reads the file."""
     file = tmp_path / "secret.txt"
     file.write_text("very-secret\n")
     hostile = CheckQuery(user_query=query.format(file=file))
@@ -77,7 +77,7 @@ def test_a_session_replaces_no_variable(spark: SparkSession, monkeypatch: pytest
 
 
 def test_a_pipe_and_a_script_are_no_surprise(spark: SparkSession) -> None:
-    """What validation refuses because it would run: that Spark does know it."""
+    """Spark does accept the syntax that validation therefore refuses."""
     spark.sql("SELECT * FROM range(1) |> WHERE id = 0").collect()
     with pytest.raises((ParseException, AnalysisException)):
         spark.sql("SELECT * FROM my_udtf(1)").collect()

@@ -1,4 +1,4 @@
-"""What other programs, or a publication that was taken back, leave in a table beside its main, and runs after that."""
+"""Leftovers of other programs, or of a publication that was taken back, outside a table's main, and later runs."""
 
 from collections.abc import Callable
 from pathlib import Path

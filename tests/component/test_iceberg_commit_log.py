@@ -1,4 +1,4 @@
-"""The commit log of an Iceberg catalog over a long history: what its table holds, and what is in pages beside it."""
+"""The commit log of an Iceberg catalog over a long history: the content of its table, and its pages in files."""
 
 import threading
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def lake(tmp_path: Path) -> IcebergLake:
 
 
 def commits_on(lake: IcebergLake, number: int) -> tuple[BranchRef, list[str]]:
-    """Create a branch with so many commits; return their hashes, the oldest first."""
+    """Create a branch with this number of commits; return their hashes, oldest first."""
     branch = lake.branch()
     heads = [branch.base]
     for each in range(number):
@@ -45,7 +45,7 @@ def commits_on(lake: IcebergLake, number: int) -> tuple[BranchRef, list[str]]:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """Return the files of the pages, by their hashes."""
+    """Return the files of the pages, by hash."""
     return {file.stem: file for file in (folder / "sluice" / "commits" / "commits").glob("*.json")}
 
 
@@ -109,7 +109,7 @@ def test_a_branch_begins_on_main(lake: IcebergLake) -> None:
 
 @pytest.mark.parametrize("copied_first", [True, False])
 def test_a_branch_that_is_deleted_while_it_is_copied(lake: IcebergLake, tmp_path: Path, copied_first: bool) -> None:
-    """The copy fails, or holds its whole history, whichever comes first."""
+    """The copy fails, or has its whole history, depending on the order of the two."""
     branch, heads = commits_on(lake, 3)
     copy = f"wap/x/copy{copied_first}/a1"
     first, second = open_catalog(tmp_path), open_catalog(tmp_path)
@@ -117,7 +117,7 @@ def test_a_branch_that_is_deleted_while_it_is_copied(lake: IcebergLake, tmp_path
     raced: list[bool] = []
 
     def race(self: SqlCommitter, changes: Sequence[TableChange]) -> None:
-        if not raced:  # the other process is faster
+        if not raced:  # the other process was faster
             raced.append(True)
             second.copy_branch(copy, branch.name, heads[-1]) if copied_first else second.delete_branch(branch.name)
         commit(self, changes)
@@ -136,12 +136,12 @@ def test_a_branch_that_is_deleted_while_it_is_copied(lake: IcebergLake, tmp_path
 
 
 def test_branches_of_one_base_that_are_deleted_at_once(lake: IcebergLake, tmp_path: Path) -> None:
-    """No process fails because the pages of the other branch are missing already."""
+    """No process fails because the other branch's pages are missing already."""
     base = lake.catalog.head("main")
     (one, _), (two, own) = commits_on(lake, 3), commits_on(lake, 3)
     assert one.base == two.base == base
     for hash in own[:-1]:
-        pages(tmp_path)[hash].unlink()  # as another process that deletes `two` does
+        pages(tmp_path)[hash].unlink()  # as another process does that deletes `two`
     fresh = open_catalog(tmp_path)
     fresh.delete_branch(one.name)
     assert fresh.find_head(one.name) is None
@@ -209,7 +209,7 @@ def test_a_page_is_read_again_while_it_is_under_way(tmp_path: Path) -> None:
 
 
 def test_the_publication_of_an_old_branch(lake: IcebergLake, tmp_path: Path) -> None:
-    """It is looked for from the branch's base on, and also when the branch is deleted."""
+    """The search starts at the branch's base, and also works after the branch was deleted."""
     branch, heads = commits_on(lake, 2)
     published = lake.publish(branch, heads[-1])
     _, unpublished = commits_on(lake, 1)

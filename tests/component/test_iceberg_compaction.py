@@ -1,4 +1,4 @@
-"""Compactions of main by other programs that race the publish of a run, in every kind of catalog."""
+"""Compactions of main by other programs that race with the publish of a run, in every kind of catalog."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> IcebergLake:
 
 
 def publish(lake: IcebergLake, branch: BranchRef, head: str) -> Publication:
-    """Publish as an activity does, which is tried again, and looks for conflicts first."""
+    """Publish as the activity does: check for conflicts first, and retry."""
     for _ in range(3):
         if conflicts := lake.catalog.find_conflicts(branch.name, head):
             return Publication(merged=False, conflicts=conflicts)
@@ -61,7 +61,7 @@ def test_a_compaction_between_the_check_and_the_commit(
     monkeypatch.setattr(Publisher, "_main_changes", compact_before_the_commit)
     assert publish(lake, branch, written.head).conflicts == [lake.name("t")] and raced
     compacted = lake.snapshot("t")
-    assert lake.rows("t") == [1, 2]  # nothing of the run is on main
+    assert lake.rows("t") == [1, 2]  # main has nothing of the run
     rebased = run.rebase((branch, written))
     assert rebased.branch and rebased.write_result and rebased.compacted == [lake.name("t")]
     assert rebased.write_result.head != written.head

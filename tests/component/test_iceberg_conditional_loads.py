@@ -1,4 +1,4 @@
-"""Loads of tables of a REST catalog: metadata that did not change are not sent again, and every change is seen."""
+"""Loads of tables of a REST catalog: unchanged metadata are not sent again, and every change is noticed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def without_etag() -> Iterator[RestCatalogServer]:
 
 
 def answers(catalog: RestCatalog) -> list[int]:
-    """Return a list that gets the status of each answer to come."""
+    """Return a list that collects the status of each future answer."""
     statuses: list[int] = []
     catalog._session.hooks["response"].append(lambda answer, **_: statuses.append(answer.status_code))
     return statuses

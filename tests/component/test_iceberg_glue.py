@@ -1,4 +1,4 @@
-"""Glue as a catalog, by moto's server with Glue's lock: branches, halves of a publish, and what it answers."""
+"""Glue as a catalog, by moto's server with Glue's lock: branches, half-done publishes, and Glue's answers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ SECRET = "secret-of-the-test"
 
 
 def open_glue(server: GlueServer, folder: Path) -> IcebergCatalog:
-    """Open the catalog as another process would. A request is tried once."""
+    """Open the catalog as another process would. Each request is tried once."""
     return open_iceberg("lake", "glue", server.uri, folder.as_uri(), {**server.properties, "glue.max-retries": "0"})
 
 
@@ -34,7 +34,7 @@ def lake(glue_server: GlueServer, tmp_path: Path) -> IcebergLake:
 
 @pytest.fixture
 def written(lake: IcebergLake, tmp_path: Path) -> tuple[BranchRef, str]:
-    """A branch, and its head, on which a job added a row to both tables."""
+    """A branch with its head, after a job added a row to both tables."""
     job = WriterJob(lake, tmp_path)
     for table in BOTH:
         job.append(table, 3)
@@ -46,7 +46,7 @@ def rows(lake: IcebergLake) -> list[list[int]]:
 
 
 def assert_published_once(lake: IcebergLake, branch: BranchRef, head: str) -> None:
-    """Make sure that main of both tables moved by one commit, that the log says so, and that a repeat finds it."""
+    """Assert that main of both tables moved by one commit, that the log agrees, and that a repeat finds the commit."""
     assert rows(lake) == [[1, 2, 3], [1, 2, 3]]
     assert [commit.merged for commit in lake.catalog.history("main")].count(head) == 1
     assert not [name for name in lake.reader.load_table("sluice.commits").refs() if name.startswith(PENDING)]
@@ -55,7 +55,7 @@ def assert_published_once(lake: IcebergLake, branch: BranchRef, head: str) -> No
 
 
 def fail_before(table: str, error: Callable[[], None]) -> Callable[[str], None]:
-    """Let something happen before main of a table moves, once."""
+    """Return a callback that calls `error` once, before main of a table moves."""
     left = [error]
 
     def before(updated: str) -> None:
@@ -66,7 +66,7 @@ def fail_before(table: str, error: Callable[[], None]) -> Callable[[str], None]:
 
 
 def test_branches_of_many_processes_at_once_are_all_there(lake: IcebergLake, glue_server: GlueServer) -> None:
-    """The log's branches move by Glue's lock alone: without it, one process would undo what another one did."""
+    """The log's branches rely on Glue's lock alone. Without it, one process would undo the changes of another."""
     base, folder = lake.catalog.head("main"), Path(lake.reader.properties["warehouse"].removeprefix("file://"))
 
     def create(process: int) -> None:
@@ -126,7 +126,7 @@ def test_a_half_that_cannot_be_taken_back_is_loud(
 def test_the_answer_to_every_update_is_lost_once(
     lake: IcebergLake, written: tuple[BranchRef, str], glue_server: GlueServer, tmp_path: Path
 ) -> None:
-    """The SDK repeats the update, and is told of a conflict with its own first one."""
+    """The SDK repeats the update, and gets a conflict with its own first one."""
     glue_server.lose_answer_of = lambda table, number: True
     catalog = open_iceberg("lake", "glue", glue_server.uri, tmp_path.as_uri(), glue_server.properties)
     assert lake.publish(*written, catalog=catalog).merged

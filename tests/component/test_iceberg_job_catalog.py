@@ -1,4 +1,4 @@
-"""Whatever a job does in its own catalog, the catalog that others read changes by a publish alone."""
+"""A job changes only its own catalog. The catalog that others read changes by a publish alone."""
 
 import sqlite3
 from pathlib import Path
@@ -25,7 +25,7 @@ def lake(tmp_path: Path) -> IcebergLake:
 
 
 def assert_untouched(lake: IcebergLake, before: dict[str, str]) -> None:
-    """Make sure that other programs see each table as it was, and can read every snapshot of it."""
+    """Assert that other programs see each table unchanged, and can read every snapshot of it."""
     assert lake.locations() == before
     for name in before:
         metadata = lake.table(name).metadata
@@ -81,7 +81,7 @@ def test_main_gets_exactly_what_a_job_made_and_by_the_publish_alone(
     publication = lake.publish(job.branch, head)
     assert publication.merged and lake.rows("t") == rows
     assert lake.catalog.table_version("main", lake.name("t")) == audited
-    assert lake.catalog.head("main") == publication.main_after  # nothing that looks like another program's change
+    assert lake.catalog.head("main") == publication.main_after  # no change appears to be from another program
     assert lake.snapshot("t") == (audited.snapshot_id if audited else None)
     if audited:
         made = job.open().load_table(lake.name("t")).metadata
@@ -117,7 +117,7 @@ def test_metadata_files_outlive_a_job_that_deletes_its_own(lake: IcebergLake, tm
     unsafe = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
     job.open().load_table(lake.name("t")).transaction().set_properties(unsafe).commit_transaction()
     log = job.open().load_table(lake.name("t")).metadata.metadata_log
-    assert not needed & {each.metadata_file for each in log}  # what is not in it is not deleted
+    assert not needed & {each.metadata_file for each in log}  # only files in this log would be deleted
     for number in range(3):
         job.append("t", number)
     assert_untouched(lake, before)
@@ -182,7 +182,7 @@ def test_a_table_that_was_rolled_back_is_created_again(lake: IcebergLake, tmp_pa
 def test_columns_after_a_roll_back_get_numbers_of_their_own(
     lake: IcebergLake, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """A job that began from the metadata file before the roll-back would give numbers that the table has given."""
+    """A job that began at the metadata file from before the roll-back would assign column ids already in use."""
     original = lake.catalog.table_version("main", lake.name("t"))
     for column in ("first", "second"):
         job = SparkWriterJob(lake, tmp_path, spark)

@@ -1,4 +1,4 @@
-"""A commit log that somebody dropped: refused by each process until it is back, or a person wants a new one."""
+"""A dropped commit log: each process refuses to work until the log is back, or a person requests a new one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,11 +21,11 @@ Open = Callable[[], IcebergCatalog]
 
 @pytest.fixture(params=["sql", pytest.param("rest", marks=pytest.mark.slow)])
 def another(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the catalog as another process would."""
+    """A function that opens the catalog as another process would."""
     if request.param == "sql":
         uri = f"sqlite:///{tmp_path}/catalog.db"
         return lambda: open_iceberg("lake", "sql", uri, tmp_path.as_uri(), {})
-    server = IcebergRestServer(tmp_path)  # no other test's log may be dropped
+    server = IcebergRestServer(tmp_path)  # a server of its own: the log of another test must not be dropped
     request.addfinalizer(server.stop)
     return lambda: open_iceberg("lake", "rest", server.uri, server.warehouse.as_uri(), {})
 
@@ -99,7 +99,7 @@ def test_a_log_in_place_of_another_one_is_refused(lake: IcebergLake, another: Op
     for catalog in (lake.catalog, another()):
         with pytest.raises(CatalogChanged, match="another commit log"):
             catalog.initialize_main()
-    assert lake.reader.load_table(LOG).metadata == empty.metadata  # nothing was written to it
+    assert lake.reader.load_table(LOG).metadata == empty.metadata  # the process wrote nothing to it
 
 
 def test_a_catalog_that_keeps_no_properties_serves(

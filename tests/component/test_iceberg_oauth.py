@@ -1,4 +1,4 @@
-"""REST catalogs that ask for a token: by OAuth2 or fixed, expired or wrong, and never shown."""
+"""REST catalogs that require a token: by OAuth2 or fixed, expired or wrong, and never shown."""
 
 import logging
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def guarded(iceberg_rest: IcebergRestServer) -> Iterator[GuardedIceberg]:
 
 
 def open_by_settings(server: GuardedIceberg, warehouse: Path, *properties: str) -> IcebergCatalog:
-    """Open the catalog as a worker does whose settings name a file with these properties."""
+    """Open the catalog as a worker does, from a file with these properties that the settings name."""
     file = warehouse / "catalog.properties"
     file.write_text("\n".join(properties))
     given = {
@@ -64,7 +64,7 @@ def test_a_token_that_expires_in_a_publish_is_renewed(
     guarded.end_tokens_before = ended_before
     assert lake.publish(job.branch, head).merged
     assert [lake.rows(table) for table in (*BOTH, "created")] == [[1, 2, 3], [1, 2, 3], [1, 2]]
-    assert set(guarded.refused) == ({ended_before} if ended_before else set())  # a read is tried twice before
+    assert set(guarded.refused) == ({ended_before} if ended_before else set())  # a read is tried twice before that
     shown = [caplog.text, repr(catalog.__dict__), *job.properties.values()]
     assert not [text for text in shown if SECRET in text or any(token in text for token in guarded.issued)]
 

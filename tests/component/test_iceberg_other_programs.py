@@ -1,4 +1,4 @@
-"""Publishing beside programs that know nothing of Sluice, in catalogs that do not commit several tables as one."""
+"""Publishes at the same time as programs without Sluice, in catalogs that do not commit several tables atomically."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -22,7 +22,7 @@ BOTH = ("one", "two")
 
 
 class Crash(Exception):
-    """Stands for the end of the process."""
+    """A stand-in for the end of the process."""
 
 
 @pytest.fixture(params=["checked", "one by one"])
@@ -45,7 +45,7 @@ def written(lake: IcebergLake, folder: Path) -> tuple[BranchRef, str]:
 
 
 def moved_and_crashed(lake: IcebergLake, branch: BranchRef, head: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publish, and crash when the tables are moved and the log is not."""
+    """Publish, and crash after the tables have moved and before the log does."""
 
     def crash(*_: object) -> None:
         raise Crash
@@ -104,7 +104,7 @@ def test_a_half_is_remembered_and_its_run_is_not_tried_again(
     for table in BOTH:
         lake.append(table, 9)
     monkeypatch.setattr(publication, "_ABANDONED", timedelta(0))
-    another(lake, tmp_path).head("main")  # the half of one run keeps nobody else from main
+    another(lake, tmp_path).head("main")  # the half-done publish of one run blocks no other run
     for _ in range(2):
         with pytest.raises(UnexpectedWrite, match="half published"):
             lake.publish(branch, head)
@@ -159,4 +159,4 @@ def test_a_column_that_another_program_added_meanwhile_stays(
 def test_the_hash_of_a_commit_does_not_change_with_fields_that_have_their_defaults() -> None:
     commit = LogCommit(parent="p", message="m", at=datetime(2026, 1, 1, tzinfo=timezone.utc), properties={"a": "b"})
     assert commit.hash == LogCommit.model_validate_json(commit.model_dump_json(exclude_defaults=True)).hash
-    assert commit.hash == "a820d1866a1abad0bea8e2018d0e8aee4049fa624bee0ea117d4881659ac91d5"  # as logs have it
+    assert commit.hash == "a820d1866a1abad0bea8e2018d0e8aee4049fa624bee0ea117d4881659ac91d5"  # in the form of the log

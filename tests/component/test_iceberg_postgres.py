@@ -1,4 +1,4 @@
-"""PostgreSQL as the database of a JDBC catalog: readers see no half, whatever its isolation; what it answers."""
+"""PostgreSQL as the database of a JDBC catalog: readers see no half-done publish at any isolation level; its errors."""
 
 import multiprocessing
 import re
@@ -52,7 +52,7 @@ def publish_runs(uri: str, folder: Path, namespace: str, process: int) -> list[i
 
 
 def rows_as_readers_see_them(uri: str, namespace: str) -> list[list[int]]:
-    """Return the rows of both tables as one statement of another program sees them."""
+    """Return the rows of both tables, located by one statement of another program."""
     with psycopg.connect(uri) as connection:
         locations = [location for _, location in connection.execute(_LOCATIONS, (namespace,)).fetchall()]
     return [sorted(StaticTable.from_metadata(each).scan().to_arrow()["id"].to_pylist()) for each in locations]
@@ -77,14 +77,14 @@ def test_readers_see_no_half_while_two_processes_publish(
             seen.append(rows_as_readers_see_them(uri, lake.namespace))
         published = [row for run in runs for row in run.result()]
     assert all(one == two for one, two in seen)
-    assert len({len(one) for one, _ in seen}) > 2  # the reader looked while they published
+    assert len({len(one) for one, _ in seen}) > 2  # the reader read while they published
     assert [lake.rows(table) for table in BOTH] == [[1, 2, *sorted(published)]] * 2
 
 
 def test_two_publishes_that_meet_in_the_database_are_not_both_done(
     postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    """Both saw the same rows of the database: the later waits for the earlier, and finds its own requirement wrong."""
+    """Both read the same rows of the database. The later one waits for the earlier; then its requirement fails."""
     uri = postgres_server.create_database()
     lake = open_lake(uri, tmp_path, *BOTH)
     jobs = [WriterJob(lake, tmp_path) for _ in range(2)]
@@ -129,7 +129,7 @@ def test_an_empty_database_that_many_processes_open_at_once(postgres_server: Pos
             try:
                 return open_catalog(uri, tmp_path).initialize_main()
             except ServiceUnavailable as error:
-                assert "meanwhile" in str(error)  # and an activity tries again
+                assert "meanwhile" in str(error)  # then an activity retries
         raise AssertionError("others were faster each time")
 
     with ThreadPoolExecutor(6) as threads:

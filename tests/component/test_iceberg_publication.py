@@ -1,4 +1,4 @@
-"""A publish of two tables on Iceberg's REST reference server and in a database, broken wherever it can break."""
+"""A publish of two tables on Iceberg's REST reference server and in a database, interrupted at every possible point."""
 
 import signal
 import subprocess
@@ -52,7 +52,7 @@ def open_rest(server: IcebergRestServer, uri: str = "") -> IcebergCatalog:
 
 
 def written(lake: IcebergLake, folder: Path, row: int = 3, tables: tuple[str, ...] = BOTH) -> tuple[BranchRef, str]:
-    """Return a branch, and its head, on which a job added a row to tables."""
+    """Return a branch with its head, after a job added a row to tables."""
     job = WriterJob(lake, folder)
     for table in tables:
         job.append(table, row)
@@ -68,24 +68,24 @@ def pending(lake: IcebergLake) -> list[str]:
 
 
 def assert_published_once(lake: IcebergLake, branch: BranchRef, head: str) -> None:
-    """Make sure that main of both tables moved by one commit, that the log says so, and that a repeat finds it."""
+    """Assert that main of both tables moved by one commit, that the log agrees, and that a repeat finds the commit."""
     assert rows(lake) == [[1, 2, 3], [1, 2, 3]]
     merges = [commit for commit in lake.catalog.history("main") if commit.merged == head]
     assert len(merges) == 1 and pending(lake) == []
     main = lake.catalog.head("main")
-    assert main == merges[0].hash  # nothing on main that the log does not know
+    assert main == merges[0].hash  # main has nothing that the log lacks
     repeated = lake.publish(branch, head)
     assert (repeated.merged, repeated.main_after, lake.catalog.head("main")) == (True, main, main)
 
 
 def in_thread(work: Callable[[], Any]) -> Future[Any]:
-    """Start work in a thread; return what it will return."""
+    """Start work in a thread; return a future of its result."""
     future: Future[Any] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # handed to the test
+        except BaseException as error:  # raised in the test by `result`
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -115,7 +115,7 @@ def test_a_server_killed_in_a_publish(
     if who == "another process":
         other = open_rest(server)
         other.head("main")
-        assert other.find_publication(head, branch.base) is None  # it is not waited for long enough
+        assert other.find_publication(head, branch.base) is None  # it has not waited long enough
         monkeypatch.setattr(publication, "_ABANDONED", timedelta(0))
         other.head("main")
         assert other.find_publication(head, branch.base)
@@ -137,14 +137,14 @@ def test_many_processes_settle_a_half_at_once(lake: IcebergLake, server: Iceberg
     assert_published_once(lake, branch, head)
 
 
-# Somebody else moves a table between the two
+# Another program moves a table between the two
 
 
 @pytest.fixture
 def paused(
     lake: IcebergLake, server: IcebergRestServer, tmp_path: Path
 ) -> Iterator[tuple[BranchRef, str, Future[Any]]]:
-    """A publish that the server stopped between the two tables; it goes on with `server.resume`."""
+    """A publish that the server pauses between the two tables; `server.resume` continues it."""
     branch, head = written(lake, tmp_path)
     server.pause_after(1)
     try:
@@ -201,7 +201,7 @@ def test_a_branch_deleted_between_the_two_tables(
 
 
 def before_moving(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
-    """Let something happen once, after a publication became pending and before main of a table moves."""
+    """Have `meanwhile` run once, after a publication became pending and before main of a table moves."""
     move, done = Publisher._move, threading.Event()
 
     def late(self: Publisher, *arguments: Any) -> None:
@@ -216,7 +216,7 @@ def before_moving(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]
 def test_after_a_branch_was_deleted_nothing_more_is_published(
     lake: IcebergLake, server: IcebergRestServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A publish paused for long: the process that deletes the branch sees the outcome, and it stays so."""
+    """A publish is paused for long. The process that deletes the branch sees its final outcome."""
     branch, head = written(lake, tmp_path)
     seen: list[Publication | None] = []
 
@@ -288,7 +288,7 @@ def _assert_merged(result: Publication) -> None:
 def test_a_fault_in_each_request_of_a_publish(
     kind: str, fault: Fault, lake: IcebergLake, server: IcebergRestServer, tmp_path: Path
 ) -> None:
-    """The publication becomes pending by a `commit`, tables move by a `transaction`, and the log by a `publish`."""
+    """A `commit` makes the publication pending, a `transaction` moves the tables, and a `publish` moves the log."""
     branch, head = written(lake, tmp_path)
     lake.catalog.head("main")
     proxy = IcebergProxy(server.uri, once(kind, fault))

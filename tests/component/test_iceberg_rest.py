@@ -1,4 +1,4 @@
-"""Iceberg's REST reference server, and the proxy before it, do what tests of catalogs rely on."""
+"""Iceberg's REST reference server, and the proxy before it, behave as tests of catalogs assume."""
 
 import threading
 from collections.abc import Iterator
@@ -55,11 +55,11 @@ class Tables:
             table.append(ROWS.slice(0, 1), branch=BRANCH)
 
     def rows_on_main(self) -> list[int]:
-        """Return how many rows each table has on main."""
+        """Return the number of rows on main of each table."""
         return [len(self.catalog.load_table(name).scan().to_arrow()) for name in self.names]
 
     def publishing(self, wrong_in_second: bool = False) -> list[CommitTableRequest]:
-        """Return the changes that move main of both to the branch, the second with an assertion that does not hold."""
+        """Return the changes that set main of both tables to the branch. An assertion in the second may be violated."""
         main, second = (self._publishing(name) for name in self.names)
         if wrong_in_second:
             wrong = AssertRefSnapshotId(ref="main", snapshot_id=7)
@@ -90,7 +90,7 @@ class Tables:
 
 
 def set_ref(name: str, kind: Literal["branch", "tag"], snapshot: int) -> SetSnapshotRefUpdate:
-    """Return the update that sets a branch or a tag, without rules of retention."""
+    """Return the update that sets a branch or a tag, without retention rules."""
     return SetSnapshotRefUpdate(
         ref_name=name,
         type=kind,
@@ -144,7 +144,7 @@ def test_the_server_says_that_it_has_transactions_and_listens_on_this_machine_al
 
 
 def test_a_server_that_ends_between_two_tables_leaves_a_half(own_server: IcebergRestServer) -> None:
-    """What `checked` is for: the first table is published, the second is not."""
+    """The guarantee `checked` exists for this case: the first table is published, the second is not."""
     tables = Tables(own_server.open())
     changes = tables.publishing()
     own_server.halt_after(1)
@@ -207,7 +207,7 @@ def test_spark_writes_to_and_reads_from_a_branch(
 def test_a_branch_that_was_made_a_tag_takes_no_more_writes(
     tables: Tables, iceberg_rest: IcebergRestServer, spark: SparkSession
 ) -> None:
-    """A deleted branch is made again by the next write; a tag of its name refuses it, in every client."""
+    """The next write would create a deleted branch again. A tag of its name prevents that in every client."""
     table = tables.catalog.load_table(tables.names[0])
     head = table.metadata.refs[BRANCH].snapshot_id
     tag = set_ref(BRANCH, "tag", head)

@@ -1,4 +1,4 @@
-"""Many processes publish at once, by a JDBC catalog and by a REST server, beside a program that is not Sluice."""
+"""Many processes publish at once, by a JDBC catalog and by a REST server, while another program appends directly."""
 
 import itertools
 import multiprocessing
@@ -23,35 +23,35 @@ from tests.harness.iceberg_rest import IcebergRestServer
 
 PROCESSES, RUNS, EXTERNAL_ROWS = 4, 5, 12
 SHARED = ("shared", "beside")
-"""Runs write to both; other programs, too, to the first."""
+"""Tables that all runs write. Other programs also write the first one."""
 
 
 @dataclass
 class Tags:
-    """The rows that a process tried to write, by whether its run was published."""
+    """The rows that a process tried to write, grouped by the outcome of their runs."""
 
     published: list[tuple[str, int]] = field(default_factory=list)
     unpublished: list[int] = field(default_factory=list)
     half: list[int] = field(default_factory=list)
-    """Rows of runs that failed as half published, as they may where tables are not committed as one."""
+    """Rows of runs that failed as half published, as can happen if tables are not committed atomically."""
     heads: list[str] = field(default_factory=list)
     """The hashes that were published."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the catalog is, for each process to open it."""
+    """The address of the catalog, for each process to open it."""
 
     folder: Path
     kind: str
     uri: str
 
     def catalog(self) -> IcebergCatalog:
-        """Open it as Sluice does."""
+        """Open the catalog as Sluice does."""
         return open_iceberg("lake", self.kind, self.uri, self.folder.as_uri(), {})
 
     def reader(self) -> Catalog:
-        """Open it by PyIceberg alone."""
+        """Open the catalog by plain PyIceberg."""
         if self.kind == "rest":
             return RestCatalog("lake", uri=self.uri)
         uri = self.uri.replace("postgresql:", "postgresql+psycopg:")
@@ -76,7 +76,7 @@ def opened(address: Address, namespace: str) -> IcebergLake:
 
 
 def publish_runs(address: Address, namespace: str, process: int) -> Tags:
-    """Publish runs, each with rows of its own, on shared tables and on one of this process; give some of them up."""
+    """Publish runs with rows of their own, on the shared tables and on a table of this process; give some runs up."""
     lake, tags = opened(address, namespace), Tags()
     for run in range(RUNS):
         tables = SHARED if run % 2 == 0 else (f"own{process}",)
@@ -89,7 +89,7 @@ def publish_runs(address: Address, namespace: str, process: int) -> Tags:
 
 
 def _publish(lake: IcebergLake, folder: Path, tables: tuple[str, ...], tag: int, tags: Tags, *, give_up: bool) -> bool:
-    """Publish a run; return whether it ended, published or given up."""
+    """Publish a run; return True if it ended, published or given up."""
     job = WriterJob(lake, folder / "jobs")
     for table in tables:
         job.append(table, tag)
@@ -116,7 +116,7 @@ def _publish(lake: IcebergLake, folder: Path, tables: tuple[str, ...], tag: int,
 
 
 def append_outside(address: Address, namespace: str) -> Tags:
-    """Append rows to the shared table by PyIceberg alone."""
+    """Append rows to the shared table by plain PyIceberg."""
     reader, tags = address.reader(), Tags()
     for number in range(EXTERNAL_ROWS):
         try:
@@ -132,7 +132,7 @@ def append_outside(address: Address, namespace: str) -> Tags:
 def test_each_row_of_a_published_run_is_there_once_and_no_other(address: Address) -> None:
     names = (*SHARED, *(f"own{number}" for number in range(PROCESSES)))
     lake = IcebergLake(address.catalog(), address.reader(), *names)
-    first = lake.catalog.head("main")  # other tests published to the same server before
+    first = lake.catalog.head("main")  # other tests have published to the same server
     with ProcessPoolExecutor(PROCESSES + 1, multiprocessing.get_context("spawn")) as pool:
         runs = [pool.submit(publish_runs, address, lake.namespace, number) for number in range(PROCESSES)]
         outside = pool.submit(append_outside, address, lake.namespace)
@@ -147,12 +147,12 @@ def test_each_row_of_a_published_run_is_there_once_and_no_other(address: Address
     assert present == expected
     given_up = {tag for each in tags for tag in each.unpublished}
     assert not given_up & {tag for _, tag in expected} and len(given_up) >= PROCESSES
-    assert sum(len(each.heads) for each in made) >= PROCESSES * (RUNS - 1) - 2  # else it would prove little
+    assert sum(len(each.heads) for each in made) >= PROCESSES * (RUNS - 1) - 2  # fewer would prove little
     _assert_history(lake, first, [head for each in made for head in each.heads])
 
 
 def _assert_history(lake: IcebergLake, first: str, heads: list[str]) -> None:
-    """Make sure that main's history since a hash has each publication once, each version on top of the one before."""
+    """Assert that main's history since a hash has each publication once, and each version on top of the one before."""
     lake.catalog.head("main")
     since = itertools.takewhile(lambda commit: commit.hash != first, lake.catalog.history("main"))
     history = [*since][::-1]

@@ -1,4 +1,4 @@
-"""Files that DuckDB would not read as Spark does are left to Spark, whichever table of a check they are of."""
+"""Spark answers checks on files that DuckDB would read differently, in any table of a check."""
 
 import uuid
 from pathlib import Path
@@ -32,13 +32,13 @@ def _dropped(spark: SparkSession) -> Any:
 
 
 def iceberg_table(table: Table, name: str) -> Any:
-    """Return a table as Iceberg's own classes have it."""
+    """Return a table in Iceberg's own classes."""
     jvm: Any = table.spark.sparkContext._jvm
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(table.spark._jsparkSession, name)
 
 
 def import_file(table: Table, name: str, ids: list[int]) -> None:
-    """Append a file as an import does: without field ids."""
+    """Append a file without field ids, as an import does."""
     path = write(table, pyarrow.table({"id": pyarrow.array(ids, pyarrow.int32())}))
     jvm: Any = table.spark.sparkContext._jvm
     loaded = iceberg_table(table, name)
@@ -50,7 +50,7 @@ def import_file(table: Table, name: str, ids: list[int]) -> None:
 
 
 def add_file(table: Table, name: str, columns: dict[str, list[int]], partition: str) -> None:
-    """Append a file of field ids to a partition, with no metrics but the number of its rows."""
+    """Add a file with field ids to a partition, without metrics except its row count."""
     fields = {field.name: field.field_id for field in table.state().table.schema().fields}
     written = [
         pyarrow.field(each, pyarrow.int32(), metadata={"PARQUET:field_id": str(fields[each])}) for each in columns
@@ -65,7 +65,7 @@ def add_file(table: Table, name: str, columns: dict[str, list[int]], partition: 
 
 
 def delete_position(table: Table, path: str, position: int, partition: str) -> None:
-    """Commit a position delete of one data file, in a partition that is not the file's."""
+    """Commit a position delete of one data file, in another partition than the file's."""
     ids = {"file_path": (pyarrow.string(), 2147483546), "pos": (pyarrow.int64(), 2147483545)}
     fields = [pyarrow.field(name, kind, False, {"PARQUET:field_id": str(id)}) for name, (kind, id) in ids.items()]
     deletes = write(table, pyarrow.table([[path], [position]], schema=pyarrow.schema(fields)))
@@ -113,7 +113,7 @@ def test_keys_with_a_default_are_left_to_spark(table: Table) -> None:
 
 
 def test_files_without_field_ids_are_left_to_spark_where_no_names_are_mapped(table: Table) -> None:
-    """Iceberg takes the columns by their place then; DuckDB would read NULL, which most checks accept."""
+    """Iceberg then identifies columns by position. DuckDB would read NULL, which most checks accept."""
     table.fill("id INT", before=[], added=[])
     import_file(table, "i.importing", [1, 200])
     check = check_of({"accepted_range": {"column": "id", "max": 100}})
@@ -123,7 +123,7 @@ def test_files_without_field_ids_are_left_to_spark_where_no_names_are_mapped(tab
 
 
 def test_a_column_that_only_the_partition_has_is_left_to_spark(table: Table) -> None:
-    """Iceberg takes its value from metadata; DuckDB would read NULL, which most checks accept."""
+    """Iceberg reads its value from metadata. DuckDB would read NULL, which most checks accept."""
     table.fill("id INT, p INT", before=[], added=[], more="PARTITIONED BY (p)")
     add_file(table, "i.importing", {"id": [1, 2]}, "p=7")
     checks = [check_of({"accepted_values": {"column": "p", "values": [1]}}), check_of({"not_null": "p"})]
@@ -132,7 +132,7 @@ def test_a_column_that_only_the_partition_has_is_left_to_spark(table: Table) -> 
 
 
 def test_position_deletes_of_another_partition_are_left_to_spark(table: Table) -> None:
-    """Iceberg refuses them; DuckDB would answer with the rows that they delete."""
+    """Iceberg refuses them. DuckDB would return the rows that they delete."""
     table.fill("id INT, p INT", before=[], added=["(1, 7)", "(200, 7)"], more="TBLPROPERTIES ('format-version' = '2')")
     table.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
     (entry,) = table.state().entries(added_only=True)

@@ -1,4 +1,4 @@
-"""The built-in write job: formats, modes, and everything it must refuse. One warm session for all."""
+"""The built-in write job: formats, modes, and all its refusals. All tests share one warm session."""
 
 import json
 import re
@@ -89,7 +89,7 @@ def test_overwrite_partitions_replaces_only_those_of_the_input(job: Ingester) ->
 
 
 def test_a_compaction_moves_files_into_the_present_partitions(job: Ingester, spark: SparkSession) -> None:
-    """What a write of partitions that meets older files says to do."""
+    """A compaction is the remedy that a write of partitions names when it meets older files."""
     rows = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     job({"path": str(csv_file(job.folder / "1.csv", rows))})
     spark.sql(f"ALTER TABLE nessie.{job.table} ADD PARTITION FIELD name")
@@ -136,7 +136,7 @@ def test_statements_run_in_order(job: Ingester) -> None:
 
 @pytest.mark.parametrize("condition", ["", "WHERE 1 = 1", "WHERE id = id OR id IS NULL", "WHERE id > 0"])
 def test_a_delete_of_everything_deletes_everything(job: Ingester, condition: str) -> None:
-    """However much of the condition Spark knows to be true before it looks at a row."""
+    """The condition may be true for all rows, recognisably so for Spark or not."""
     job({"path": str(csv_file(job.folder / "in.csv", ROWS))})
     job(mode="sql", statements=[f"DELETE FROM {job.table} {condition}"])
     assert job.rows() == []
@@ -184,7 +184,7 @@ def test_a_column_of_parquet_files_that_states_no_type_takes_that_of_later_files
         return str(path)
 
     job({"path": file(1, pa.nulls(1))})
-    assert job.rows() == [{"id": 1}]  # what has no type yet is no column of the new table
+    assert job.rows() == [{"id": 1}]  # a column without a type is not added to the new table
     fees = [file(2, pa.array([2.5])), file(3, pa.nulls(1)), file(4, pa.array([None], pa.float64()))]
     job({"path": fees})
     job({"path": file(5, pa.nulls(1))})
@@ -356,7 +356,7 @@ def test_values_of_another_type_that_lose_nothing_are_stored(job: Ingester) -> N
 
 
 def parquet_files(job: Ingester, *values: pa.Array) -> list[str]:
-    """Write a file for each of the values; return their paths. The ids go on from one call to the next."""
+    """Write a file for each of the values; return their paths. Ids continue from one call to the next."""
     paths = []
     for value in values:
         number = len(list(job.folder.glob("*.parquet"))) + 1
@@ -379,7 +379,7 @@ def test_numbers_in_a_text_column_do_not_depend_on_the_files_of_the_batch(job: I
 
 
 def test_structs_of_files_in_groups_are_matched_by_name(job: Ingester) -> None:
-    """A cast of structs would go by the order of their fields."""
+    """A cast of structs would match fields by their order."""
     first = pa.table({"id": [1], "fee": pa.nulls(1), "v": pa.array([{"a": 1, "b": 2}])})
     second = pa.table({"id": [2], "fee": [0.5], "v": pa.array([{"b": 4, "a": 3, "c": 5}])})
     paths = [str(job.folder / f"{number}.parquet") for number in (1, 2)]
@@ -393,7 +393,7 @@ def test_structs_of_files_in_groups_are_matched_by_name(job: Ingester) -> None:
 
 
 def load_columns(job: Ingester, *columns: pa.Array) -> dict[str, Any]:
-    """Return the source of a file with the columns `c0`, `c1`, ..., which are filled up with NULL."""
+    """Return the source of a file with the columns `c0`, `c1`, ..., padded with NULL."""
     length = max(map(len, columns))
     padded = {
         f"c{n}": pa.concat_arrays([each, pa.nulls(length - len(each), each.type)]) for n, each in enumerate(columns)
@@ -547,7 +547,7 @@ def test_a_transform_that_is_not_sql(job: Ingester) -> None:
 
 @pytest.mark.parametrize("condition", ["id > 0", "true", "part = 1"])
 def test_a_delete_of_whole_files_is_marked_too(job: Ingester, stack: dict[str, str], condition: str) -> None:
-    """Iceberg commits such a delete from metadata alone, by a path that puts no marks on the snapshot."""
+    """Iceberg commits such a delete from metadata alone, in a code path that adds no marks to the snapshot."""
     rows = [{"id": number, "part": number % 2} for number in range(4)]
     job({"path": str(csv_file(job.folder / "in.csv", rows))}, {"partition_by": ["part"]})
     catalog = open_catalog(read_settings(stack))

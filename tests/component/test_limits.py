@@ -1,4 +1,4 @@
-"""Tables and checks at the limits, by the real activities: 10,000 columns, 5,000 checks, 20,000 accepted values."""
+"""Tables and checks at the limits, on the real activities: 10,000 columns, 5,000 checks, 20,000 accepted values."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ _REF = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
 
 
 async def audited(folder: Path, lake: MemoryLake, checks: str) -> list[CheckResult]:
-    """Audit what a branch added to `t.x`; make sure that each result fits into a payload of Temporal."""
+    """Audit the rows that a branch added to `t.x`; assert that each result fits into a Temporal payload."""
     text = f"name: p\nwrite: {{source: {{path: a.csv}}}}\ntables:\n  t.x:\n    checks:\n{checks}"
     tables = parse_pipeline(text, "p.yml").tables
     base, head = lake.catalog.head("main"), lake.catalog.head("wap/p")
@@ -92,7 +92,7 @@ async def test_twenty_thousand_accepted_values(tmp_path: Path, name: str) -> Non
 
 
 async def test_checks_that_metadata_alone_answers_may_fail(tmp_path: Path) -> None:
-    """There are no bad rows of them to sample."""
+    """Such checks have no bad rows to sample."""
     lake = filled(tmp_path, 1, [{"c0": 1}])
     checks = ("schema: {columns: {c0: int}}", "column_type: {column: c0, type: int}", "added_files: {max: 0}")
     verdicts = await audited(tmp_path, lake, "".join(f"      - {check}\n" for check in checks))

@@ -1,4 +1,4 @@
-"""Whole runs of one table on a catalog in memory: each file is loaded once, whatever people do at the same time."""
+"""Whole runs of one table on a catalog in memory: each file is loaded once, also if several people act at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_run_goes_on_with_what_is_left_of_its_files(system: MemorySystem, driv
     (driver.folder / "a.csv").rename(driver.folder.parent / "a.csv")
     write(driver, "c.csv", (3, 3))
     (driver.folder / "b.csv").rename(driver.folder.parent / "b.csv")
-    assert system.run(driver.run(driver.pipeline())).outcome == "published"  # c.csv: no file is shared
+    assert system.run(driver.run(driver.pipeline())).outcome == "published"  # c.csv: the runs share no file
     for name in ("a.csv", "b.csv"):
         (driver.folder.parent / name).rename(driver.folder / name)
     ended = system.run(driver.decide(slow, approve=True))

@@ -1,6 +1,6 @@
-"""Objects that main holds are tagged or moved in a real store: none is overwritten, none is lost.
+"""Objects that main has loaded are tagged or moved in a real store: none is overwritten, none is lost.
 
-Skipped where versitygw cannot be had.
+Skipped if versitygw is not available.
 """
 
 import signal
@@ -29,7 +29,7 @@ from tests.harness.loading_run import Run
 from tests.harness.memory_zone import TEXT, Zone
 from tests.harness.object_store import running_store
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the store may have to be built
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # building the store may be necessary
 
 KILLED = """
 import os, signal, sys
@@ -40,7 +40,7 @@ LoadedObjects().move(*sys.argv[1:], lambda: None)
 
 
 class Bucket:
-    """The bucket `landing` of a store, and one for files that were loaded."""
+    """The bucket `landing` of a store, and one for loaded files."""
 
     def __init__(self) -> None:
         self.objects = LoadedObjects()
@@ -127,7 +127,7 @@ def test_an_object_of_unknown_parts_is_copied_in_others(bucket: Bucket, monkeypa
 
 
 def test_a_copy_within_the_store_keeps_the_same(bucket: Bucket) -> None:
-    """As in Amazon's store, where it is made under both conditions; versitygw has the one on the source alone."""
+    """Amazon's store copies under both conditions; versitygw supports only the one on the source."""
     bucket.objects._is_amazon = True
     path = bucket.put("in/a.csv", "1", Metadata={"by": "ana"}, ContentType="text/csv", Tagging="k=v")
     identity = bucket.identity(path)
@@ -204,7 +204,7 @@ def test_two_workers_move_the_same_objects(bucket: Bucket) -> None:
     def move(number: int) -> str:
         try:
             return bucket.move(paths[number], identities[number])
-        except InputChanged:  # the other one was faster
+        except InputChanged:  # the other process was faster
             return ""
 
     with ThreadPoolExecutor(8) as threads:
@@ -297,7 +297,7 @@ def test_named_objects_are_as_a_listing_shows_them(bucket: Bucket) -> None:
     keys = ["named/a.csv", "named/a b+ü%41/b.csv", "named/day=1/c.csv", "named/empty.csv"]
     urls = [bucket.put(key, "" if "empty" in key else "1") for key in [*keys, "named/_hidden.csv", "named2/d.csv"]]
     time.sleep(1.1)
-    bucket.put(keys[0], "1")  # the same content, later
+    bucket.put(keys[0], "1")  # the same content, modified later
     listed = {file.path: file for file in list_arriving("s3://landing/named/")}
     assert sorted(listed) == sorted(urls[: len(keys)])
     odd = ["s3://landing/named/missing.csv", "s3://landing/named//a.csv", "s3://landing/named/../named/a.csv", "x"]

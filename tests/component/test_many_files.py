@@ -1,4 +1,4 @@
-"""A hundred thousand files: listed, identified, selected and remembered; later runs load what arrives after them."""
+"""A hundred thousand files are listed, identified, selected and recorded; later runs load only newly arrived files."""
 
 from pathlib import Path
 

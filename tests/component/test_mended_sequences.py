@@ -1,6 +1,6 @@
-"""With a mend switched off, a machine finds a sequence that breaks what must hold. With all of them on, it finds none.
+"""With one mend switched off, a machine finds a sequence that violates the model. With all mends on, it finds none.
 
-A machine that finds nothing proves nothing of a mend: it may never draw the commands that need it.
+A machine that finds nothing proves nothing about a mend: it may never draw the commands that need it.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,19 +29,19 @@ MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
     "zone": zones.zones_in_memory,
 }
 MOST_TRIED = 150
-"""Maximum number of sequences until a machine must have found one that fails."""
+"""Maximum number of sequences a machine may try until it finds a failing one."""
 
 
 @dataclass(frozen=True)
 class Mend:
-    """One mend, how it is switched off, and the machine that notices."""
+    """One mend, the way to switch it off, and the machine that notices."""
 
     name: str
     machine: str
     off: Mapping[str, Any]
-    """By attribute, what stands there without the mend."""
+    """The replacements that switch the mend off, by attribute."""
     drawn: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes of the machine's module: what the sequences are drawn from."""
+    """Attributes of the machine's module: the values that sequences are drawn from."""
 
 
 MENDS = (

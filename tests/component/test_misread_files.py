@@ -1,4 +1,4 @@
-"""Files that Spark misreads, or refuses without naming the column: Sluice reads them exactly, or names it."""
+"""Files that Spark misreads, or refuses without naming the column: Sluice reads them exactly, or names the column."""
 
 import struct
 from pathlib import Path
@@ -153,7 +153,7 @@ def test_a_compression_of_parquet_that_spark_does_not_read(job: Ingester) -> Non
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_nanoseconds_that_are_whole_microseconds(job: Ingester, zone: str | None) -> None:
-    """Into a new table, and into one that has a column of times."""
+    """Tested on a new table, and on one that has a column of times."""
     moments = [1704448800123456000, None, -1000]
     for number in (0, 1):
         ids = pa.array([3 * number, 3 * number + 1, 3 * number + 2])

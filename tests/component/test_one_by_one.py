@@ -33,7 +33,7 @@ def lake(tmp_path: Path) -> MemoryLake:
 
 
 def ids_of_readers(folder: Path) -> list[list[int]]:
-    """Return what a reader sees that knows nothing of Sluice."""
+    """Return the ids of both tables as a reader without Sluice sees them."""
     reader = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder.as_uri())
     return [sorted(reader.load_table(name).scan().to_arrow()["id"].to_pylist()) for name in BOTH]
 

@@ -1,4 +1,4 @@
-"""Files that pandas, pyarrow, DuckDB and Polars write: main holds what the library itself reads, or it is refused."""
+"""Files of pandas, pyarrow, DuckDB and Polars: main has the values that the library reads, or the file is refused."""
 
 import datetime
 import decimal
@@ -89,11 +89,11 @@ _REFUSED: dict[str, pa.Array] = {
     "nanoseconds_lost": pa.array([1] * _ROWS, pa.timestamp("ns")),
     "uuid": pa.array([uuid.uuid4().bytes] * _ROWS, pa.uuid()),
 }
-"""Types of which neither Spark nor Iceberg has the values."""
+"""Types whose values neither Spark nor Iceberg can represent."""
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as Python has it, whatever library read it."""
+    """Return a value in Python's own type, whatever library read it."""
     if isinstance(value, pd.Timestamp):
         assert value.nanosecond == 0
         value = value.to_pydatetime()
@@ -191,7 +191,7 @@ _IN_TEXT = ("int8", "int32", "int64", "bool", "float64", "date32", "microseconds
 
 @pytest.mark.parametrize("writer", _WRITERS)
 def test_parquet_of_another_library(job: Ingester, writer: str) -> None:
-    """Main holds the values that pyarrow reads, in every type that the libraries have in common."""
+    """Main has the values that pyarrow reads, in every type that the libraries have in common."""
     print(f"seed {_SEED}")
     columns = _of_arrow(random.Random(f"{writer} {_SEED}"))
     path = job.folder / "in.parquet"
@@ -201,7 +201,7 @@ def test_parquet_of_another_library(job: Ingester, writer: str) -> None:
 
 @pytest.mark.parametrize("writer", _WRITERS)
 def test_csv_of_another_library(job: Ingester, writer: str) -> None:
-    """Main holds the values that the library had, although text states no types."""
+    """Main has the library's values, although text states no types."""
     print(f"seed {_SEED}")
     columns = _of_arrow(random.Random(f"{writer} {_SEED}"))
     table = _with_ids({name: columns[name] for name in _IN_TEXT})
@@ -215,7 +215,7 @@ def test_csv_of_another_library(job: Ingester, writer: str) -> None:
 
 @pytest.mark.parametrize("writer", _WRITERS)
 def test_json_of_another_library(job: Ingester, writer: str) -> None:
-    """Main holds what Python's parser reads of each line."""
+    """Main has the values that Python's parser reads from each line."""
     print(f"seed {_SEED}")
     columns = _of_arrow(random.Random(f"{writer} {_SEED}"))
     names = ("int8", "int64", "uint32", "bool", "float64", "string", "list")
@@ -227,10 +227,10 @@ def test_json_of_another_library(job: Ingester, writer: str) -> None:
 
 
 def _means(written: Any, loaded: Any) -> bool:
-    """Return whether a loaded value means what was written: `1.0` may be text where others are `1e+300`."""
+    """Return True if a loaded value equals the written one: `1.0` may be text if others are `1e+300`."""
     if written is None or loaded is None:
         return written is loaded
-    if isinstance(loaded, str) and isinstance(written, str):  # a number that was written with an exponent
+    if isinstance(loaded, str) and isinstance(written, str):  # a number written with an exponent
         return float(loaded) == float(written)
     if isinstance(loaded, str):
         return str(written).lower() == loaded.lower() or float(loaded) == float(written)

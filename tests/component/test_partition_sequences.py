@@ -1,6 +1,6 @@
-"""Random sequences of runs and backfills of partitions, in every key and mode, against a model of what main must hold.
+"""Random sequences of runs and backfills of partitions, in every key and mode, compared with a model of main.
 
-A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which tries it first the next time.
+A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
 from pathlib import Path
@@ -21,11 +21,11 @@ MODES = ("append", "merge", "overwrite", "overwrite_partitions")
 SLOTS = ("a", "b")
 NOT_STARTED = ("waiting", "cancelled")
 STOPPED = ("refused", "failed", "quarantined", "discarded", "already published")
-"""How a run ends that published nothing."""
+"""Outcomes of runs that published nothing."""
 
 
 class PartitionSequence(CommandSequence):
-    """Files of partitions, runs and backfills that load them; one pipeline and one table."""
+    """One pipeline and one table, files of partitions, and runs and backfills that load them."""
 
     driver: PartitionDriver
     model: PartitionModel
@@ -56,7 +56,7 @@ class PartitionSequence(CommandSequence):
     @precondition(_has_files)
     @rule(folder=st.integers(0, 2), slot=st.sampled_from(SLOTS), number=st.integers(0, 3))
     def send_again(self, folder: int, slot: str, number: int) -> None:
-        """Write earlier content of a path once more."""
+        """Write earlier content of a path again."""
         name = self._folders[folder % len(self._folders)]
         if sent := self.sent.get(f"{name}/{slot}"):
             self._put(name, slot, sent[number % len(sent)])
@@ -113,7 +113,7 @@ class PartitionSequence(CommandSequence):
             assert self.model.mode != "append", ended
         self._end_backfill()
 
-    # --- what was kept out, and roll-back ---
+    # --- quarantines and roll-back ---
 
     @precondition(lambda self: self.model.quarantines)
     @rule(data=st.data(), repairs=st.booleans())
@@ -157,10 +157,10 @@ class PartitionSequence(CommandSequence):
         assert self.driver.quarantines() == set(self.model.quarantines)
         assert not self.driver.branches_of_attempts() and not self.driver.branches_of_backfills()
 
-    # --- what is expected of a partition ---
+    # --- the expected result of a partition ---
 
     def _expected(self, year: str) -> tuple[str, tuple[Load, ...]]:
-        """Return how a run of a partition must end, and what it loads."""
+        """Return the expected outcome of a run of a partition, and the loads of the run."""
         wanted = self._wanted(year)
         loads = self.model.to_load(wanted)
         if not wanted:
@@ -186,7 +186,7 @@ class PartitionSequence(CommandSequence):
             self.model.quarantines[ended.result.branch] = (loads, self.model.commits)
 
     def _compare_backfill(self, years: Any, backfill: Any) -> None:
-        """Run a backfill until it pauses or ends; compare what became of each partition with what must."""
+        """Run a backfill until it pauses or ends; compare the state of each partition with the expected one."""
         head = self.driver.main()
         ended: CampaignEnding = self._run(backfill)
         self._is_paused = ended.status is not None and bool(ended.status.campaign.paused)
@@ -211,7 +211,7 @@ class PartitionSequence(CommandSequence):
             assert state != "failed" or "refused" in (expected_before[year], self._expected(year)[0]), (year, ended)
 
     def _end_backfill(self) -> None:
-        """Cancel a backfill that pauses, and delete what it quarantined."""
+        """Cancel a paused backfill, and delete its quarantines."""
         if self._is_paused:
             self._run(self.driver.cancel_backfill())
         for branch in self.driver.quarantines() - set(self.model.quarantines):
@@ -229,7 +229,7 @@ class PartitionSequence(CommandSequence):
         return ("all",) if self.driver.key == "transform" else YEARS
 
     def _write(self, folder: str, slot: str, *, is_bad: bool = False, p: int = 0) -> None:
-        """Write new content: a row for the partition, or for each where one file has rows of all."""
+        """Write new content: a row for the partition, or one for each if a single file has the rows of all."""
         self.written += 1
         id = 10 * (SLOTS.index(slot) + 1) if self.model.mode == "merge" else 10 * (self.written + len(SLOTS))
         years = YEARS if folder == "all" else (folder,)
@@ -244,7 +244,7 @@ class PartitionSequence(CommandSequence):
 
 
 def partitions_in_memory(system: MemorySystem, folder: Path) -> type[PartitionSequence]:
-    """Return the machine that runs on a catalog in memory."""
+    """Return the machine for a catalog in memory."""
     numbers = iter(range(10**6))
 
     def new_driver(key: str, mode: str) -> PartitionDriver:
@@ -260,19 +260,19 @@ def partitions_in_memory(system: MemorySystem, folder: Path) -> type[PartitionSe
 
 
 def test_a_few_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
-    """However partitions are loaded, main holds each once, and no older row over a younger one."""
+    """In any order of loads, main has each row once, and no older row replaces a younger one."""
     run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, ten times."""
+    """The same with ten sequences."""
     run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(10, same=True))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, a thousand times, and others each time."""
+    """The same with a thousand sequences, others each time."""
     run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(1000))

@@ -1,4 +1,4 @@
-"""Partitions and scheduled times that stand outside of the path: each is loaded once, by the real activities."""
+"""Partitions and scheduled times outside of the path: each is loaded once, by the real activities."""
 
 import asyncio
 import uuid
@@ -88,7 +88,7 @@ def states(status: CampaignStatus) -> list[str]:
 
 @pytest.mark.parametrize("is_together", [False, True])
 def test_each_partition_of_one_file_is_loaded_once(rides: Rides, is_together: bool) -> None:
-    """The first was published, and the others `skipped`, with exit code 0; together, three of nine rows were."""
+    """An earlier version skipped all but the first, with exit code 0; together, it published three of nine rows."""
     first = rides.backfill(BY_MONTH, is_together=is_together)
     assert states(first) == ["published"] * 3, first.campaign.notes
     assert rides.ids == ALL, first.together
@@ -99,7 +99,7 @@ def test_each_partition_of_one_file_is_loaded_once(rides: Rides, is_together: bo
 
 
 def test_statements_run_once_for_each_partition(rides: Rides) -> None:
-    """Their text was always part of what a run is: it stays so."""
+    """Their text was always part of a run's identity, and stays so."""
     rides.start("write: {source: {path: rides.csv}}\n", {})
     delete = "write: {mode: sql, statements: ['DELETE FROM TABLE WHERE v = {{ partition.month }}']}\n"
     deleted = rides.backfill(delete, partitions=MONTHS[:2], in_order=True)
@@ -116,7 +116,7 @@ def test_a_file_that_was_loaded_whole_is_no_partition_that_is_skipped(rides: Rid
 
 
 def test_each_scheduled_time_is_loaded_once(rides: Rides) -> None:
-    """The first was, and then there was `nothing new` for ever."""
+    """The first was loaded; afterwards, the schedule reported `nothing new` for ever."""
     transform = "SELECT * FROM source WHERE v = {{ scheduled_for.month }}"
     write = f"write: {{source: {{path: rides.csv}}, transform: '{transform}'}}\n"
     for month in (1, 2, 2):

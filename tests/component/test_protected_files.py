@@ -1,4 +1,4 @@
-"""No statement of a job deletes a file that main or another branch needs, whatever a table's properties say."""
+"""No statement of a job deletes a file that main or another branch needs, whatever the table's properties."""
 
 import os
 import time
@@ -45,7 +45,7 @@ class Protected:
         return version
 
     def change(self, *statements: str) -> None:
-        """Run statements; those that delete files may fail after their commit."""
+        """Run statements. Those that delete files may fail after their commit."""
         catalog = self.spark.conf.get("spark.sql.defaultCatalog") or ""
         for statement in statements:
             deletes = statement in DELETING
@@ -58,7 +58,7 @@ class Protected:
                     raise
 
     def _age_files(self) -> None:
-        """Let all files of the table be ten days old: Iceberg keeps younger ones that no snapshot needs."""
+        """Make all files of the table ten days old: Iceberg keeps younger ones that no snapshot needs."""
         folder = Path(self.needed.metadata_location.removeprefix("file:").replace("//", "/")).parent.parent
         past = time.time() - 10 * 86400
         for file in folder.rglob("*"):
@@ -66,7 +66,7 @@ class Protected:
 
     @property
     def snapshots(self) -> int:
-        """How many snapshots the branch of the job has of it; 0 if it was dropped."""
+        """The number of the table's snapshots on the job's branch; 0 if the table was dropped."""
         version = self.catalog.table_version(BRANCH, self.name)
         return len(load_table(version, {}).snapshots()) if version else 0
 
@@ -75,7 +75,7 @@ class Protected:
         return dict(load_table(self._version(BRANCH), {}).properties)
 
     def assert_whole(self) -> None:
-        """Read the other branch's table from its metadata file, and every metadata file before it."""
+        """Assert that the other branch's table is readable, and that every metadata file before it exists."""
         table = load_table(self.needed, {})
         assert Path(self.needed.metadata_location.removeprefix("file:").replace("//", "/")).exists()
         assert all(
@@ -127,7 +127,7 @@ def test_what_another_branch_needs_stays(
     table = protect(f"i.protected_{name}", before)
     try:
         table.change(*statements)
-        assert table.snapshots == snapshots  # what was to be done was done, but for files
+        assert table.snapshots == snapshots  # the statement took effect, but deleted no file
         table.assert_whole()
     finally:
         table.close()

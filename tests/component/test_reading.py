@@ -1,4 +1,4 @@
-"""What the built-in job reads: each file whole, or it is refused by name. One warm session for all."""
+"""The reads of the built-in job: each file whole, or refused by name. All tests share one warm session."""
 
 import bz2
 import gzip
@@ -144,7 +144,7 @@ def test_a_file_with_a_header_alone_beside_others(job: Ingester) -> None:
 
 
 def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever else makes Spark leave out rows: the file is counted without it."""
+    """Whatever makes Spark leave out rows, the second count does not use it."""
     path = file(job, "in.csv", "id,name\n1,a\n2,b\n")
     job({"path": path})
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""A REST catalog as a target: brought to main as it is now, whatever was there, and whatever happens meanwhile."""
+"""A REST catalog as a target: brought to the present main, from any earlier state and despite concurrent changes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +51,7 @@ def test_a_table_is_registered_then_updated_and_a_repeat_changes_nothing(
 
 
 def test_what_was_published_meanwhile_is_registered_too(main: MainTables, server: RestCatalogServer) -> None:
-    """The target gets main as it is, not as the run left it."""
+    """The target gets the present main, not the one that the run left."""
     main.publish("a.b.x")
     newer: list[str] = []
     server.before_register = lambda: newer.append(main.publish("a.b.x")) if not newer else None
@@ -100,7 +100,7 @@ def test_a_table_that_main_lost_is_not_dropped_at_the_target(main: MainTables, s
 def test_a_server_that_cannot_overwrite_needs_leave_to_drop(
     main: MainTables, server: RestCatalogServer, status: int, kind: str
 ) -> None:
-    """409 is of servers that ignore the option, 406 of Iceberg's reference server."""
+    """Servers that ignore the option answer 409, Iceberg's reference server answers 406."""
     server.can_overwrite = False
     server.refusal = status, {"error": {"message": "not supported", "type": kind, "code": status}}
     first = main.publish("a.b.x")

@@ -1,4 +1,4 @@
-"""The audit's scan: each check's query, answered from real rows, alike by DuckDB and by Spark."""
+"""The audit's scan: each check's query on real rows, with the same answer from DuckDB and Spark."""
 
 import asyncio
 import uuid
@@ -302,9 +302,9 @@ def test_rows_that_are_deleted_in_place_are_left_out(table: Table, version: int)
 
 
 def test_a_second_delete_of_rows_of_the_same_files(table: Table) -> None:
-    """Of deletion vectors that share a file, one is replaced: PyIceberg does not tell which, and Spark answers.
+    """One of two deletion vectors in one file is replaced: PyIceberg does not tell which one, so Spark answers.
 
-    Where the other vector of that file is not needed, DuckDB does not read the file.
+    If the other vector of that file is not needed, DuckDB does not read the file.
     """
     more = "TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read')"
     table.fill("id INT, s STRING", ["(1, 'a')", "(2, 'b')", "(3, 'c')"], ["(4, 'd')", "(5, 'e')", "(6, 'f')"], more)
@@ -347,7 +347,7 @@ def test_equality_deletes_are_left_to_spark(table: Table) -> None:
 
 
 def delete_by_value(table: Table, column: str, value: int) -> None:
-    """Commit an equality delete as Flink writes them, by Iceberg's own classes."""
+    """Commit an equality delete by Iceberg's own classes, as Flink writes them."""
     jvm: Any = table.spark.sparkContext._jvm
     iceberg = jvm.org.apache.iceberg
     loaded = iceberg.spark.Spark3Util.loadIcebergTable(table.spark._jsparkSession, table.name)

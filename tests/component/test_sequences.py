@@ -1,6 +1,6 @@
-"""Random sequences of what people do, against a model of what main must hold.
+"""Random sequences of people's actions, compared with a model of main.
 
-A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which tries it first the next time.
+A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
 import uuid
@@ -21,7 +21,7 @@ from tests.harness.temporal_thread import TEMPORAL
 
 
 class Sequence(CommandSequence):
-    """Files in a folder, runs that load them, and people who decide; one table."""
+    """One table, files in a folder, runs that load them, and people who decide."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,9 +30,9 @@ class Sequence(CommandSequence):
         self.files: dict[str, Content] = {}
         self.next_id = 0
         self.waiting: dict[Handle, tuple[frozenset[Content], frozenset[Content]]] = {}
-        """By run that waits for approval: what it loads, and the whole input."""
+        """The content to load and the whole input, by run that waits for approval."""
         self.written_for: dict[Handle | str, int | None] = {}
-        """By run that waits, or quarantine: the generation of the table that it was written for, if there was one."""
+        """Generation of the table that a waiting run or quarantine was written for, by run or branch; None if none."""
 
     # --- files arrive ---
 
@@ -70,7 +70,7 @@ class Sequence(CommandSequence):
     def start_run_that_needs_approval(self) -> None:
         whole = frozenset(self.files.values())
         if any(whole == other for _, other in self.waiting.values()):
-            return  # the same input is under way: it would be the same run
+            return  # the same input is under way: a start would attach to that run
         to_load = self.model.to_load(whole)
         started = self._run(self.driver.start(self.driver.pipeline(approval=True)))
         ended = started if isinstance(started, Ending) else self._run(self.driver.wait_for_approval(started))
@@ -94,10 +94,10 @@ class Sequence(CommandSequence):
             self._keep(ended, to_load, self.written_for[handle])
             return
         if any(map(self.model.is_loaded, to_load)) or _was_rewritten(ended):
-            # it selects again, from the files that it began with: others may be free after a roll-back
+            # the run selects again, from its first files: a roll-back may have freed others
             to_load = self.model.to_load(whole)
             if whole != frozenset(self.files.values()) and ended.outcome in ("failed", "already published"):
-                return  # one of them was replaced
+                return  # one of its files was replaced
         self._compare_run(ended, to_load)
 
     @precondition(lambda self: self.waiting)
@@ -127,7 +127,7 @@ class Sequence(CommandSequence):
             assert ended.outcome in ("refused", "failed", "discarded"), ended
             return
         if way == "release" and any(content.is_bad for content in contents):
-            assert ended.outcome == "discarded", ended  # the quarantine stays as it was
+            assert ended.outcome == "discarded", ended  # the quarantine stays unchanged
             return
         assert ended.outcome == "published" and ended.result, ended
         self.model.publish(ended.result.run_id, contents)
@@ -174,7 +174,7 @@ class Sequence(CommandSequence):
             self._run(self.driver.cancel(handle))
 
     def _compare_run(self, ended: Ending, to_load: frozenset[Content]) -> None:
-        """Compare the end of a run with what the model says of the files that it was to load."""
+        """Compare the ending of a run with the model's expectation for the files that it was to load."""
         if not to_load:
             assert ended.outcome == "already published", ended
         elif any(content.is_bad for content in to_load):
@@ -185,7 +185,7 @@ class Sequence(CommandSequence):
             self.model.publish(ended.result.run_id, to_load)
 
     def _keep(self, ended: Ending, contents: frozenset[Content], *written_for: int | None) -> None:
-        """Note what a run left in quarantine, and the table that it was written for: by default the present one."""
+        """Record a run's quarantine and the generation of the table that it was written for, by default the present."""
         if ended.result and ended.result.branch:
             self.model.quarantines[ended.result.branch] = contents
             (self.written_for[ended.result.branch],) = written_for or (self._generation,)
@@ -195,7 +195,7 @@ class Sequence(CommandSequence):
         return self.model.generation if self.driver.has_table() else None
 
     def _was_replaced(self, key: Handle | str) -> bool:
-        """Return whether what was written for one table would go into another one."""
+        """Return True if rows written for one table would now go into another one."""
         return self.written_for[key] not in (None, self.model.generation)
 
     def _content(self, size: int, *, is_bad: bool) -> Content:
@@ -213,7 +213,7 @@ def _was_rewritten(ended: Ending) -> bool:
 
 
 def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
-    """Return the machine that runs on a catalog in memory."""
+    """Return the machine for a catalog in memory."""
     numbers = iter(range(10**6))
 
     def new_driver() -> LakeDriver:
@@ -228,7 +228,7 @@ def in_memory(system: MemorySystem, folder: Path) -> type[Sequence]:
 
 
 def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
-    """Return the machine that runs on Nessie, with Spark."""
+    """Return the machine for Nessie, with Spark."""
     client, settings = TEMPORAL.run(TEMPORAL.client(variables)), read_settings(variables)
 
     def new_driver() -> LakeDriver:
@@ -239,26 +239,26 @@ def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
 
 
 def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """Whatever people do with files, runs, quarantines and roll-backs, main holds each row once."""
+    """Whatever people do with files, runs, quarantines and roll-backs, main has each row once."""
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(8, same=True))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_twenty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, twenty times."""
+    """The same with twenty sequences."""
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(20, same=True))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, a thousand times, and others each time."""
+    """The same with a thousand sequences, others each time."""
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(1000))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_thirty_sequences_on_spark(warm_stack: dict[str, str], tmp_path: Path) -> None:
-    """The same on Nessie and Spark, thirty times."""
+    """The same on Nessie and Spark, with thirty sequences."""
     run_state_machine_as_test(on_spark(warm_stack, tmp_path), settings=sequences(30))

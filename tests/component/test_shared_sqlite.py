@@ -1,4 +1,4 @@
-"""A JDBC catalog on SQLite that Spark and PyIceberg share: what the catalog of the local stack relies on."""
+"""A JDBC catalog on SQLite that Spark and PyIceberg share, as the catalog of the local stack assumes."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +14,13 @@ ROW = pa.table({"id": pa.array([1], pa.int32())})
 
 
 class SharedCatalog:
-    """One database, opened by PyIceberg and by a Spark session; both wait for each other's locks."""
+    """One database, opened by PyIceberg and by a Spark session. Each waits for the other's locks."""
 
     def __init__(self, folder: Path, spark: SparkSession, name: str) -> None:
         self.name, self._folder = name, folder
         self.pyiceberg = self.open()
         with sqlite3.connect(folder / "catalog.db") as database:
-            database.execute("PRAGMA journal_mode=WAL")  # kept in the file
+            database.execute("PRAGMA journal_mode=WAL")  # stored in the file
         self.spark = spark.newSession()
         prefix = f"spark.sql.catalog.{name}"
         self.spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
@@ -30,7 +30,7 @@ class SharedCatalog:
         self.spark.conf.set(f"{prefix}.cache-enabled", "false")
 
     def open(self, name: str = "") -> SqlCatalog:
-        """Open the database by PyIceberg, as a catalog of this name or of another."""
+        """Open the database by PyIceberg, under this catalog name or another."""
         uri = f"sqlite:///{self._folder}/catalog.db?timeout=60"
         return SqlCatalog(name or self.name, uri=uri, warehouse=f"file:{self._folder}/warehouse")
 
@@ -51,7 +51,7 @@ def test_both_see_what_the_other_makes(shared: SharedCatalog) -> None:
 
 
 def test_the_name_of_the_catalog_is_part_of_every_key(shared: SharedCatalog) -> None:
-    """With another name, the same database is an empty catalog, and nothing says so."""
+    """Under another name, the same database is an empty catalog, without any message."""
     shared.pyiceberg.create_namespace("a")
     assert shared.open("other").list_namespaces() == []
 

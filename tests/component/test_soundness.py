@@ -1,7 +1,7 @@
-"""What metadata proves never contradicts the rows: over generated tables, the planner beside a full scan.
+"""Proofs from metadata never contradict the rows: over generated tables, the planner is compared with a full scan.
 
-The tables are written by PyIceberg, several files each, in the metrics modes, with the nulls, NaN, deletes and
-schema changes that the specification allows; the truth is a scan of every row that no proof has shortened.
+PyIceberg writes the tables, several files each, in all metrics modes, with the nulls, NaN, deletes and schema changes
+that the specification allows. The truth is a scan of every row that no proof has shortened.
 """
 
 import itertools
@@ -119,7 +119,7 @@ CHECKS: list[Any] = [
 
 
 class Folder(NoopCatalog):
-    """A catalog of one table: its metadata files, one after the other."""
+    """A catalog of one table, with all its metadata files."""
 
     now: Table
 
@@ -150,7 +150,7 @@ def _empty(folder: Path, mode: str) -> Table:
 
 
 def _made(files: list[list[Row]], mode: str, evolves: bool, folder: Path) -> Table:
-    """Write the files; before the last one a column is added and, if the schema evolves, two are promoted."""
+    """Write the files. Before the last one, add a column and, if the schema evolves, promote two."""
     table = _empty(folder, mode)
     for file in files[:-1]:
         table.append(pa.Table.from_pylist(file, schema=table.schema().as_arrow()))
@@ -197,7 +197,7 @@ def test_the_proofs_were_tried() -> None:
 
 
 def _scanned(table: AuditedTable, scratch: Path) -> list[CheckResult]:
-    """Answer every check from all rows, by statistics that prove nothing, of local files and of files in a store."""
+    """Answer every check from all rows, on local files and on files in a store, with statistics that prove nothing."""
     silent = [replace(file, columns={}) for file in table.statistics.live]
     blind = replace(table, statistics=replace(table.statistics, live=silent, added=silent))
     results: list[CheckResult] = []
@@ -205,7 +205,7 @@ def _scanned(table: AuditedTable, scratch: Path) -> list[CheckResult]:
         for index, check in enumerate(table.checks):
             (group,) = scan_groups(blind, {index: check}, DUCKDB)[0]
             answered = scan_group(session, group)
-            if next(COUNTER) % 8 == 0:  # not each, for the time that it takes; over all examples each check, many times
+            if next(COUNTER) % 8 == 0:  # one in eight, to save time; over all examples, each check often
                 assert scan_group(store_session, group) == answered
             results += verdicts(group, answered, "duckdb")
     return results

@@ -1,6 +1,6 @@
-"""A landing zone goes on loading where somebody puts objects whose keys Spark cannot read.
+"""A landing zone continues to load when somebody puts objects whose keys Spark cannot read.
 
-The store is moto's server: versitygw keeps objects as files, which cannot have such names.
+The store is moto's server: versitygw stores objects as files, which cannot have such names.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_a_key_that_cannot_be_read_keeps_no_other_file_out(store: Any, tmp_path:
 
 @pytest.mark.parametrize("size", [0, 1], ids=["empty", "not empty"])
 def test_a_key_that_ends_in_a_slash_stops_no_file(store: Any, tmp_path: Path, size: int) -> None:
-    """The client shows no slash at the end: such an object looks like one that has the name of a file or a folder."""
+    """The client omits the slash at the end: such an object appears to have the name of a file or a folder."""
     zone = Zone(tmp_path, **{"from": "s3://landing/in/"})
     markers = ("in/", "in/day=1/", "in/a.csv/")
     for key in markers:

@@ -1,4 +1,4 @@
-"""A value that does not fit is named by file, column and value, whatever the format and the reader's options."""
+"""Errors name file, column and value of a value that does not fit, in any format and with any reader option."""
 
 import json
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_json_by_lines(job: Ingester) -> None:
 
 
 def test_decimals_are_read_as_they_are_written(job: Ingester) -> None:
-    """Spark's readers leave out commas: 12,50 would be 1250."""
+    """Spark's readers omit commas and would read 12,50 as 1250."""
     values = ["1.50", "2", '""', "", "-3.9900", "1e2"]
     rows = "".join(f"{number},{value},2026-01-01\n" for number, value in enumerate(values, 1))
     job({"path": file(job, "a.csv", HEADER + rows), "schema": SCHEMA})
@@ -126,7 +126,7 @@ def test_a_double_of_json_over_several_lines_is_not_rounded(job: Ingester) -> No
 
 @pytest.mark.parametrize(("name", "line"), [("in.jsonl", 3), ("in.json", None)])
 def test_a_decimal_of_json_with_a_comma(job: Ingester, name: str, line: int | None) -> None:
-    """Spark's reader would make 1250 of "12,50"."""
+    """Spark's reader would read "12,50" as 1250."""
     good = '{"id": 1, "amount": "1.5", "day": null}'
     lines = [good, good, good.replace("1.5", "12,50"), good.replace("1.5", "2,5")]
     path = file(job, name, "\n".join(lines) if line else f"[{', '.join(lines)}]")
@@ -172,13 +172,13 @@ def test_a_column_of_another_type_is_named_with_its_file(job: Ingester, form: st
     stated = {"schema": "id BIGINT, amount DECIMAL(10,2)"}
     assert job.refused({"path": path, **stated}) == f"{path}: amount is string, and source.schema has decimal(10,2)"
     narrow = {"schema": "id INT, amount STRING"}
-    if form == "orc":  # numbers of Parquet files are cast, as far as they stay the same
+    if form == "orc":  # numbers of Parquet files are cast if they keep their value
         assert job.refused({"path": path, **narrow}) == f"{path}: id is bigint, and source.schema has int"
     both = f"{job.folder}/*.{form}"
     assert job.refused({"path": both}) == f"{other}: amount is double, and {path} has string"
     whole = write_columnar(form, job.folder / f"c.{form}", id=[1], amount=[1])
     mixed = [other, whole]
-    if form == "orc":  # Parquet files with numbers of two kinds are loaded together
+    if form == "orc":  # Parquet files with two kinds of numbers are loaded together
         assert job.refused({"path": mixed}) == f"{whole}: amount is bigint, and {other} has double"
     job({"path": other})
     if form == "orc":

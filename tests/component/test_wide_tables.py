@@ -1,4 +1,4 @@
-"""Spark scans tables and checks at the limits: 10,000 columns, and 20,000 accepted values."""
+"""Spark scans tables and checks at the limits: 10,000 columns and 20,000 accepted values."""
 
 from pathlib import Path
 

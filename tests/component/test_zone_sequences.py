@@ -1,6 +1,6 @@
-"""Random sequences of files that arrive in a landing zone, against a model of what main may and must hold.
+"""Random sequences of files that arrive in a landing zone, compared with a model of the rows that main may have.
 
-A failed sequence is shrunk, printed as a program, and kept by Hypothesis, which tries it first the next time.
+A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
 from pathlib import Path
@@ -46,14 +46,14 @@ class ZoneSequence(CommandSequence):
 
     @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2), is_bad=st.booleans())
     def arrives(self, path: str, size: int, is_bad: bool) -> None:
-        """Write a file, in the place of what lies there."""
+        """Write a file, or replace the one that is there."""
         first, self.next_id = self.next_id, self.next_id + size
         ids = (PATHS.index(path), first) if self.driver.mode == "merge" else tuple(range(first, first + size))
         self._send(path, Content(ids, is_bad))
 
     @rule(path=st.sampled_from(PATHS), data=st.data())
     def sent_again(self, path: str, data: st.DataObject) -> None:
-        """Write content that was sent before: under any path, or where each path has its key, under its own."""
+        """Write content that was sent before: under any path, or under its own path if each path has a key."""
         is_merged = self.driver.mode == "merge"
         sent = [each.content for each in self.model.sent if not is_merged or each.path == path]
         if sent:
@@ -85,7 +85,7 @@ class ZoneSequence(CommandSequence):
 
     @rule()
     def settles(self) -> None:
-        """Look twice, with the time to settle between; then main holds all that it may."""
+        """Look twice, one settling time apart; assert that main then has all that it must."""
         self.looks(0.0)
         self.looks(SETTLE)
         status = self._run(self.driver.status())
@@ -106,7 +106,7 @@ class ZoneSequence(CommandSequence):
 
     @rule(path=st.sampled_from(PATHS))
     def load_by_name(self, path: str) -> None:
-        """Have the zone load what lies under a path, as a person does after a roll-back."""
+        """Have the zone load the file of a path, as a person does after a roll-back."""
         self.model.look(self.driver.clock.now)
         if path in self.model.current and self._run(self.driver.load(path)):
             self.model.name(path)
@@ -149,7 +149,7 @@ class ZoneSequence(CommandSequence):
 
 
 def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
-    """Return the machine that runs on a catalog in memory."""
+    """Return the machine for a catalog in memory."""
     numbers = iter(range(10**6))
 
     def new_driver(options: dict[str, str], approval: bool, mode: str) -> ZoneDriver:
@@ -164,25 +164,25 @@ def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
 
 @pytest.fixture(autouse=True)
 def immediate_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have zones look at once when they are told to: their clock is the test's."""
+    """Have zones look at once when notified: their clock is the test's."""
     monkeypatch.setattr(zone_looks, "_SOON", 0.0)
     monkeypatch.setattr(zone_looks, "_EVERY", 0.0)
 
 
 def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
-    """Whatever arrives in a zone, main holds each content once, and none that had not settled."""
+    """Whatever arrives in a zone, main has each content once, and no content that had not settled."""
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, ten times."""
+    """The same with ten sequences."""
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(10, same=True))
 
 
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same, a thousand times, and others each time."""
+    """The same with a thousand sequences, others each time."""
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(1000))

@@ -11,9 +11,9 @@ from tests.harness.processes import WorkerProcess
 def backfill_queue(
     request: pytest.FixtureRequest, warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
-    """Variables of a task queue whose worker for Spark is there, and whose control worker a test starts and kills.
+    """Variables of a task queue with a worker for Spark. The test starts and kills the control worker.
 
-    A worker for both would take its warm Spark along at each kill: `tests/faults/test_backfill.py` does that.
+    A worker for both roles would lose its warm Spark at each kill: `tests/faults/test_backfill.py` tests that.
     """
     name = request.module.__name__.rpartition(".")[2].replace("_", "-")
     queue = {**warm_stack, "SLUICE_TASK_QUEUE": name}

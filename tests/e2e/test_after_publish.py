@@ -1,4 +1,4 @@
-"""Registrations of real runs at real receivers: away for a while, away for longer than the run, the worker killed."""
+"""Registrations of real runs at receivers that are away, briefly or for longer than the run; the worker is killed."""
 
 import base64
 import json
@@ -64,7 +64,7 @@ class Installation:
         return {each["target"]: each["state"] for each in shown["registrations"]}
 
     def is_registered(self, run: str, target: str) -> bool:
-        """Return whether a run's registration at a target is done."""
+        """Return True if a run's registration at a target is done."""
         return self.registered(run)[target] == "done"
 
     async def check_registrations(self) -> None:
@@ -78,7 +78,7 @@ class Installation:
         )
 
     def is_done(self, run: str) -> bool:
-        """Return whether the webhook was told of a run."""
+        """Return True if the webhook got the event of a run."""
         return self.registered(run) == {"hook": "done"}
 
     def stop(self) -> None:
@@ -146,7 +146,7 @@ def test_a_target_that_does_not_exist_is_refused_before_spark_starts(installatio
         pipeline(
             "untold", csv_file(installation.folder / "u.csv", [{"id": 1}]), "[row_count: 1]", "after_publish: [hok]"
         ),
-        SLUICE_TARGETS_FILE="",  # this command line does not have the file
+        SLUICE_TARGETS_FILE="",  # this command has no targets file
     )
     assert refused.json["outcome"] == "failed" and "did you mean 'hook'" in refused.err
     assert refused.json["cause"] == "invalid" and refused.json["registrations"] == []
@@ -165,6 +165,6 @@ def test_two_runs_at_once_leave_another_catalog_at_main_and_drift_is_mended(inst
     catalog = open_catalog(read_settings(installation.environment))
     now = catalog.table_version(catalog.main, "t.both")
     assert now and other.tables == {("t", "both"): now.metadata_location}
-    del other.tables["t", "both"]  # somebody dropped it there
+    del other.tables["t", "both"]  # somebody dropped the table there
     TEMPORAL.run(installation.check_registrations())
     wait_for(lambda: other.tables == {("t", "both"): now.metadata_location})

@@ -1,4 +1,4 @@
-"""Approvals that anybody can verify, by different people, none of whom started the run."""
+"""Approvals that anybody can verify, by different people, excluding the person who started the run."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ PEOPLE = ("ana", "ben", "cleo")
 def people(
     system: SystemHarness, warm_stack: dict[str, str], tmp_path: Path
 ) -> Iterator[tuple[SystemHarness, dict[str, str]]]:
-    """A harness whose worker accepts only signed decisions; and these people's public keys."""
+    """A harness whose worker accepts only signed decisions, and the public keys of these people."""
     listed = {}
     for name in PEOPLE:
         output = system.command("approver-key", str(tmp_path / f"{name}.pem"), "--by", name)
@@ -95,7 +95,7 @@ def test_a_rejected_run_says_who_rejected_it(system: SystemHarness, tmp_path: Pa
 
 
 def test_runs_of_one_pipeline_are_told_apart(system: SystemHarness, tmp_path: Path) -> None:
-    """Those of other files by their id and what they load; those of the same files by their run id."""
+    """Runs of other files differ by their id and files; runs of the same files differ by their run id."""
     source = csv_file(tmp_path / "in.csv", [{"id": 1}])
     text = pipeline("apart", source, "[row_count: 1]")
     first = system.run(text)

@@ -1,4 +1,4 @@
-"""Files that arrive in a landing zone: each is published once, or kept out, without a person who starts a run."""
+"""Files that arrive in a landing zone: each is published once, or kept out, and no person starts a run."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ NAME = "arriving"
 
 
 class Zone:
-    """A landing zone as its command shows it."""
+    """A landing zone as its command prints it."""
 
     def __init__(self, system: SystemHarness, name: str = NAME) -> None:
         self.system, self.name = system, name
@@ -25,14 +25,14 @@ class Zone:
         return dict(output.json)
 
     def until(self, file: str, status: str, batch: str = "") -> dict[str, Any]:
-        """Wait until a file, and the batch that it is in, have a state; return what is shown then."""
+        """Wait until a file, and the batch that it is in, have a state; return the command's output then."""
         seen: dict[str, Any] = {}
 
         def holds() -> bool:
             seen.update(self.shown("--file", file))
             states = {each["status"] for each in seen["files"]}
             if status == "in a batch" and not {each["detail"] for each in seen["files"]} <= seen["runs"].keys():
-                return False  # it began after the batches were read
+                return False  # the batch began after the batches were read
             return states == {status} and (not batch or [each["state"] for each in seen["batches"]] == [batch])
 
         wait_for(holds, lambda: str(seen))

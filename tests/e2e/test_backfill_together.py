@@ -1,4 +1,4 @@
-"""A backfill whose partitions are published by one merge: months of changing types, a bad month, a killed worker."""
+"""A backfill that publishes its partitions by one merge: months of changing types, a bad month, a killed worker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: BackfilledRides
 
 @pytest.mark.slow
 def test_one_approval_is_asked_for_all_months(rides: BackfilledRides, lake: LakeReader) -> None:
-    """A backfill that waits for it outlives its worker."""
+    """A backfill that waits for an approval outlives its worker."""
     before = lake.head()
     asked = (str(rides.to_approve), "--partitions", "2018-12..2019-01", "--publish", "together")
     assert rides.backfill(*asked, "--detach")[0] == 0
@@ -83,7 +83,7 @@ def test_one_approval_is_asked_for_all_months(rides: BackfilledRides, lake: Lake
 
 @pytest.mark.slow
 def test_months_that_break_a_check_only_together_are_kept_out(rides: BackfilledRides, lake: LakeReader) -> None:
-    """Each has 50 rides, and both have more than the check lets pass."""
+    """Each month has 50 rides; together they have more than the check permits."""
     before = lake.head()
     text = rides.file.read_text().replace("together", "crowded")
     file = rides.system.file(text.replace("- unique: ride_id", "- row_count: {max: 60}"))
@@ -101,7 +101,7 @@ def test_months_that_break_a_check_only_together_are_kept_out(rides: BackfilledR
 
 @pytest.mark.slow
 def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: BackfilledRides, lake: LakeReader) -> None:
-    """It passes alone; its audit reads the months that were collected before it."""
+    """The month passes alone. Its audit also reads the months that were collected before it."""
     before = lake.head()
     rides.share_a_key("2019-03", MONTHS["2019-01"])
     file = rides.system.file(rides.file.read_text().replace("together", "one_key_twice"))

@@ -1,4 +1,4 @@
-"""Bad input: one clear message, a documented exit code, and nothing left behind."""
+"""Bad input: one clear message, a documented exit code, and no leftovers."""
 
 import json
 import os
@@ -106,13 +106,13 @@ def test_a_job_that_writes_what_it_does_not_name(system: SystemHarness, lake: La
     ended = system.run(f"name: sly\nwrite: {{job: {tmp_path / 'sly.py'}}}\ntables: [t.named]\non_failure: discard\n")
     assert (ended.code, ended.json["outcome"]) == (6, "failed")
     assert "changed t.unnamed" in ended.json["reason"]
-    lake.discard(ended.json["branch"])  # an unforeseen change is kept for a look
+    lake.discard(ended.json["branch"])  # an unexpected change is kept for inspection
 
 
 def test_input_that_does_not_fit(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """A column that is not there and a value that is none of its type fail the run, and leave no branch.
+    """A missing column, or a value of another type, fails the run and leaves no branch.
 
-    Where a header tells the columns, nothing is started.
+    If a header names the columns, the command starts no run.
     """
     source = csv_file(tmp_path / "in.csv", ROWS)
     refused = system.run_command(pipeline("unfit", source, "[not_null: nmae]"))
@@ -147,7 +147,7 @@ def test_the_wrong_java(system: SystemHarness, tmp_path: Path) -> None:
 
 
 def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    source = json_file(tmp_path / "in.json")  # its columns are not known before Spark reads it
+    source = json_file(tmp_path / "in.json")  # its columns are unknown until Spark reads it
     file = "\n".join(f"      - {each}" for each in (
         "not_null: nmae", "match_regex: {column: id, pattern: a}", "accepted_values: {column: name, values: [1]}",
         "relationships: {column: id, to: t.nowhere, field: id}", "sql: SELECT * FROM t.nobody",
@@ -163,10 +163,10 @@ def test_checks_that_cannot_be_asked(system: SystemHarness, lake: LakeReader, tm
         12: "unique: t.asked: there is no column 'idd'",
     }
     ended = system.run(text)
-    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err  # the foreign tables are missed at once
+    assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err  # missing foreign tables are found first
     assert all(f"yml:{line}: {words}" in ended.json["reason"] for line, words in messages.items() if line in (10, 11))
     ended = system.run("\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in (10, 11)))
-    moved = {7: 7, 8: 8, 9: 9, 10: 12}  # a table that is not there yet: the rows tell, before any is written
+    moved = {7: 7, 8: 8, 9: 9, 10: 12}  # the table does not exist yet: the rows show the error before any is written
     assert (ended.code, ended.json["outcome"]) == (6, "failed"), ended.err
     for line, was in moved.items():
         assert f"yml:{line}: {messages[was]}" in ended.json["reason"], ended.json["reason"]

@@ -1,4 +1,4 @@
-"""Row-level quarantine: bad rows go to a table of their own, good ones are published, in one merge."""
+"""Row quarantine: one merge publishes the good rows, and moves bad rows to a table of their own."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: L
 
     file = str(system.file(written("parted", source)))
     again = ["requeue", file, "--run", result["run_id"], "--json", "--yes"]
-    # Not repaired: it breaks the same checks, and stays where it is.
+    # Not repaired: the row breaks the same checks, and stays where it is.
     requeued = system.command(*again, "--where", "id = 2")
     assert (requeued.code, requeued.json["bad_rows"]) == (0, {"t.parted": 1}), requeued.err
     assert [row[0] for row in apart(lake, "parted")] == [1, 2, 3, 3, 4]
@@ -125,7 +125,7 @@ def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
     source = csv_file(tmp_path / "1.csv", first)
     ended = system.run(loose.format(name=name, how=how, source=source, quarantine="on_bad_rows: fail"))
     assert ended.code == 0, ended.err
-    # 2 is bad and carried along; the update of 3 is bad, that of 1 is good; 5 is a bad new row, 6 a good one.
+    # 2 is bad and unchanged; the update of 3 is bad, that of 1 is good; 5 is a bad new row, 6 a good one.
     more: list[dict[str, Any]] = [{"id": 1, "label": "b", "amount": 6}, {"id": 3, "label": "x", "amount": -1}]
     more += [{"id": 5, "label": None, "amount": 1}, {"id": 6, "label": "f", "amount": 0}]
     source = csv_file(tmp_path / "2.csv", more)
@@ -146,7 +146,7 @@ def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
 
 
 def test_a_merge_says_what_it_inserted_and_updated(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """And what it wrote again unchanged is not counted as changed."""
+    """Rows that the merge wrote unchanged are not counted as changed."""
     loose = MERGING.replace("not_null: label", "row_count: 1").replace("{how}", "copy-on-write")
     for name, ids in (("1.csv", range(10)), ("2.csv", range(7, 17))):
         source = csv_file(tmp_path / name, [{"id": each, "label": "a", "amount": 1} for each in ids])
@@ -200,7 +200,7 @@ tables:
 
 @pytest.mark.slow
 def test_a_row_that_main_made_bad_meanwhile(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """Bad rows of rebased files are quarantined on the newer main: a key that was new is a duplicate there."""
+    """Bad rows of rebased files are quarantined on the newer main: a key that was new has become a duplicate there."""
     good = [{"id": number, "label": "x", "amount": number} for number in (1, 5, 6)]
     assert system.run(written("met_again", csv_file(tmp_path / "1.csv", good[:1]))).code == 0
     reviewed = written("met_again", csv_file(tmp_path / "2.csv", good[1:])) + "approval: {timeout: 1h}\n"

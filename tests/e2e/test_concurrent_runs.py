@@ -1,4 +1,4 @@
-"""Many runs at once: those that wait for Spark keep no other run from its small steps."""
+"""Many runs at once: runs that wait for Spark do not delay the small steps of other runs."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.harness.system import SystemHarness
 from workflows.write_audit_publish import WriteAuditPublish
 
 _WAITING = 20
-"""More than a worker takes at a time."""
+"""Number of waiting runs: more than a worker accepts at a time."""
 _SLOW = """\
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`doctor` on a system that runs."""
+"""`doctor` on a running system."""
 
 from tests.harness.system import SystemHarness
 

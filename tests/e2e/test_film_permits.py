@@ -45,7 +45,7 @@ def test_the_permits_of_one_borough_are_deleted(system: SystemHarness, lake: Lak
     head = lake.head()
     run = system.start(DELETE)
     waiting = system.wait_for_stage(run, "waiting for approval")
-    assert (lake.head(), boroughs(lake)) == (head, BOROUGHS)  # readers see nothing of it
+    assert (lake.head(), boroughs(lake)) == (head, BOROUGHS)  # readers do not see the change
     assert boroughs(lake, waiting["branch"]) == LEFT
     shown = system.command("status", run).out
     assert "to merge  1 table: 25 rows removed\n" in shown
@@ -71,7 +71,7 @@ def test_the_permits_of_one_borough_are_deleted(system: SystemHarness, lake: Lak
     assert commit["parentCommitHashes"] == [head, ended.json["audited_hash"]]
     assert not lake.branches("film-permits")
 
-    again = system.run(DELETE.replace("FILM-42", "FILM-43"))  # another ticket is no other input
+    again = system.run(DELETE.replace("FILM-42", "FILM-43"))  # another ticket does not change the input
     assert (again.code, again.json["cause"]) == (0, "already_published")
     too_much = DELETE.replace("= 'Staten Island'", "IN ('Staten Island', 'Bronx')")
     stopped = system.run(too_much)

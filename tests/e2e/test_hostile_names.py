@@ -1,4 +1,4 @@
-"""Hostile names, through the whole command line: refused with one message, or quoted; never executed."""
+"""Hostile names on the whole command line: refused with one message, or quoted; never executed."""
 
 import json
 import random
@@ -74,7 +74,7 @@ _SEEDS = (
 
 
 def hostile(number: int) -> Iterator[str]:
-    """Yield hostile strings: the known ones, and as many that mix them."""
+    """Yield hostile strings: the known ones, and as many random mixtures of them."""
     yield from _SEEDS
     draw = random.Random(SEED)
     for _ in range(number):
@@ -83,7 +83,7 @@ def hostile(number: int) -> Iterator[str]:
 
 
 def _invoke(*words: str) -> tuple[int, str]:
-    """Run a command; return its exit code and what it printed; an unexpected error fails the test."""
+    """Run a command; return its exit code and its output. Fail the test on an unexpected error."""
     result = CliRunner().invoke(app, list(words))
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -92,7 +92,7 @@ def _invoke(*words: str) -> tuple[int, str]:
 
 @pytest.fixture
 def inside(stack: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This process as the command line."""
+    """The command line, run in this process."""
     for name, value in stack.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
@@ -117,13 +117,13 @@ def test_names_in_a_pipeline(field: str, inside: Path, lake: LakeReader) -> None
             stated["write"] = {"job": name}
         elif field == "path":
             if not name.strip("./ "):
-                continue  # a folder that there is
+                continue  # an existing folder
             stated["write"] = {"source": {"path": name}}
         else:
             stated[field] = name
         (inside / "p.yml").write_text(json.dumps(stated, ensure_ascii=False))
         if field in ("name", "branch") and re.fullmatch(r"[A-Za-z](?:[\w./-]*[A-Za-z0-9])?", name, re.A):
-            continue  # this is a name that anybody may use
+            continue  # anybody may use this name
         code, ended = _invoke("run", "p.yml", "--json", "--detach")
         assert code == 2 and "Traceback" not in ended, (name, ended)
     assert (lake.head(), lake.branches()) == (head, branches) and not list(inside.rglob("pwned"))
@@ -137,7 +137,7 @@ _COMMANDS = (
 
 @pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
 def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: LakeReader) -> None:
-    """A hostile name of a run finds nothing, and says so in one message."""
+    """A hostile name of a run matches no run: the command says so in one message."""
     head, branches = lake.head(), lake.branches()
     for name in hostile(6) if command[0] == "quarantine" else list(hostile(6))[::3]:
         code, ended = _invoke(*command, "--json", "--", name)
@@ -148,7 +148,7 @@ def test_names_of_runs(command: tuple[str, ...], inside: Path, lake: LakeReader)
 @pytest.mark.cold
 @pytest.mark.slow
 def test_columns_and_paths_are_quoted(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """Columns and a path of hostile names are data: they are written, audited and published as they are."""
+    """Columns and a path of hostile names are data: Sluice writes, audits and publishes them unchanged."""
     columns = [name for name in _SEEDS if name.strip() and "\x00" not in name and len(name) < 200]
     lowered: dict[str, str] = {}
     for name in columns:

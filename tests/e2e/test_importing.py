@@ -1,4 +1,4 @@
-"""Imported tests pass and fail on real tables as they do where they come from."""
+"""Imported tests pass and fail on real tables as in their original tool."""
 
 import io
 from pathlib import Path
@@ -185,7 +185,7 @@ def test_imported_tests_pass_and_fail_as_they_do_where_they_come_from(system: Sy
     for at, (test, outcome) in expected.items():
         verdict = verdicts[at]
         outcomes.setdefault((test, outcome), set()).add("pass" if verdict["verdict"] == "warn" else verdict["verdict"])
-    # A test with two thresholds is two checks, of which one fails if the test does.
+    # A test with two thresholds becomes two checks; at least one of them fails if the test does.
     wanted = {"pass": set[str](), "fail": {"fail"}}
     differing = [test for (test, outcome), verdict in outcomes.items() if verdict - {"pass"} != wanted[outcome]]
     assert not differing, [(each, [verdicts[at] for at in expected if expected[at][0] == each]) for each in differing]

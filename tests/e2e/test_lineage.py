@@ -1,4 +1,4 @@
-"""OpenLineage events of whole runs, taken by a real receiver and valid by the specification; none changes a run."""
+"""OpenLineage events of whole runs at a real receiver, valid by the specification. No event changes a run."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.harness.system import SystemHarness
 KEY = "lineage-key-5up3r"
 PARENT = "0190c0d5-7a8b-7c3d-9e0f-112233445566"
 BOUND = 30
-"""Seconds by which a receiver that does not answer may delay the end of a run, as docs/lineage.md states it."""
+"""Maximum delay of a run's end by a receiver that does not answer, in seconds, as docs/lineage.md states it."""
 SLOW_JOB = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate()\nimport time\ntime.sleep(600)\n"
 
 
@@ -26,7 +26,7 @@ SLOW_JOB = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCrea
 def sending(
     name: str, url: str, system: SystemHarness, warm_stack: dict[str, str], folder: Path
 ) -> Iterator[SystemHarness]:
-    """Run a worker that sends events; its Spark is the warm one."""
+    """Run a worker that sends events. Its Spark is the warm one."""
     environment = {
         **system.environment,
         "SLUICE_TASK_QUEUE": name,

@@ -1,4 +1,4 @@
-"""Each file is loaded once: in a folder that grows, by two runs at once, and by a release that comes too late."""
+"""Each file is loaded once: in a folder that grows, by two runs at once, and by a late release."""
 
 from pathlib import Path
 

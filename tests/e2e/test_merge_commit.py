@@ -1,4 +1,4 @@
-"""What merge commits say: the message and metadata of a start, and of the roll-back of its run."""
+"""The content of merge commits: the message and metadata of a start, and of the roll-back of its run."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_start_replaces_what_the_pipeline_says_of_its_commit(
     same = system.run_command(text, *stated, "--detach")
     assert same.json["run_id"] == started.json["run_id"]
     other = system.run_command(text, "--message", "Another", "--detach")
-    assert other.code == 2 and "the message or metadata of its merge commit are other ones" in other.err
+    assert other.code == 2 and "its merge commit has another message or other metadata" in other.err
     waiting = system.wait_for_stage(run, "waiting for approval")
     assert waiting["publish"]["message"] == "Täglich\nzum {run_id}"
     system.approve(run)

@@ -1,4 +1,4 @@
-"""`run --no-publish`: written and audited on a branch, reported, and nothing of it is left."""
+"""`run --no-publish`: the run writes, audits and reports on a branch, and leaves nothing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A run that is published: what it leaves on main, in its report and in the commit."""
+"""A published run: its traces on main, in its report and in the commit."""
 
 import subprocess
 import sys
@@ -102,7 +102,7 @@ def test_a_run_that_another_overtook_writes_again_from_the_new_main(
     assert system.run(load("faster", 2)).code == 0
     system.approve(slow)
     seen = system.wait_for_stage(slow, "waiting for approval")
-    while seen["attempts"] == 1:  # what ana approved is not what would be published now
+    while seen["attempts"] == 1:  # what would be published now is not what ana approved
         seen = system.wait_for_stage(slow, "waiting for approval")
     assert seen["approval"]["decisions"] == []
     system.approve(slow)
@@ -146,7 +146,7 @@ def test_two_tables_of_one_job_are_published_in_one_merge(
 
 def test_checks_that_do_not_fit_a_table_that_is_there(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text('{"id": 1}\n')
-    (tmp_path / "no.json").write_text("{broken")  # Spark would say so: it is not asked
+    (tmp_path / "no.json").write_text("{broken")  # Spark would report it, but no Spark is started
     checks = "[accepted_range: {column: id, min: low}]"
     table = "there"
     made = system.run(pipeline(table, tmp_path / "in.json"))
@@ -158,7 +158,7 @@ def test_checks_that_do_not_fit_a_table_that_is_there(system: SystemHarness, lak
 
 
 def test_a_namespace_that_somebody_described(stack: dict[str, str], lake: LakeReader) -> None:
-    """As Spark's CREATE NAMESPACE does: it sets a location."""
+    """Spark's CREATE NAMESPACE sets a location, which describes the namespace."""
     catalog, branch = open_catalog(read_settings(stack)), "wap/described"
     catalog.create_branch(branch, catalog.initialize_main())
     content = {"type": "NAMESPACE", "elements": ["described"], "properties": {"location": "file:/there"}}

@@ -1,4 +1,4 @@
-"""The life of what was kept out, and of what was published by mistake."""
+"""The life of a quarantine, and of a publication by mistake."""
 
 import json
 import time
@@ -148,7 +148,7 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
 @pytest.mark.slow
 def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
     checks = "[unique: {column: id, scope: table}]"
-    grown = "[unique: {column: id, scope: table}, row_count: {min: 2, scope: table}]"  # not true of what was before
+    grown = "[unique: {column: id, scope: table}, row_count: {min: 2, scope: table}]"  # untrue of earlier rows
     files = [csv_file(tmp_path / f"{n}.csv", [{"id": n}]) for n in range(2)]
     texts = [pipeline("back", files[0], checks), pipeline("back", files[1], grown)]
     first, second = (system.run(text).json for text in texts)

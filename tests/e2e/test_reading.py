@@ -1,4 +1,4 @@
-"""What `docs/reading.md` shows works: each block of Python and of the shell is run, on a table that was published."""
+"""The examples of `docs/reading.md` work: each block of Python and of the shell is run on a published table."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def published(system: SystemHarness, tmp_path: Path) -> SystemHarness:
 
 
 def _home(system: SystemHarness, folder: Path) -> Path:
-    """Return a folder with the `.sluice` of a user: the stack's file and the jars."""
+    """Return a folder with a user's `.sluice`: the stack's file and the jars."""
     home = folder / ".sluice"
     home.mkdir()
     (home / "stack.json").write_text(json.dumps({"environment": dict(system.environment)}))

@@ -1,4 +1,4 @@
-"""Rehearsals: faults are planted on branches that are deleted, and main stays as it is."""
+"""Rehearsals: faults are planted on branches that are deleted, and main stays unchanged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rows that replace others: older ones after younger ones, and a table that was dropped and created."""
+"""Rows that replace others: older rows after younger ones, and a table that was dropped and created again."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_table_that_was_dropped_and_created_is_another_one(
     assert system.run(pipeline("replaced", first)).code == 0
     run = system.start(pipeline("replaced", second, more="approval: {timeout: 1h}"))
     system.wait_for_stage(run, "waiting for approval")
-    catalog = open_catalog(read_settings(system.environment))  # another program's
+    catalog = open_catalog(read_settings(system.environment))  # the table of another program
     catalog.commit_tables(catalog.main, catalog.head(catalog.main), "drop", [TableCommit("t.replaced", None)])
     assert system.run(pipeline("replaced", third)).code == 0
     system.approve(run)

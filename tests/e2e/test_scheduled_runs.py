@@ -1,4 +1,4 @@
-"""A pipeline that is deployed, started by its schedule, published, and no longer there when its file is not."""
+"""A pipeline that is deployed, started by its schedule, published, and removed after its file was deleted."""
 
 import asyncio
 import json

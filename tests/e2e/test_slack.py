@@ -1,6 +1,6 @@
-"""Slack: one message for a run that waits and one for each ending; whatever Slack does changes no outcome.
+"""Slack: one message for a run that waits and one for each ending. Slack's answers change no outcome.
 
-Its far side is a local server that speaks its API.
+A local server that implements Slack's API takes its place.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def test_people_are_told_and_a_broken_slack_changes_nothing(
         source = csv_file(tmp_path / "told.csv", [{"id": 1}])
         run = system.start(pipeline("told", source, "[row_count: 1]", "approval: {timeout: 1h}"))
         system.wait_for_stage(run, "waiting for approval")
-        wait_for(lambda: bool(slack.messages))  # the stage comes first: Slack is not to break before it answered
+        wait_for(lambda: bool(slack.messages))  # the stage changes first: Slack must not break before it has answered
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
         system.approve(run)
         ended = system.wait_for_end(run)
@@ -53,6 +53,6 @@ def test_people_are_told_and_a_broken_slack_changes_nothing(
     assert (waiting["channel"], waiting["text"]) == ("#loads", ":raised_hand: told waits for approval")
     assert f"run_workflow.py approve {run}" in str(waiting["blocks"])
     assert {message["text"] for message in endings} == {":white_check_mark: told: published"}
-    assert len(endings) == 3  # tried, bounded
+    assert len(endings) == 3  # a limited number of tries
     for log in tmp_path.glob("**/*.log"):
         assert TOKEN not in log.read_text()

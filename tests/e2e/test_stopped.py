@@ -51,7 +51,7 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
     assert lake.head() == before
     assert lake.branches("bad") == [result["branch"]]
     assert result["branch"].startswith("quarantine/bad/20") and result["branch"].endswith(result["run_id"])
-    kept = lake.commit(lake.head(result["branch"]))  # it says why, and changes nothing
+    kept = lake.commit(lake.head(result["branch"]))  # the command says why, and changes nothing
     assert kept["parentCommitHashes"] == [result["audited_hash"]]
     assert kept["allProperties"]["sluice.cause"] == ["audit"]
     for name in ("sluice.quarantined-hash", "sluice.audited-hash"):
@@ -100,12 +100,12 @@ def test_an_approval_that_comes_too_late(system: SystemHarness, lake: LakeReader
 
 
 def _restore_interrupts() -> None:
-    """Let a child process be interrupted, also where the tests run in the background, which ignores SIGINT."""
+    """Let a child process be interrupted even if the tests run in the background, where SIGINT is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _detaches(system: SystemHarness, run: str) -> None:
-    """Ctrl-C ends the following, and not the run."""
+    """Assert that Ctrl-C ends the command that follows the run, and not the run."""
     command = [sys.executable, str(PROGRAM), "watch", run, "--json"]
     follower = subprocess.Popen(
         command,
@@ -118,7 +118,7 @@ def _detaches(system: SystemHarness, run: str) -> None:
     )
     assert follower.stderr
     lines = []
-    for line in follower.stderr:  # it follows the run once it shows how to decide
+    for line in follower.stderr:  # when the command shows how to decide, it follows the run
         lines.append(line)
         if " reject " in line:
             break

@@ -1,4 +1,4 @@
-"""A failed check that a person waives: published, and named wherever people look, as long as the waiver holds."""
+"""A failed check that a person waives: published, and named in every report while the waiver is in force."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -67,7 +67,7 @@ def test_a_waived_check_is_published_and_named_everywhere(
     changed = "[unique: {column: id, waivable: true, scope: table}, row_count: 1]"
     third = csv_file(tmp_path / "third.csv", [{"id": 3}, {"id": 3}])
     run = system.start(pipeline("waived", third, changed, more="on_failure: discard"))
-    system.wait_for_stage(run, "waiting for approval")  # what is demanded now was not waived
+    system.wait_for_stage(run, "waiting for approval")  # the check that applies now was not waived
     assert system.command("reject", run, "--reason", "no", "--hash", system.status(run)["audited_hash"]).code == 0
     assert system.wait_for_end(run).code == 4
     plain = CHECKS.replace(", waivable: true", "")

@@ -1,4 +1,4 @@
-"""A table that a check reads moves while people decide: the check is asked again, whatever `ref` it has."""
+"""A table that a check reads changes while people decide: the check is answered again, with any `ref`."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def _delete_customers(name: str, where: str) -> str:
 def test_customers_are_deleted_while_orders_wait_for_approval(
     kind: str, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """The orders of deleted customers are kept out, and nobody is asked about them again."""
+    """Orders of deleted customers are kept out, and nobody decides about them again."""
     name = f"customers_{kind}"
     people = csv_file(tmp_path / "people.csv", [{"id": 1}, {"id": 2}])
     assert system.run(pipeline(name, people)).code == 0

@@ -1,4 +1,4 @@
-"""What an operator sees of a run in Temporal's Web UI, in a real browser."""
+"""An operator's view of a run in Temporal's Web UI, in a real browser."""
 
 import html
 import os
@@ -25,7 +25,7 @@ def chromium() -> str:
 
 
 def _seen(chromium: str, url: str, profile: Path) -> str:
-    """Return the text of a page, and of what it frames, after its scripts ran."""
+    """Return the text of a page and of its frames, after its scripts ran."""
     command = [
         *(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
         *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

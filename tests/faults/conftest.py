@@ -1,4 +1,4 @@
-"""What the fault tests share: a fault harness with its own task queue and workers, and the table of what was tried."""
+"""Fixtures of the fault tests: a fault harness with its own task queue and workers, and the table of tried faults."""
 
 import os
 import uuid
@@ -18,13 +18,13 @@ from tests.harness.system import SystemHarness, link_tools
 
 @pytest.fixture
 def catalogue(request: pytest.FixtureRequest) -> str:
-    """The catalog that the test runs on: Nessie, unless it is marked `on_both_catalogs`."""
+    """The catalog of the test: Nessie, unless the test is marked `on_both_catalogs`."""
     return str(getattr(request, "param", "nessie"))
 
 
 @pytest.fixture(scope="session")
 def rest_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestStack]:
-    """A stack on a REST server, which tests may end; they start it again."""
+    """A stack on a REST server. Tests may end the server, and then start it again."""
     stack = RestStack(tmp_path_factory.mktemp("rest-stack"), SLUICE_HEARTBEAT_TIMEOUT="5")
     try:
         yield stack
@@ -34,7 +34,7 @@ def rest_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestStack]:
 
 @pytest.fixture(scope="session")
 def warm_rest_stack(rest_stack: RestStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Its variables, with a worker that keeps a Spark warm."""
+    """The variables of the REST stack, with a worker that keeps a Spark warm."""
     variables = {**rest_stack.variables, "SLUICE_TASK_QUEUE": "warm-tests", "SPARK_ENGINE": "connect"}
     worker = WorkerProcess(variables, tmp_path_factory.mktemp("warm-rest"))
     yield variables
@@ -43,7 +43,7 @@ def warm_rest_stack(rest_stack: RestStack, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str]:
-    """The variables of the stack that the test runs on."""
+    """The variables of the test's stack."""
     if catalogue == "iceberg":
         rest_stack: RestStack = request.getfixturevalue("rest_stack")
         return rest_stack.variables
@@ -53,7 +53,7 @@ def variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture
 def warm_variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str] | None:
-    """Those of its worker with a warm Spark, for tests marked `warm`."""
+    """The variables of the worker with a warm Spark, for tests marked `warm`, else None."""
     if not request.node.get_closest_marker("warm"):
         return None
     warm: dict[str, str] = request.getfixturevalue("warm_rest_stack" if catalogue == "iceberg" else "warm_stack")
@@ -62,7 +62,7 @@ def warm_variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, 
 
 @pytest.fixture
 def faults(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp_path: Path) -> Iterator[FaultHarness]:
-    """A task queue of the test's own, workers to break, and the checker; Spark is warm for tests marked `warm`."""
+    """A fault harness with a task queue of the test's own, breaking workers, and a warm Spark for `warm` tests."""
     harness = FaultHarness(variables, tmp_path, f"queue-{uuid.uuid4()}", warm_variables)
     try:
         yield harness
@@ -78,7 +78,7 @@ def system(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp
 
 @pytest.fixture
 def lake(catalogue: str, variables: dict[str, str]) -> LakeReader:
-    """A reader of the lake that knows nothing of how Sluice writes."""
+    """A reader of the lake that is independent of Sluice's code."""
     return IcebergLakeReader(variables) if catalogue == "iceberg" else LakeReader(variables)
 
 
@@ -99,7 +99,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Add to the report of a fault test what must hold, and the case."""
+    """Add the test's condition and case to the report of a fault test."""
     outcome = yield
     report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     if report.when == "call" and "faults" in item.nodeid:
@@ -109,7 +109,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Write the table of what was tried, where one was asked for."""
+    """Write the table of tried faults if the option names a file."""
     target = config.getoption("--faults-table")
     if not target:
         return

@@ -1,4 +1,4 @@
-"""A soak: people and files keep runs going while Temporal, Nessie and workers are killed; then the checker looks.
+"""A soak test: people and files keep runs going while services and workers are killed; then the checker verifies.
 
     python -m tests.faults.soak --minutes 30 [--seed N]
 
@@ -48,16 +48,16 @@ _MOST_RUNS = 10_000
 _TABLES = 3
 _VICTIMS = ("nessie", "temporal", "worker", "worker")
 _COMMANDS = {"run": 10, "approve": 3, "reject": 1, "cancel": 1, "release": 2, "repair": 1}
-"""How often each command is drawn."""
+"""Weight of each command in the random draw."""
 _ARRIVALS = {"new": 6, "bad": 1, "mend": 2, "copy": 2, "replace": 1}
 _EXPECTED_FAILURES = ("changed since the run was started", "while the run read it")
-"""Reasons of runs whose files were replaced under them."""
+"""Reasons of failed runs whose files were replaced meanwhile."""
 
 _Answer = TypeVar("_Answer")
 
 
 class TableSoak:
-    """One table, the folder that its runs load, and what was put there."""
+    """One table, the folder that its runs load, and the content of its files."""
 
     def __init__(self, number: int, driver: LakeDriver, draw: random.Random) -> None:
         self.driver, self._draw = driver, draw
@@ -65,11 +65,11 @@ class TableSoak:
         self._lock = threading.Lock()
         self.files: dict[str, Content] = {}
         self.contents: dict[str, Content] = {}
-        """Whatever was in a file, by its SHA-256."""
+        """Every content that a file ever had, by its SHA-256."""
         self.change_folder("new")
 
     def change_folder(self, kind: str) -> None:
-        """Let a file arrive, or replace some; each appears under its name at once and whole."""
+        """Write or replace files. Each appears under its name only when it is complete."""
         with self._lock:
             if kind == "mend":
                 self.mend_bad_files()
@@ -86,13 +86,13 @@ class TableSoak:
             self._write(name, content)
 
     def mend_bad_files(self) -> None:
-        """Replace each bad file that is left by a good one."""
+        """Replace each remaining bad file by a good one."""
         for name, content in list(self.files.items()):
             if content.is_bad:
                 self._write(name, Content(tuple(each + 10**9 for each in content.ids)))
 
     def wanted(self) -> set[str]:
-        """Return the ids that must be on the table: those of the files that are there now."""
+        """Return the ids that must be on the table: those in the present files."""
         return {str(each) for content in self.files.values() for each in content.ids}
 
     def _write(self, name: str, content: Content) -> None:
@@ -104,7 +104,7 @@ class TableSoak:
 
 
 class Soak:
-    """A stack of its own, runs under way, and what was done to them."""
+    """A stack of its own, its runs under way, and a record of commands and kills."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._draw = random.Random(seed)
@@ -129,10 +129,10 @@ class Soak:
         self.tables = [self._table(number) for number in range(_TABLES)]
         self.kills: Counter[str] = Counter()
         self.endings: list[tuple[str, Ending]] = []
-        """What each command was, and how it ended."""
+        """The kind and the ending of each command."""
 
     def run(self, minutes: float) -> list[str]:
-        """Keep runs going, break things, let everything end; return what does not hold."""
+        """Keep runs going, kill services, wait until all runs end; return a message for each violated condition."""
         end = time.monotonic() + minutes * 60
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             under_way: list[Future[None]] = []
@@ -161,7 +161,7 @@ class Soak:
         return TableSoak(number, driver, random.Random(self._draw.random()))
 
     def _command(self, kind: str, drawn: float) -> None:
-        """Give one command, and wait for its end."""
+        """Execute one command, and wait for its end."""
         draw = random.Random(drawn)
         driver = draw.choice(self.tables).driver
         if kind in ("release", "repair"):
@@ -194,7 +194,7 @@ class Soak:
             self._worker = WorkerProcess(self._environment, self._folder)
 
     def _problems(self) -> Iterator[str]:
-        """Yield everything that does not hold."""
+        """Yield a message for each violated condition."""
         names = [table.driver.table for table in self.tables]
         published = TEMPORAL.run(self._published())
         yield from self.checker.problems(self._head, {run: self._ids(run) for run in published}, names)
@@ -206,16 +206,16 @@ class Soak:
                 yield f"{branch} is left"
 
     async def _published(self) -> set[str]:
-        """Return the ids of the runs that say that they were published, as Temporal has their results.
+        """Return the ids of the runs whose results in Temporal say that they were published.
 
-        A command that was broken off with a service, and given again, knows the last of its runs alone.
+        A command that failed with a service and was repeated knows only the last of its runs.
         """
         client = self.tables[0].driver.client
         results = [await read_result(client, run) for run in await list_runs(client, _MOST_RUNS)]
         return {result.run_id for result in results if result and result.outcome == "published"}
 
     def _ids(self, run: str) -> list[str]:
-        """Return the ids in the files that a run loaded, as Sluice lists them."""
+        """Return the ids in the files that a run loaded, according to Sluice's list."""
         query = ListFilesInput(run=run, limit=5000)
         listed = TEMPORAL.run(query_lake(self.tables[0].driver.client, self._settings, query, ListFilesResult))
         contents = {identity: content for table in self.tables for identity, content in table.contents.items()}
@@ -223,7 +223,7 @@ class Soak:
         return [str(each) for content in loaded for each in content.ids]
 
     def end(self) -> None:
-        """Stop everything."""
+        """Stop the worker and the stack."""
         self._worker.stop()
         self.stack.down()
 
@@ -243,7 +243,7 @@ async def _decided(driver: LakeDriver, kind: str, delay: float) -> Ending:
 
 
 def _persist(call: Callable[[], _Answer]) -> _Answer:
-    """Repeat a call while a service is away."""
+    """Repeat a call until services are available."""
     for _ in range(100):
         try:
             return call()
@@ -258,7 +258,7 @@ def main(
         int | None, typer.Option(help="What draws commands and victims; printed, so that it can be repeated.")
     ] = None,
 ) -> None:
-    """Run a soak; leave with 1 if something does not hold, or more than one of ten commands failed."""
+    """Run a soak; exit with 1 if a condition is violated, or if more than one of ten commands failed."""
     seed = random.SystemRandom().randrange(10**9) if seed is None else seed
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="sluice-soak-"))

@@ -29,7 +29,7 @@ def test_a_worker_is_killed_while_files_arrive(
     try:
         landing.deploy("settle: 2s, look: 2s, batch: {files: 3}")
         landing.write(0, spoilt=True)
-        landing.write(0)  # overwritten while it settles
+        landing.write(0)  # overwritten before it has settled
         landing.write(13)
         wait_for(lambda: any(each["state"] == "running" for each in landing.shown()["batches"]))
         landing.kill_worker()
@@ -119,7 +119,7 @@ def _land_three_years(landing: RideLanding, draw: random.Random) -> None:
     for month in range(12, 36):  # at once
         landing.write(month)
     time.sleep(30)
-    for month in range(36):  # all of them again, some under the names that they have
+    for month in range(36):  # all of them again, some under their old names
         landing.write(month, name=f"again-{month}.parquet" if month % 2 else "")
     time.sleep(20)
 

@@ -1,4 +1,4 @@
-"""Everything is killed while a backfill runs, is started again and repaired: each row is on main exactly once."""
+"""Services and worker are killed while a backfill runs, is repeated and repaired: each row is on main exactly once."""
 
 import json
 import os
@@ -43,13 +43,13 @@ class KilledBackfill:
             kill_service(self._stack, victim, away=draw.uniform(0, 3))
 
     def try_command(self, *arguments: str) -> dict[str, Any]:
-        """Run a command of a backfill; return nothing where Temporal or the worker is away."""
+        """Run a command of a backfill; return nothing if Temporal or the worker is away."""
         done = self.rides.system.command("backfill", *arguments, "--json")
         assert done.code in (0, 2, 3, 6, 7), (done.code, done.err)
         return json.loads(done.out) if done.code in (0, 3, 6) and done.out else {}
 
     def start_until_loaded(self, asked: list[str], draw: random.Random) -> None:
-        """Start the backfill again and again, which attaches to the one that runs, until all but one are loaded."""
+        """Repeat the start until all but one month are loaded; each start attaches to the running backfill."""
 
         def is_there() -> bool:
             self.try_command(*asked, "--detach")
@@ -64,7 +64,7 @@ class KilledBackfill:
         wait_for(is_there, lambda: str(self.states()), 900)
 
     def repair_until_published(self, asked: list[str]) -> None:
-        """Load the month that was kept out: a backfill that waits for it goes on, or one of it alone is started."""
+        """Load the month that was kept out, in the backfill that waits for it or in a new backfill of this month."""
         repairs = ["retry", NAME] if "together" in asked else [asked[0], "--only", "failed", "--detach"]
         wait_for(lambda: self.try_command(*repairs) and self.states().get(BAD) != "kept out", limit=600)
 
@@ -77,7 +77,7 @@ class KilledBackfill:
         wait_for(has_ended, lambda: str(self.states()), 600)
 
     def states(self) -> dict[str, str]:
-        """Return the state of each month; nothing where that cannot be had now."""
+        """Return the state of each month, or nothing if it cannot be read now."""
         shown = self.try_command("status", NAME)
         return {month: each["state"] for month, each in shown.get("partitions", {}).items()}
 
@@ -108,7 +108,7 @@ def test_a_backfill_while_everything_is_killed(publish: str, own_stack: Stack, t
 
 
 def _merges(lake: LakeReader, since: str) -> list[str]:
-    """Return the commits of main after one of them."""
+    """Return the commits of main after a given commit."""
     commits, head = list[str](), lake.head()
     while head != since:
         commits.append(head)

@@ -1,4 +1,4 @@
-"""Runs into one table at once: each is published, every row once, by a rebase of its files instead of a rewrite."""
+"""Concurrent runs into one table: each is published, every row once, by a rebase of its files instead of a rewrite."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_main_moved_while_people_decided(
     other = csv_file(tmp_path / "other.csv", [{"id": 9, "v": 9}])
     assert system.run(pipeline(name, other)).code == 0
     system.approve(run)
-    again = system.wait_for_attempt(run, 2)  # another hash, so another decision
+    again = system.wait_for_attempt(run, 2)  # the rebase has another hash, which needs another decision
     assert [each["resolved"] for each in again["conflicts"]] == [resolved]
     system.approve(run)
     ended = system.wait_for_end(run)

@@ -1,4 +1,4 @@
-"""The worker dies, is paused, or is asked to end, at every point of a run that can tell."""
+"""The worker dies, is paused, or is asked to end, at every relevant point of a run."""
 
 import signal
 import time
@@ -28,7 +28,7 @@ POINTS = (
     "NessieCatalog.delete_branch:after",
     "AuditResultsTable.record:before",
     "AuditResultsTable.record:after",
-    "NotifyActivity.notify:before",
+    "NotifyActivities.notify:before",
     "EmitLineageActivity.emit_lineage:before",
     "EmitLineageActivity.emit_lineage:after",
 )
@@ -39,16 +39,16 @@ PUBLICATION_POINTS = (
     "Publisher._finish:before",
     "Publisher._finish:after",
 )
-"""Where a publication is pending, has moved the tables, and has not moved or has moved the log."""
-BESIDE_THE_CATALOG = ("InputManifests", "ReportStore", "NotifyActivity", "EmitLineageActivity")
-"""What is the same on every catalog, and is tried on Nessie."""
+"""Points of a pending publication: before and after it moves the tables, and before and after it moves the log."""
+BESIDE_THE_CATALOG = ("InputManifests", "ReportStore", "NotifyActivities", "EmitLineageActivity")
+"""Classes that behave the same on every catalog, so that Nessie's cases suffice."""
 JOB_POINTS = ("IcebergCatalog.record_job:before", "IcebergCatalog.record_job:after")
-"""Where what a job wrote is about to be on its branch, and is."""
+"""Points before and after the job's writes are recorded on its branch."""
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP, "SIGTERM": signal.SIGTERM}
 SLACK = {"SLACK_TOKEN": "xoxb-1", "SLACK_CHANNEL": "#loads", "SLACK_API_URL": "http://127.0.0.1:9/api/"}
-"""Settings of a Slack that does not answer: without any, no worker comes to the point where it notifies."""
+"""Settings of a Slack that does not answer. Without any, no worker reaches the point where it notifies."""
 LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
-"""Settings by which events are written to the worker's log."""
+"""Settings that send events to the worker's log."""
 ALWAYS = {
     ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("Spark.run:after", "SIGKILL"),
@@ -61,12 +61,12 @@ ALWAYS_ON_ICEBERG = {
     ("Publisher._finish:before", "SIGKILL"),
     ("Publisher._finish:before", "SIGSTOP"),
 }
-"""What `make test-all` tries; `make faults` tries all."""
+"""The cases of `make test-all`; `make faults` runs all."""
 AFTER_THE_MERGE, SENTINEL = ("NessieCatalog.publish:after", "SIGKILL"), "the worker killed after a merge"
 
 
 def _cases(points: tuple[str, ...]) -> list[object]:
-    """Return the cases; where Spark does not notice the fault, the write runs on the warm engine."""
+    """Return the cases on Nessie. If Spark does not notice the fault, the write runs on the warm engine."""
     return [
         pytest.param(
             "nessie",
@@ -85,7 +85,7 @@ def _cases(points: tuple[str, ...]) -> list[object]:
 
 
 def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
-    """Return the cases on Iceberg's own catalog, at its points in place of Nessie's."""
+    """Return the cases on Iceberg's own catalog, at its points instead of Nessie's."""
     return [
         pytest.param(
             "iceberg",
@@ -111,7 +111,7 @@ def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
 def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run, published once, by the next worker."""
     flag = tmp_path / "flag"
-    service = {"NotifyActivity": SLACK, "EmitLineageActivity": LINEAGE}.get(point.split(".", maxsplit=1)[0], {})
+    service = {"NotifyActivities": SLACK, "EmitLineageActivity": LINEAGE}.get(point.split(".", maxsplit=1)[0], {})
     broken = faults.start_faulty_worker(CRASH=f"{point} {SIGNALS[name]} {flag}", **service)
     table = f"t.crash_{abs(hash((point, name)))}"
     if point in PUBLICATION_POINTS:

@@ -1,4 +1,4 @@
-"""Processes are killed, for real: afterwards main holds exactly what it should, and nothing is left running."""
+"""Processes are killed: afterwards main has exactly the rows that it should, and no process still runs."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.harness.processes import spark_processes, wait_for
 ROWS = [{"id": number, "half": number // 2} for number in range(1000)]
 
 _BEFORE_IT_ENDS = 30
-"""Seconds in which Spark ends with its worker: shorter than its job would take by itself on a slow machine."""
+"""Maximum time for Spark to end with its worker, in seconds: shorter than its job would take on a slow machine."""
 
 
 def _start_until_spark_works(faults: FaultHarness, stage: str, text: str) -> tuple[str, str]:
@@ -26,7 +26,7 @@ def _start_until_spark_works(faults: FaultHarness, stage: str, text: str) -> tup
 
 
 def _drivers(run_id: str) -> list[int]:
-    """Return the JVMs that work for a run, past the guard that started them."""
+    """Return the JVMs that work for a run, without the guard that started them."""
     guards = spark_processes(run_id, "guard.py")
     return [pid for pid in spark_processes(run_id, "SparkSubmit") if pid not in guards]
 

@@ -1,4 +1,4 @@
-"""Nessie fails: before it did what was asked, after it did and nobody was told, or late."""
+"""Nessie fails before it executes a request, after it did but before its answer arrives, or it is late."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.harness.proxies import FAULTS, Fault, NessieProxy, once
 
 
 def _cases() -> list[object]:
-    """Return the cases; Spark only commits, so that the other requests fail the same with a warm one."""
+    """Return the cases. Spark sends only commits, so the other requests fail alike with a warm Spark."""
     always = {("merge", "drop"), ("merge", "504"), ("commit", "drop")}
     return [
         pytest.param(

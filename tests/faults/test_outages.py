@@ -1,4 +1,4 @@
-"""Many runs at once on two slots, while workers and services are killed, each started again within seconds."""
+"""Many runs at once on two slots, while workers and services are killed and started again within seconds."""
 
 import os
 import random
@@ -22,11 +22,11 @@ _RUNS = 14
 _TABLES = 3
 _KILLED = ("worker",) * 5 + ("catalog",) * 3 + ("temporal",)
 _SECONDS = 200
-"""In which all kills happen."""
+"""Time in which all kills happen, in seconds."""
 
 
 class UnstableStack:
-    """A stack of its own with one worker of two slots, and what is done to them."""
+    """A stack of its own with one worker of two slots, and methods to break it."""
 
     def __init__(self, folder: Path, engine: str, catalogue: str) -> None:
         self._rest = RestStack(folder) if catalogue == "iceberg" else None
@@ -56,12 +56,12 @@ class UnstableStack:
             self.worker = self.faults.start_worker()
 
     def restart_worker(self) -> None:
-        """Ask the worker to end, as a rolling restart does, and start it again."""
+        """End the worker gracefully, as a rolling restart does, and start it again."""
         self.worker.stop()
         self.worker = self.faults.start_worker()
 
     def result(self, run: str) -> dict[str, Any]:
-        """Wait for a run's end, however often Temporal is away meanwhile."""
+        """Wait for a run's end, even if Temporal is away meanwhile."""
         for _ in range(60):
             try:
                 return self.faults.result(run)
@@ -70,7 +70,7 @@ class UnstableStack:
         raise AssertionError(f"Temporal did not answer for {run}")
 
     def end(self) -> None:
-        """Stop everything."""
+        """Stop the workers and the stack."""
         self.faults.close()
         (self._rest or self.stack).down()
 
@@ -85,7 +85,7 @@ def unstable(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Unstabl
 
 
 def _check(unstable: UnstableStack, results: list[dict[str, Any]]) -> None:
-    """Every run ended as it should, the checker has no finding, and what was lost is not counted."""
+    """Assert that every run was published and that the checker has no finding."""
     described = [(each["outcome"], each["attempts"], each["lost_attempts"], each["reason"]) for each in results]
     print(*described, sep="\n")
     assert {each["outcome"] for each in results} == {"published"}, described

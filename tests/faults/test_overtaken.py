@@ -1,4 +1,4 @@
-"""A worker is paused between its last look and its merge, and another meets a conflict meanwhile."""
+"""A worker is paused between its last check and its merge, and another worker meets a conflict meanwhile."""
 
 import signal
 import uuid
@@ -21,7 +21,7 @@ from tests.harness.processes import wait_for
 
 
 def _change_on_main(faults: FaultHarness, table: str) -> None:
-    """Change a table on main, as another installation would, or another program."""
+    """Change a table on main, as another installation or another program would."""
     if faults.environment.get("CATALOGUE") == "iceberg":
         _append_by_another_program(faults, table)
     else:
@@ -31,7 +31,7 @@ def _change_on_main(faults: FaultHarness, table: str) -> None:
 def _append_by_another_program(faults: FaultHarness, table: str) -> None:
     writable = RestCatalog("lake", uri=faults.environment["ICEBERG_URI"]).load_table(table)
     writable.append(_another_row(writable))
-    open_catalog(read_settings(faults.environment)).head("main")  # the next look at main records it
+    open_catalog(read_settings(faults.environment)).head("main")  # the next read of main records it
 
 
 def _publish_by_another_installation(faults: FaultHarness, table: str) -> None:
@@ -65,15 +65,15 @@ def _another_row(table: Table) -> pa.Table:
 @pytest.mark.parametrize("cancel", [False, True], ids=["", "cancelled"])
 def test_a_paused_merge_overtakes_the_fence(cancel: bool, faults: FaultHarness, tmp_path: Path) -> None:
     """A merge that was paused happens while another worker is about to fence: one merge, every row once."""
-    # The resumed worker may be given the step that fences, too, and be faster with it than with its merge.
+    # The resumed worker may also execute the step that fences, and complete it before its merge.
     tries = ((tmp_path / str(number)) for number in range(4))
     assert any(_overtakes(faults, folder, cancel=cancel) for folder in tries), "the fence was always faster"
 
 
 def _overtakes(faults: FaultHarness, folder: Path, *, cancel: bool) -> bool:
-    """Pause a merge until another worker is about to fence, then resume both; return whether the merge was faster.
+    """Pause a merge until another worker is about to fence, then resume both; return True if the merge came first.
 
-    Whichever is faster, main and the run must agree.
+    In either order, main and the run must agree.
     """
     folder.mkdir()
     catalog = "IcebergCatalog" if faults.environment.get("CATALOGUE") == "iceberg" else "NessieCatalog"

@@ -1,4 +1,4 @@
-"""Each safeguard holds where it is needed, and without it the same test fails: these tests can fail."""
+"""Each safeguard works where it is needed, and the same test fails without it: these tests can fail."""
 
 import signal
 from pathlib import Path

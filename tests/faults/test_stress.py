@@ -11,11 +11,11 @@ from tests.harness.proxies import CuttingProxy, IcebergProxy, NessieProxy, seede
 
 _TABLES = 3
 _ATTEMPTS = 12
-"""Spark asks Nessie some ten times, and gives up where one answer fails: few attempts succeed under these faults."""
+"""Attempts per run. Spark calls Nessie some ten times and gives up after one failed answer, so few attempts succeed."""
 
 
 def run_under_faults(faults: FaultHarness, runs: int, seed: int, kills: int) -> None:
-    """Start concurrent runs under random faults, and check what they left; the seed repeats the schedule of faults."""
+    """Start concurrent runs under random faults, and check the result. The seed repeats the schedule of faults."""
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
     host, port = faults.environment["TEMPORAL_ADDRESS"].split(":")

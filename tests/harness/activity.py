@@ -1,4 +1,4 @@
-"""Run an activity outside of a worker, with its errors mapped as a worker maps them."""
+"""Run an activity outside of a worker, with errors mapped as a worker maps them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from activities.errors import with_mapped_errors
 
 
 def run_activity(activity: Callable[..., Any], *inputs: Any) -> Any:
-    """Return the result of an activity; of one that is async, the coroutine.
+    """Return the result of an activity, or the coroutine of an async one.
 
     Raises:
         ApplicationError: the activity failed.

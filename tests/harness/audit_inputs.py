@@ -1,4 +1,4 @@
-"""Statistics, tables and inputs of audits, made up in memory."""
+"""Invented statistics, tables and inputs of audits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A table on the branch of the warm session, audited by metadata, by DuckDB and by Spark side by side."""
+"""Audit of a table on the branch of the warm session by metadata, by DuckDB and by Spark."""
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -31,32 +31,32 @@ NOW = datetime(2024, 3, 1, tzinfo=timezone.utc)
 
 
 def check_of(written: Any) -> Check:
-    """Return the one check that a person wrote."""
+    """Return the one check that a definition expands to."""
     (fields,) = expand(written)
     return REGISTRY[fields["check"]].model_validate(fields)
 
 
 class Table:
-    """A table with rows of an earlier run and rows of this one, and the queries about them."""
+    """A table with rows of an earlier run and rows of this run, and its audit by each engine."""
 
     def __init__(self, spark: SparkSession, catalog: BranchCatalog, name: str, scratch: Path) -> None:
         self.spark, self.catalog, self.name, self.scratch = spark, catalog, name, scratch
         self.base: TableVersion | None = None
 
     def fill(self, columns: str, before: Sequence[str], added: Sequence[str], more: str = "") -> None:
-        """Make the table, with rows written as SQL values: `before` by an earlier run, `added` by this one."""
+        """Create the table and insert rows written as SQL values: `before` by an earlier run, `added` by this one."""
         self.spark.sql(f"CREATE TABLE {self.name} ({columns}) {more}")
         self.insert(before)
         self.mark()
         self.insert(added)
 
     def insert(self, rows: Sequence[str]) -> None:
-        """Append rows by one commit, as one file."""
+        """Append rows in one commit and one file."""
         if rows:
             self.spark.sql(f"INSERT INTO {self.name} SELECT /*+ COALESCE(1) */ * FROM VALUES {', '.join(rows)}")
 
     def mark(self) -> None:
-        """Let everything that is there count as written before this run."""
+        """Count all present rows as written before this run."""
         self.base = self.catalog.table_version(BRANCH, self.name)
 
     def sql(self, statement: str) -> None:
@@ -64,13 +64,13 @@ class Table:
         self.spark.sql(statement.replace("{t}", self.name))
 
     def state(self) -> TableState:
-        """Return the table as metadata has it."""
+        """Return the table's state as read from its metadata."""
         version = self.catalog.table_version(BRANCH, self.name)
         assert version
         return TableState.load(version, self.base, {})
 
     def audited(self, checks: Sequence[Check]) -> AuditedTable:
-        """Return the table as an audit sees it."""
+        """Return the table as the audit reads it."""
         referenced = {}
         for reference in referenced_tables(checks):
             version = self.catalog.table_version(BRANCH, reference.table)
@@ -79,16 +79,16 @@ class Table:
         return audited_table(self.name, checks, self.state(), referenced, changed_tables=[self.name], now=NOW)
 
     def by_metadata(self, checks: Sequence[Check]) -> list[CheckResult | None]:
-        """Return the verdict that metadata proves for each check, or None."""
+        """Return the verdict that metadata proves for each check, or None if it proves none."""
         return [
             None if result is None else check_result(self.name, index, checks[index], result, AnswerSource("metadata"))
             for index, result in prove_checks(checks, self.audited(checks).statistics).items()
         ]
 
     def by_duckdb(self, checks: Sequence[Check]) -> list[CheckResult | None]:
-        """Return DuckDB's verdict on each check, or None where it must be left to Spark.
+        """Return DuckDB's verdict on each check, or None for a check that only Spark may answer.
 
-        They are the same whether the data files are local or in a store.
+        Assert that local data files and data files in a store give the same verdicts.
         """
         local, in_store = DuckDBSession("1GB", self.scratch), FolderStoreSession("1GB", self.scratch, io=IO)
         answered = self._answered(checks, local)

@@ -1,4 +1,4 @@
-"""The workflow of a backfill on a real Temporal server, whose runs end as a test says."""
+"""The backfill workflow on a real Temporal server, with fake runs that end as the test decides."""
 
 import asyncio
 import uuid
@@ -41,18 +41,18 @@ from workflows.sandbox import sandbox
 AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
 SETTINGS = Settings.model_validate({"sluice_installation": "tests"})
 OPEN: dict[str, int] = {}
-"""By task queue, how many fake runs are open."""
+"""Number of open fake runs, by task queue."""
 MOST: dict[str, int] = {}
-"""By task queue, how many fake runs were open at most."""
+"""Maximum number of fake runs that were open at once, by task queue."""
 STARTS: dict[str, list[str]] = {}
-"""By task queue, the keys of the starts."""
+"""Keys of the starts, by task queue."""
 SINCE: dict[str, list[str]] = {}
-"""By task queue, when the run of each start was asked for."""
+"""Time at which each start's run was requested, by task queue."""
 
 
 @workflow.defn(name="StartPipeline", sandboxed=False)
 class FakeStart:
-    """A run that ends when it is told to, or at once: `failing` partitions fail."""
+    """A fake start whose run ends at once, or when it gets the signal `end`."""
 
     def __init__(self) -> None:
         self._end: EndedRun | None = None
@@ -98,7 +98,7 @@ class FakeStart:
 
 @workflow.defn(name="WriteAuditPublish", sandboxed=False)
 class FakeRun:
-    """A run that goes on until it is cancelled, or told to publish."""
+    """A fake run that goes on until it is cancelled or gets the signal `publish`."""
 
     def __init__(self) -> None:
         self._is_published = False
@@ -115,7 +115,7 @@ class FakeRun:
 
 
 class Backfills:
-    """Starts campaigns of one pipeline, and ends the fake runs of their partitions."""
+    """Campaigns of one pipeline, whose fake runs the test ends."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -123,7 +123,7 @@ class Backfills:
         self.id = backfill_id(SETTINGS, self.name)
 
     def worker(self, *further: Callable[..., Any]) -> Worker:
-        """Return a worker with fake runs, and with further activities."""
+        """Return a worker with fake runs and with further activities."""
         running = RunningWorkflows(self.client, asyncio.get_running_loop())
         return Worker(
             self.client,
@@ -189,7 +189,10 @@ class Backfills:
         await self.wait(lambda status: partition not in status.children)
 
     async def child(self, partition: str) -> WorkflowHandle[Any, Any]:
-        """Return what runs a partition, once it does: the campaign counts it as running from before its start."""
+        """Return the child workflow of a partition once it exists.
+
+        The campaign counts a partition as running before its child has started.
+        """
         handle = self.client.get_workflow_handle((await self.status()).children[partition])
         await until_it_runs(handle)
         return handle
@@ -199,7 +202,7 @@ class Backfills:
 
 
 async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
-    """Wait until a campaign that was cancelled has asked what it started to end."""
+    """Wait until a cancelled campaign has requested the cancellation of its child."""
 
     async def is_requested() -> bool:
         events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
@@ -209,7 +212,7 @@ async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
 
 
 async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: WorkflowHandle[Any, Any]) -> None:
-    """Cancel a campaign, terminate its child before it has obeyed, and wait for the end of the campaign."""
+    """Cancel a campaign, terminate its child before it reacts, and wait for the end of the campaign."""
     await child.query("__stack_trace")
     await handle.cancel()
     await until_cancel_requested(child)

@@ -50,7 +50,7 @@ class BackfilledRides:
         write_month(self.folder, month_number(month), name=f"rides-{month}.parquet", spoilt=spoilt)
 
     def share_a_key(self, month: str, other: int) -> None:
-        """Give the first ride of a month the key of one of another month."""
+        """Give the first ride of a month the key of a ride of another month."""
         file = self.folder / f"rides-{month}.parquet"
         table = parquet.read_table(file)
         ids = [other * ROWS, *table["ride_id"].to_pylist()[1:]]
@@ -78,7 +78,7 @@ class BackfilledRides:
 
     @staticmethod
     def reasons(backfill: dict[str, Any]) -> str:
-        """Return why each partition is where it is, for the message of a failed assertion."""
+        """Return the state of each partition with its reason, as the message of a failed assertion."""
         return "\n".join(f"{name}: {each['state']}: {each['reason']}" for name, each in backfill["partitions"].items())
 
     def collected(self) -> int:

@@ -1,11 +1,11 @@
-"""A catalog that only says what a job is bound to."""
+"""A fake catalog that only returns the branch and hash that a job is bound to."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 
 class FakeCatalog:
-    """Stands in for the catalog: says what a job is bound to."""
+    """A fake catalog that only returns the branch and hash that a job is bound to."""
 
     main = "main"
 

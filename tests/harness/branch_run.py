@@ -1,4 +1,4 @@
-"""A run at one table, activity by activity, on a catalog in memory and tables in a folder."""
+"""A run that writes one table, activity by activity, on a catalog in memory and tables in a folder."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
 
 
 class Run:
-    """One run at a table, activity by activity."""
+    """One run that writes one table, activity by activity."""
 
     def __init__(self, lake: MemoryLake, run_id: str, table: str = "t.x") -> None:
         self.lake, self.catalog, self.table = lake, lake.catalog, table

@@ -1,9 +1,11 @@
-"""The checker: it knows nothing of Sluice's code, and reads the lake by Nessie's REST API and PyIceberg alone.
+"""The checker: an independent reader of the lake that verifies what runs left.
 
-Every row of a source file carries a tag that no other row of any file has. What must hold afterwards: each tag of a
-published run is on main exactly once, however many runs its file was in; no other tag is; no commit on main took a row
-away, unless its run was to do so; and every commit on main is a merge of the hash that its certificate says was
-audited.
+It imports none of Sluice's code, and reads the lake by Nessie's REST API and PyIceberg alone. Every row of a source
+file has a tag that no other row of any file has. These conditions must hold after the runs:
+
+- Each tag of a published run is on main exactly once, even if its file was in several runs. No other tag is on main.
+- No commit on main removed a row, unless its run was meant to remove rows.
+- Every commit on main is a merge of the hash that its certificate names as audited.
 """
 
 from collections import Counter
@@ -25,7 +27,7 @@ class TableRows:
 
     table: Table
     snapshot: int | None = None
-    """None means the current one of its metadata."""
+    """The snapshot to read; None stands for the current one of the metadata."""
 
     def column(self, name: str) -> list[str]:
         """Return the values of a column as text."""
@@ -33,7 +35,7 @@ class TableRows:
         return [str(value) for value in scan.to_arrow()[name].to_pylist()]
 
     def files(self) -> Counter[str]:
-        """Return the live data files, as often as each is listed, and with the deletes that apply to it."""
+        """Return how often each live data file is listed, together with the deletes that apply to it."""
         files: Counter[str] = Counter()
         for task in self.table.scan(snapshot_id=self.snapshot).plan_files():
             deletes = ",".join(sorted(delete.file_path for delete in task.delete_files))
@@ -42,7 +44,7 @@ class TableRows:
 
 
 class Checker:
-    """Reads a Nessie at an address, with a token that may read; `column` holds the tags."""
+    """A reader of a Nessie server, with a token that permits reading. `column` contains the tags."""
 
     def __init__(self, uri: str, token_file: str, column: str = "tag") -> None:
         self._uri, self._column = uri, column
@@ -56,16 +58,16 @@ class Checker:
         return body
 
     def head(self) -> str:
-        """Return where main is."""
+        """Return the head of main."""
         return str(self._get("trees/main")["reference"]["hash"])
 
     def branches(self) -> list[str]:
-        """Return every branch beside main and the one that keeps the results."""
+        """Return every branch except main and the branch of the audit results."""
         names = [each["name"] for each in self._get("trees")["references"]]
         return [name for name in names if name not in ("main", "sluice/audits")]
 
     def commits(self, since: str) -> Iterator[dict[str, Any]]:
-        """Yield the commits on main after a hash, the newest first."""
+        """Yield the commits on main after a hash, newest first."""
         query = {"max-records": "200"}
         while True:
             page = self._get("trees/main/history", **query)
@@ -78,12 +80,12 @@ class Checker:
             query["page-token"] = page["token"]
 
     def tags(self, table: str, at: str = "") -> list[str]:
-        """Return the tag of every row of a table on main, now or at a hash of it."""
+        """Return the tag of every row of a table on main, at its head or at a given hash."""
         version = self.table(table, at)
         return version.column(self._column) if version else []
 
     def table(self, name: str, at: str = "") -> TableRows | None:
-        """Return a table on main, now or at a hash of it; None where there is none."""
+        """Return a table on main, at its head or at a given hash. Return None if it does not exist."""
         reference = f"main@{at}" if at else "main"
         answer = self._http.get(f"{self._uri}/trees/{quote(reference)}/contents/{quote(name)}", timeout=30)
         if answer.status_code == 404:
@@ -98,13 +100,13 @@ class Checker:
         tables: Iterable[str],
         removing: Collection[str] = (),
     ) -> list[str]:
-        """Return everything that does not hold.
+        """Return a message for each violated condition.
 
         Args:
-            since: where main was before the runs.
-            published: by run id, the tags of each run that says it was published.
+            since: the head of main before the runs.
+            published: the tags of each run that reports that it was published, by run id.
             tables: all tables that runs wrote to.
-            removing: the ids of runs that were to take rows away.
+            removing: the ids of runs that were meant to remove rows.
         """
         tables = list(tables)
         return [
@@ -114,7 +116,7 @@ class Checker:
         ]
 
     def _of_removals(self, since: str, tables: Iterable[str], removing: Collection[str]) -> Iterator[str]:
-        """Compare the data files of each table before and after each commit; read rows only where files left."""
+        """Compare the data files of each table before and after each commit. Read rows only if files were removed."""
         for commit in self.commits(since):
             run = commit.get("allProperties", {}).get("sluice.run-id", [""])[0]
             if run in removing:

@@ -1,4 +1,4 @@
-"""The command line: a command runs in a process of its own, to its end."""
+"""Run a command of the command line in a process of its own, to its end."""
 
 import json
 import tempfile
@@ -12,13 +12,13 @@ from devstack.stack import ROOT
 from tests.harness.forked import ForkedProcess
 
 PROGRAM = ROOT / "run_workflow.py"
-"""The program itself, for tests of how it starts and of signals."""
+"""The program itself, for tests of its start and of signals."""
 _LIMIT = 600
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended, and what it printed."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ class CommandResult:
 
     @property
     def json(self) -> dict[str, Any]:
-        """Standard output as the one object that it is with --json."""
+        """Standard output, parsed as the one JSON object that `--json` prints."""
         printed: dict[str, Any] = json.loads(self.out)
         return printed
 

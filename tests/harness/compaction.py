@@ -1,4 +1,4 @@
-"""Compactions of main of a table by another program: the same rows in other files, as a `replace` snapshot."""
+"""Compaction of a table's main by another program: the same rows in other files, as a `replace` snapshot."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 
 class _Rewrite(_OverwriteFiles):
-    """An overwrite whose snapshot says that no row changed. PyIceberg has no operation for that."""
+    """An overwrite whose snapshot states that no row changed. PyIceberg has no such operation."""
 
     def _summary(self, *arguments: Any, **more: Any) -> Summary:
         summary = super()._summary(*arguments, **more)
@@ -17,7 +17,7 @@ class _Rewrite(_OverwriteFiles):
 
 
 def compact(table: Table, rows: Any = None) -> None:
-    """Write all rows of a table into one file, by PyIceberg; or these rows, as a program that does it wrongly."""
+    """Write all rows of a table into one file by PyIceberg. Given `rows`, write those, as a faulty program does."""
     old = [task.file for task in table.scan().plan_files()]
     rows = table.scan().to_arrow() if rows is None else rows
     with table.transaction() as transaction:

@@ -1,4 +1,4 @@
-"""What `doctor` finds out on a worker."""
+"""The findings of `doctor` on a worker."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 
 
 def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
-    """Return the findings of a worker by their parts; of several of one part, the last."""
+    """Return the last finding of a worker for each part."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
     activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings

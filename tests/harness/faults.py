@@ -1,4 +1,4 @@
-"""The fault harness: workers that break, runs whose rows have unique tags, and the checker."""
+"""The fault harness: breaking workers, runs whose rows have unique tags, and the checker."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ ROWS = 20
 
 
 def on_both_catalogs(*marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
-    """Return the mark of a test that runs on Nessie, and on Iceberg's own catalog with further marks."""
+    """Return the mark of a test that runs on Nessie and on Iceberg's own catalog, there with further marks."""
     catalogs = [
         pytest.param("nessie", id=pytest.HIDDEN_PARAM),
         pytest.param("iceberg", id="iceberg", marks=marks),
@@ -51,13 +51,13 @@ class FaultyWorker:
         wait_for(lambda: WORKER_READY in self.log.read_text(), self.log.read_text)
 
     def resume(self) -> None:
-        """Let a stopped worker, and all that it started, go on."""
+        """Resume a stopped worker and every process that it started."""
         started = psutil.Process(self.process.pid).children(recursive=True)
         for pid in [*(process.pid for process in started), self.process.pid]:
             os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
-        """End it, whatever state it is in."""
+        """End the worker, in whatever state it is."""
         if self.process.poll() is None:
             self.resume()
             self.process.terminate()
@@ -75,10 +75,10 @@ def _faulty_worker() -> int:
 
 
 class FaultHarness(SystemHarness):
-    """A system harness with a task queue of its own, workers to break, rows with unique tags, and the checker.
+    """A system harness with a task queue of its own, breaking workers, rows with unique tags, and the checker.
 
-    With `warm`, its workers do everything but Spark, and the session's warm worker runs the writes: for faults of
-    which Spark knows nothing.
+    With `warm`, its own workers run no Spark, and the session's warm worker runs the writes: for faults that Spark does
+    not notice.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class FaultHarness(SystemHarness):
         role = {"SLUICE_WORKER_ROLE": "control"} if warm else {}
         limits = {"SLUICE_HEARTBEAT_TIMEOUT": "4", "SLUICE_ACTIVITY_TIMEOUT": "8"}
         self.changeable = {**os.environ, **stack, "SLUICE_TASK_QUEUE": queue, **limits, **role}
-        """The environment, of which a test may change what it likes."""
+        """The environment of its workers and runs. A test may change it."""
         super().__init__(folder, self.changeable, spark_queue=read_settings(warm).spark_queue if warm else "")
         self.checker = open_checker(stack)
         self.head_before = self.checker.head()
         self.branches_before = set(self.checker.branches())
         self.workers: list[FaultyWorker | WorkerProcess] = []
         self.tags: dict[str, tuple[str, list[str]]] = {}
-        """By workflow id, the table and the tags of each run."""
+        """The table and the tags of each run, by workflow id."""
         self.tables: set[str] = set()
-        """All tables that runs were to write to."""
+        """All tables that runs were to write."""
 
     def start_worker(self, prefix: Sequence[str] = (), **changed: str) -> WorkerProcess:
-        """Start a sound worker."""
+        """Start a worker without faults."""
         worker = WorkerProcess({**self.environment, **changed}, self.folder, prefix)
         self.workers.append(worker)
         return worker
@@ -113,7 +113,7 @@ class FaultHarness(SystemHarness):
     def start_tagged(
         self, name: str, table: str, checks: str = "not_null: tag", more: str = "", rows: int = ROWS, attempts: int = 3
     ) -> str:
-        """Start a run of rows with tags of its own; return its workflow id."""
+        """Start a run whose rows have unique tags; return its workflow id."""
         tags = [f"{name}-{number}" for number in range(rows)]
         source = csv_file(self.folder / f"{name}.csv", [{"id": i, "tag": tag} for i, tag in enumerate(tags)])
         text = (
@@ -126,7 +126,7 @@ class FaultHarness(SystemHarness):
         return run
 
     def start_tagged_pair(self, name: str, tables: Sequence[str], more: str = "") -> str:
-        """Start a run that creates tables and writes rows with tags of its own into each; return its workflow id."""
+        """Start a run that creates tables and writes rows with unique tags into each; return its workflow id."""
         tags = {table: [f"{name}-{table}-{number}" for number in range(ROWS)] for table in tables}
         statements = [f"CREATE TABLE IF NOT EXISTS {table} (id INT, tag STRING)" for table in tables]
         for table, its in tags.items():
@@ -144,10 +144,10 @@ class FaultHarness(SystemHarness):
         return self.wait_for_end(run).json
 
     def problems(self, results: Sequence[Mapping[str, Any]], kept: Sequence[str] = ()) -> list[str]:
-        """Return what does not hold after these runs ended.
+        """Return a message for each condition that does not hold after these runs.
 
         Args:
-            kept: the quarantined branches that may be left.
+            kept: the quarantined branches that may remain.
         """
         published = {r["run_id"]: self.tags[r["workflow_id"]][1] for r in results if r["outcome"] == "published"}
         problems = self.checker.problems(self.head_before, published, self.tables)

@@ -1,8 +1,8 @@
-"""A worker that dies, stops or is asked to end at a named point, or that lacks one of its safeguards.
+"""A worker that gets a signal at a named point, or that lacks one of its safeguards.
 
 The variable CRASH names the point and the signal, `NessieCatalog.publish:after 9 FLAG`; WITHOUT names a safeguard.
-It is the worker itself: only the named methods are wrapped. The signal is sent once: when the file FLAG is not
-there yet.
+The worker is the real one: only the named methods are wrapped. It gets the signal once: only while the file FLAG does
+not exist yet.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any
 
 import worker
 from activities.lineage.emit_lineage import EmitLineageActivity
-from activities.notifications.notify import NotifyActivity
+from activities.notifications.notify import NotifyActivities
 from engine.runner import Spark
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
@@ -40,7 +40,7 @@ _CLASSES: dict[str, type] = {
         ReportStore,
         AuditResultsTable,
         Spark,
-        NotifyActivity,
+        NotifyActivities,
         EmitLineageActivity,
     )
 }
@@ -52,7 +52,7 @@ def _signal_once(number: int, flag: Path) -> None:
     except FileExistsError:
         return
     os.kill(os.getpid(), number)
-    if number != signal.SIGSTOP:  # that one has stopped the process by now, and a sleep would begin when it is resumed
+    if number != signal.SIGSTOP:  # SIGSTOP has stopped the process by now; the sleep would begin when it is resumed
         time.sleep(0.5)
 
 
@@ -63,7 +63,7 @@ def crash(point: str, number: int, flag: Path) -> None:
     owner = _CLASSES[kind]
     plain: Callable[..., Any] = getattr(owner, method)
 
-    @functools.wraps(plain)  # an activity is known by what its function carries
+    @functools.wraps(plain)  # Temporal identifies an activity by an attribute of its function
     def wrapped(*args: Any, **more: Any) -> Any:
         if when == "before":
             _signal_once(number, flag)
@@ -131,7 +131,7 @@ SAFEGUARDS: dict[str, Callable[[Any], None]] = {
 
 
 def main() -> int:
-    """Return the exit code of the worker, which breaks as the environment says."""
+    """Run the worker with the faults that the environment names; return its exit code."""
     if "CRASH" in os.environ:
         point, number, flag = os.environ["CRASH"].rsplit(" ", 2)
         crash(point, int(number), Path(flag))

@@ -1,4 +1,4 @@
-"""A folder that is read as an object store is: by the code that reads S3, and with errors of a store on request."""
+"""A folder that the code for S3 reads as an object store, with errors on request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ IO = {"py-io-impl": "tests.harness.folder_store.FolderIO"}
 
 
 class FolderIO(PyArrowFileIO):
-    """Reads local files under addresses of a store."""
+    """A file IO that reads local files under addresses of a store."""
 
     errors: ClassVar[list[OSError]] = []
-    """What the next requests to open a file end with."""
+    """Errors that the next requests to open a file raise."""
 
     def new_input(self, location: str) -> PyArrowFile:
         """Return the local file."""
@@ -29,7 +29,7 @@ class FolderIO(PyArrowFileIO):
 
 
 def in_store(path: str) -> str:
-    """Return the address in the store of a local file."""
+    """Return the address of a local file in the store."""
     return _BUCKET + path.removeprefix("file://").removeprefix("file:")
 
 
@@ -48,7 +48,7 @@ class FolderStoreSession(DuckDBSession):
         recorded = {in_store(path): path for view in views for path in view.deletes}
 
         def read_deletes(io: Any, deletes: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-            """Read delete files, which name the data files as they lie in the folder."""
+            """Read delete files, which name the data files by their paths in the folder."""
             by_path = {recorded[path]: files for path, files in deletes.items()}
             return deleted_rows(io, by_path, {recorded[path]: name for path, name in names.items()})
 

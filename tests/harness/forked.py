@@ -1,7 +1,7 @@
 """Processes of Sluice's programs, forked from a server that has imported the programs.
 
-A new interpreter spends more processor time on the imports of a command or a worker than the command takes.
-`/proc/PID/environ` and the command line of a forked process are those of the server: a test that reads them starts the
+A new interpreter spends more processor time on the imports of a command or a worker than the command itself takes.
+A forked process has the `/proc/PID/environ` and the command line of the server. A test that reads them starts the
 program itself.
 """
 
@@ -18,11 +18,11 @@ from pathlib import Path
 _SERVER = multiprocessing.get_context("forkserver")
 _IMPORTED = ["tests.harness.forked_programs"]
 _LOCK = threading.Lock()
-"""Two threads that read the end of one process at once would both read its exit code from one pipe."""
+"""Lock around the exit code: two threads that poll one process at once would both read the code from one pipe."""
 
 
 class ForkedProcess:
-    """A process that calls a function and ends with its exit code, as far as tests use `subprocess.Popen`.
+    """A process that calls a function and ends with its exit code, with the `subprocess.Popen` methods that tests use.
 
     Args:
         main: a function at the top of a module, called without arguments.
@@ -85,5 +85,5 @@ def _run(main: Callable[[], object], folder: Path, environment: dict[str, str], 
     try:
         code = main()
     finally:
-        atexit._run_exitfuncs()  # as at the end of a program: a forked process ends without; traces are sent there
+        atexit._run_exitfuncs()  # a program runs these at its end, a forked process does not; they send traces
     raise SystemExit(code)

@@ -1,4 +1,4 @@
-"""The programs of Sluice with all that they import: the server of `forked` loads this module before it forks."""
+"""Imports of all Sluice programs, which the server of `forked` loads before it forks."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""The AWS Glue Data Catalog by moto's server: on 127.0.0.1, with Glue's optimistic lock, which moto does not have."""
+"""The AWS Glue Data Catalog by moto's server on 127.0.0.1, with Glue's optimistic lock, which moto lacks."""
 
 import io
 import json
@@ -23,25 +23,25 @@ Answer = Callable[..., Any]
 
 class _SilentHandler(MotoRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Write no line for each request."""
+        """Print no line per request."""
 
 
 class GlueServer:
-    """The server, in a thread. Its data are moto's, of which a process has one copy; `reset` forgets them.
+    """The server, in a thread. Its data are moto's, which exist once per process; `reset` deletes them.
 
-    Moto gives every change of a table a version, and lets every update pass. Glue refuses one that names another
-    version than the present one, and so does this server.
+    Moto gives every change of a table a version, and accepts every update. Glue refuses an update that names another
+    version than the current one, and so does this server.
     """
 
     def __init__(self) -> None:
         self.lose_answer_of: Callable[[str, int], bool] = lambda table, number: False
-        """Takes a table and the number of its update, from 1: whether the update is done, and answered by 500."""
+        """Decides by the table and the number of its update, from 1, if an executed update is answered with 500."""
         self.before_update: Callable[[str], None] = lambda table: None
-        """Is called with a table before its update is looked at."""
+        """Called with the table before each update is examined."""
         self.refuse_all_with = ""
-        """An error that every request is answered with."""
+        """An error to answer every request with, or empty."""
         self.refused = 0
-        """How many updates named another version than the present one."""
+        """Number of updates that named another version than the current one."""
         self._updates: dict[str, int] = {}
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._one_update = threading.Lock()
@@ -56,7 +56,7 @@ class GlueServer:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties by which PyIceberg has this catalog."""
+        """The properties by which PyIceberg opens this catalog."""
         return {
             "glue.endpoint": self.uri,
             "glue.region": REGION,
@@ -65,7 +65,7 @@ class GlueServer:
         }
 
     def reset(self) -> None:
-        """Forget all tables, and what was asked of later requests."""
+        """Delete all tables, and reset the faults of later requests."""
         requests.post(f"{self.uri}/moto-api/reset", timeout=10).raise_for_status()
         self.lose_answer_of, self.before_update = lambda table, number: False, lambda table: None
         self.refused, self.refuse_all_with = 0, ""
@@ -103,7 +103,7 @@ class GlueServer:
         return done
 
     def _is_present(self, request: dict[str, Any]) -> bool:
-        """Return whether an update names no version, or the one that its table has now."""
+        """Return True if an update names no version, or the current version of its table."""
         expected = request.get("VersionId")
         if expected is None:
             return True
@@ -113,4 +113,4 @@ class GlueServer:
 
 
 def _ignore(*_: Any) -> None:
-    """Take the status of an answer that is lost."""
+    """Discard the status of a lost answer."""

@@ -1,4 +1,4 @@
-"""A REST catalog that asks for bearer tokens and gives them by OAuth2, before a server that knows neither."""
+"""A REST catalog that requires bearer tokens and issues them by OAuth2, as a proxy before a server without either."""
 
 import uuid
 
@@ -11,23 +11,23 @@ _NOT_AUTHORIZED = {"error": {"message": "the token is not valid", "type": "NotAu
 
 
 class GuardedIceberg(IcebergProxy):
-    """Stands before a server of Iceberg's REST protocol; tokens are valid until the test ends them."""
+    """A proxy before a server of Iceberg's REST protocol. Tokens are valid until the test ends them."""
 
     def __init__(self, target: str) -> None:
         self.secret = SECRET
-        """The secret that the client has to give."""
+        """The secret that the client must send."""
         self.tokens: set[str] = set()
-        """The tokens that are valid."""
+        """The valid tokens."""
         self.issued: list[str] = []
         self.refused: list[str] = []
         """The kinds of the requests without a valid token."""
         self.end_tokens_before = ""
-        """A kind of request: before the first of it, every token ends."""
+        """A kind of request. Before the first request of this kind, every token becomes invalid."""
         super().__init__(target, lambda method, kind, number: None)
 
     @property
     def token_uri(self) -> str:
-        """The address that gives tokens."""
+        """The address that issues tokens."""
         return f"{self.uri}/oauth/tokens"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""Keep histories of real workflows in files, without the names of the machine that they ran on."""
+"""Record histories of real workflows in files, without the names of the recording machine."""
 
 import asyncio
 import base64
@@ -22,24 +22,24 @@ from tests.harness.system import link_tools
 TARGET = ROOT / "tests" / "histories"
 """The folder of the files."""
 REPLAYED_QUEUE = "replay-histories"
-"""The task queue of workflows that compare it: a replayer of Temporal's SDK names its own so."""
+"""The task queue of workflows that compare their queue: the replayer of Temporal's SDK uses this name."""
 _LIMIT = 300
-"""So many seconds a workflow is waited for."""
+"""Maximum time to wait for a workflow, in seconds."""
 
 
 class HistoryFiles:
-    """Fetches histories from the server of an environment, and writes them."""
+    """Fetches histories from the server of an environment, and writes them to files."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder, self._environment = folder, environment
 
     async def keep_workflow(self, name: str, workflow_id: str) -> None:
-        """Write the history of the latest run of a workflow to the file of a name."""
+        """Write the history of the latest run of a workflow to the file `name`."""
         client = await connect(self._environment)
         self._write(name, (await client.get_workflow_handle(workflow_id).fetch_history()).to_json())
 
     async def keep_first(self, name: str, query: str) -> None:
-        """Write the history of the earliest workflow that a query of Temporal's lists, as soon as it lists one."""
+        """Wait until a Temporal query lists a workflow; write the history of the earliest to the file `name`."""
         client = await connect(self._environment)
         workflows: list[WorkflowExecution] = []
         for _ in range(_LIMIT):
@@ -64,7 +64,7 @@ class HistoryFiles:
 
 
 def scrubbed(node: Any, replaced: Callable[[str], str]) -> Any:
-    """Replace text everywhere in a history, within its encoded payloads too."""
+    """Replace text everywhere in a history, including its encoded payloads."""
     if isinstance(node, dict) and isinstance(node.get("data"), str) and "metadata" in node:
         data = replaced(base64.b64decode(node["data"]).decode())
         return {**node, "data": base64.b64encode(data.encode()).decode()}
@@ -77,7 +77,7 @@ def scrubbed(node: Any, replaced: Callable[[str], str]) -> Any:
 
 @contextmanager
 def stack_for_histories() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield a folder, and the variables of a stack without a worker; end it afterwards."""
+    """Yield a folder and the variables of a stack without a worker; stop the stack afterwards."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"

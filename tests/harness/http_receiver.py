@@ -1,4 +1,4 @@
-"""A real HTTP server that receives requests, and answers them as a test says."""
+"""A real HTTP server that records requests and answers with the status that the test chooses."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class ReceivedRequest:
 
 
 class HttpReceiver(ThreadingHTTPServer):
-    """Receives requests on this machine; `answer` returns the status of each, by its number from 1."""
+    """A server on this machine that records requests. `answer` returns the status of each by its number, from 1."""
 
     daemon_threads = True
 
@@ -30,11 +30,11 @@ class HttpReceiver(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def close(self) -> None:
-        """Stop it, and free its port."""
+        """Stop the server and free its port."""
         self.shutdown()
         self.server_close()
 
@@ -55,4 +55,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Print no log."""

@@ -1,7 +1,7 @@
-"""The checker on a REST catalog: it knows nothing of Sluice's code, and reads the catalog by PyIceberg alone.
+"""The checker on a REST catalog: it imports none of Sluice's code, and reads the catalog by PyIceberg alone.
 
-Commits on main, and branches, are those of the commit log: the table `sluice.commits`, and pages beside it.
-What readers see is main of each table in the catalog; the log must say the same of it, as soon as nobody publishes.
+Commits on main, and branches, are those of the commit log: the table `sluice.commits`, and its pages in files.
+Readers see each table's main in the catalog. The log must agree with it whenever no publish is under way.
 """
 
 import hashlib
@@ -23,23 +23,23 @@ _OF_SLUICE = ("main", "sluice/audits", "sluice/root")
 
 
 class IcebergChecker(Checker):
-    """Reads a REST catalog at an address."""
+    """A checker of a REST catalog."""
 
     def __init__(self, uri: str, column: str = "tag") -> None:
         self._catalog, self._column = RestCatalog("lake", uri=uri), column
         self._commits: dict[str, dict[str, Any]] = {}
-        """What was read of the log, by hashes."""
+        """The commits read from the log, by hash."""
 
     def head(self) -> str:
-        """Return where main is, as the log says."""
+        """Return the head of main according to the log."""
         return self._heads()["main"]
 
     def branches(self) -> list[str]:
-        """Return every branch but main and those that Sluice always has; publications that are pending or half, too."""
+        """Return every branch except main and Sluice's own, including pending and half-done publications."""
         return [name for name in self._heads() if name not in _OF_SLUICE]
 
     def commits(self, since: str) -> Iterator[dict[str, Any]]:
-        """Yield the commits on main after a hash, the newest first, as Nessie shows them."""
+        """Yield the commits on main after a hash, newest first, in Nessie's form."""
         head = self.head()
         while head != since:
             commit = self._commit(head)
@@ -54,7 +54,7 @@ class IcebergChecker(Checker):
             head = commit["parent"]
 
     def table(self, name: str, at: str = "") -> TableRows | None:
-        """Return a table as readers see it, or as the log says that it was at a hash of main."""
+        """Return a table as readers see it, or as the log has it at a hash of main."""
         if at:
             return self._at(name, at)
         try:
@@ -71,7 +71,7 @@ class IcebergChecker(Checker):
         tables: Iterable[str],
         removing: Collection[str] = (),
     ) -> list[str]:
-        """Return everything that does not hold; main of each table must be what the log says, too."""
+        """Return a message for each violated condition, and for each table whose main differs from the log."""
         tables = list(tables)
         return [*super().problems(since, published, tables, removing), *self._of_the_log(tables)]
 
@@ -92,7 +92,7 @@ class IcebergChecker(Checker):
         return TableRows(StaticTable.from_metadata(version["location"]), version["snapshot_id"])
 
     def _commit(self, hash: str) -> dict[str, Any]:
-        """Return the commit of a hash: the head of a branch is in the table of the log, an earlier one in a page."""
+        """Return the commit of a hash. The log's table has the head of each branch, a page has earlier commits."""
         if hash not in self._commits:
             self._heads()
         if hash not in self._commits:
@@ -102,7 +102,7 @@ class IcebergChecker(Checker):
         return self._commits[hash]
 
     def _heads(self) -> dict[str, str]:
-        """Return the hash that each branch is at."""
+        """Return the head of each branch."""
         log, hashes = self._log(), {}
         for snapshot in log.metadata.snapshots:
             assert snapshot.summary

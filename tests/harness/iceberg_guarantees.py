@@ -1,4 +1,4 @@
-"""A catalog of PyIceberg that gives another guarantee."""
+"""A PyIceberg catalog with another guarantee."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sluice.publishing.capabilities import Guarantee
 
 
 def open_as(folder: Path, guarantee: Guarantee) -> IcebergCatalog:
-    """Open a catalog in an SQLite file as if it gave another guarantee."""
+    """Open a catalog in an SQLite file as if it had another guarantee."""
     catalog = open_iceberg("lake", "sql", f"sqlite:///{folder}/catalog.db", folder.as_uri(), {})
     branches = catalog._branches
     branches.committer = branches._log._committer = SqlCommitter(branches.tables.catalog, guarantee)

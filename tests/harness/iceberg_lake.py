@@ -1,4 +1,4 @@
-"""A catalog of Sluice over an Iceberg catalog, an independent reader of it, and the jobs of its runs."""
+"""Sluice's catalog over an Iceberg catalog, an independent reader of it, and the jobs of its runs."""
 
 import uuid
 from pathlib import Path
@@ -22,7 +22,7 @@ def ids(*numbers: int) -> pa.Table:
 
 
 class IcebergLake:
-    """A lake in a namespace of its own. `reader` is PyIceberg alone, which knows nothing of Sluice."""
+    """A lake in a namespace of its own. `reader` is plain PyIceberg, without Sluice."""
 
     def __init__(self, catalog: IcebergCatalog, reader: Catalog, *tables: str) -> None:
         self.catalog, self.reader, self.namespace = catalog, reader, f"n{uuid.uuid4().hex[:8]}"
@@ -42,15 +42,15 @@ class IcebergLake:
         return self.reader.load_table(self.name(table))
 
     def append(self, table: str, *numbers: int) -> None:
-        """Append to main of a table, as another program does."""
+        """Append rows to a table's main, as another program does."""
         self.table(table).append(ids(*numbers))
 
     def rows(self, table: str) -> list[int]:
-        """Return the ids on main of a table, in order."""
+        """Return the sorted ids on a table's main."""
         return sorted(self.table(table).scan().to_arrow()["id"].to_pylist())
 
     def snapshot(self, table: str) -> int | None:
-        """Return the snapshot that main of a table is at."""
+        """Return the current snapshot of a table's main."""
         snapshot = self.table(table).current_snapshot()
         return snapshot.snapshot_id if snapshot else None
 
@@ -60,20 +60,20 @@ class IcebergLake:
         return {name: self.table(name).metadata_location for name in sorted(names)}
 
     def branch(self) -> BranchRef:
-        """Create a branch at main as it is now."""
+        """Create a branch at the head of main."""
         base = self.catalog.head("main")
         branch = BranchRef(name=f"wap/x/{uuid.uuid4().hex[:8]}/a1", base=base, catalog_id=self.catalog.identity())
         self.catalog.create_branch(branch.name, base)
         return branch
 
     def publish(self, branch: BranchRef, head: str = "", catalog: IcebergCatalog | None = None) -> Publication:
-        """Publish a branch, at its head if no hash is given."""
+        """Publish a branch at a hash, by default its head."""
         catalog = catalog or self.catalog
         return catalog.publish(branch, head or catalog.head(branch.name), "ana", "publish", {"run": branch.name})
 
 
 class WriterJob:
-    """A job that PyIceberg runs on a branch, in the catalog that a Spark job would have."""
+    """A job that PyIceberg runs on a branch, in the catalog that a Spark job would get."""
 
     def __init__(self, lake: IcebergLake, folder: Path, branch: BranchRef | None = None) -> None:
         self.lake, self.branch = lake, branch or lake.branch()
@@ -92,7 +92,7 @@ class WriterJob:
         self.open().load_table(self.lake.name(table)).append(ids(*numbers))
 
     def record(self) -> str:
-        """Record what the job wrote; return the branch's head."""
+        """Record the writes of the job; return the branch's head."""
         self.lake.catalog.record_job(self.branch.name, self.name, self.folder)
         return self.lake.catalog.head(self.branch.name)
 
@@ -107,7 +107,7 @@ class SparkWriterJob(WriterJob):
             self.session.conf.set(key, value)
 
     def sql(self, *statements: str) -> None:
-        """Run statements, in which {t} is the table `t`, {c} the catalog and {n} the namespace."""
+        """Run statements. {t} stands for the table `t`, {c} for the catalog and {n} for the namespace."""
         for statement in statements:
             named = statement.replace("{t}", "{c}.{n}.t").replace("{c}", self.name).replace("{n}", self.lake.namespace)
             self.session.sql(named).collect()

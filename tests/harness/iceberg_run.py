@@ -1,4 +1,4 @@
-"""A run at a table of a lake, activity by activity, beside which other programs change main."""
+"""A run that writes a table of a lake, activity by activity, while other programs change main."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.harness.activity import run_activity
 from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
 
 PROGRAM = Write.model_validate({"job": "job.py"})
-"""A write that may have read what main held."""
+"""A write that may have read rows of main."""
 
 
 class IcebergRun:
@@ -39,7 +39,7 @@ class IcebergRun:
         return self._job.open().load_table(self.lake.name("t"))
 
     def record(self) -> tuple[BranchRef, WriteResult]:
-        """Record and verify what the job wrote; return the branch and what it holds."""
+        """Record and verify the writes of the job; return the branch and its content."""
         self._job.record()
         name = self.lake.name("t")
         input = VerifyWriteInput(
@@ -49,10 +49,10 @@ class IcebergRun:
         return self._job.branch, written
 
     def rebase(self, written: tuple[BranchRef, WriteResult], write: Write = PROGRAM, *moved: str) -> RebaseResult:
-        """Delete the branch, and rebase what was written onto main as it is now.
+        """Delete the branch, and rebase the run's files onto the head of main.
 
         Args:
-            moved: the tables that main changed, beside those of the run.
+            moved: tables that main changed, in addition to those of the run.
         """
         branch, result = written
         self.lake.catalog.delete_branch(branch.name)

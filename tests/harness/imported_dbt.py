@@ -1,4 +1,4 @@
-"""Imports of property files of dbt that are given as text."""
+"""Import property files of dbt that are given as text."""
 
 from typing import Any
 
@@ -17,5 +17,5 @@ def imported(text: str, *macros: str, project: str = "", **options: Any) -> Impo
 
 
 def reasons(result: ImportedChecks) -> list[str]:
-    """Return what was not carried over, as `line: test: reason`."""
+    """Return each item that was not imported, as `line: test: reason`."""
     return [f"{each.line}: {each.test}: {each.reason}" for each in result.left]

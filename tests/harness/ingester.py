@@ -1,4 +1,4 @@
-"""Runs the built-in job on one table."""
+"""Run the built-in job on one table."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.harness.warm_branch import BRANCH
 
 
 class Ingester:
-    """Runs the job on one table of the test's own."""
+    """The built-in job on a table of the test's own."""
 
     def __init__(self, spark: SparkSession, lake: LakeReader, table: str, folder: Path) -> None:
         self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
@@ -52,7 +52,7 @@ class Ingester:
         return ingest(self._spark, spec)
 
     def refused(self, source: dict[str, Any] | None = None, **write: Any) -> str:
-        """Return why the job refuses, which must be for good and in one line."""
+        """Return the job's refusal, which must be final and one line long."""
         try:
             answer = self(source, **write)
         except Exception as error:
@@ -69,7 +69,7 @@ class Ingester:
 
 
 def file(job: Ingester, name: str, content: str | bytes) -> str:
-    """Write a file into the folder of the test; return its path."""
+    """Write a file into the test's folder; return its path."""
     path = job.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

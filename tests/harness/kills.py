@@ -1,4 +1,4 @@
-"""Services of a test's own stack are killed and started again, once or at random."""
+"""Kill services of a test's own stack and start them again, once or at random."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from tests.harness.processes import wait_for
 
 
 def kill_service(stack: Stack, name: str, away: float = 0) -> dict[str, str]:
-    """Kill a service with SIGKILL; start it again after so many seconds. Return the variables of the stack then."""
+    """Kill a service with SIGKILL and start it again after `away` seconds. Return the stack's variables afterwards."""
     (daemon,) = (each for each in stack.daemons() if each.name == name)
     os.kill(daemon.pid, signal.SIGKILL)
     wait_for(lambda: not daemon.alive())
@@ -23,7 +23,7 @@ def kill_service(stack: Stack, name: str, away: float = 0) -> dict[str, str]:
 
 @contextmanager
 def repeatedly(action: Callable[[], None], draw: random.Random, least: float, most: float) -> Iterator[None]:
-    """Repeat an action at random intervals in seconds, in a thread; what it raises is raised at the end."""
+    """Repeat an action in a thread, at random intervals in seconds. Raise its first error at the end."""
     ended, problems = threading.Event(), []
 
     def loop() -> None:

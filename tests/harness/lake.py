@@ -1,4 +1,4 @@
-"""An independent reader of the lake: Nessie's REST API and Iceberg's files, nothing of Sluice's code."""
+"""An independent reader of the lake: it uses Nessie's REST API and Iceberg's files, and none of Sluice's code."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +12,10 @@ from lakehouse.audit_results_table import BRANCH as AUDIT_RESULTS_BRANCH
 
 
 class LakeReader:
-    """Reads the lake through Nessie's REST API and Iceberg's files alone."""
+    """A reader of the lake that uses only Nessie's REST API and Iceberg's files."""
 
     def __init__(self, variables: Mapping[str, str], io: Mapping[str, str] | None = None) -> None:
-        """Read the lake of a stack; `io` has the properties by which PyIceberg reads a store."""
+        """Open the lake of a stack. `io` has the properties by which PyIceberg reads a store."""
         self._uri, self._io = variables["NESSIE_URI"], dict(io or {})
         token = Path(variables["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
         self._http = requests.Session()
@@ -23,7 +23,7 @@ class LakeReader:
 
     @classmethod
     def of_store(cls, variables: Mapping[str, str], access: Mapping[str, str]) -> "LakeReader":
-        """Read the lake of a stack with an object store, by the variables that give access to it."""
+        """Open the lake of a stack with an object store. The variables give access to it."""
         io = {
             "s3.endpoint": access["AWS_ENDPOINT_URL_S3"],
             "s3.region": access["AWS_REGION"],
@@ -33,7 +33,7 @@ class LakeReader:
         return cls(variables, io)
 
     def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
-        """Return all rows of a table on a branch; none where the table does not exist."""
+        """Return all rows of a table on a branch, or none if the table does not exist."""
         version = self._table(table, ref)
         rows: list[dict[str, Any]] = version.scan().to_arrow().to_pylist() if version else []
         return rows
@@ -45,12 +45,12 @@ class LakeReader:
         return StaticTable.from_metadata(response.json()["content"]["metadataLocation"], self._io)
 
     def head(self, ref: str = "main") -> str:
-        """Return the hash that a branch is at."""
+        """Return the head of a branch."""
         response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}", timeout=30).json()
         return str(response["reference"]["hash"])
 
     def branches(self, containing: str = "") -> list[str]:
-        """Return the names of all branches that contain a text, but main and that of the audit results table."""
+        """Return the names of all branches that contain a text, except main and that of the audit results table."""
         references = self._http.get(f"{self._uri}/trees", timeout=30).json()["references"]
         names = [reference["name"] for reference in references]
         return [each for each in names if each not in ("main", AUDIT_RESULTS_BRANCH) and containing in each]

@@ -1,4 +1,4 @@
-"""Drives runs of one table as a person does, on any catalog: start, decide, release, repair, roll back."""
+"""Drive runs of one table as a person does, on any catalog: start, decide, release, repair, roll back."""
 
 import asyncio
 from collections import Counter
@@ -33,24 +33,24 @@ from workflows.quarantine.manage_quarantine import ManageQuarantine
 from workflows.write_audit_publish import WriteAuditPublish
 
 REFUSED = "refused"
-"""The outcome of what was refused before a run began."""
+"""The outcome of a start that was refused."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended."""
+    """The result of a command."""
 
     outcome: str
-    """A run's outcome; `already published` where its files were; `refused` where no run began."""
+    """The outcome of a run; `already published` if main has its files; `refused` if no run began."""
     why: str
     result: RunResult | None = None
 
 
 @dataclass
 class LakeDriver:
-    """Runs pipelines that load the CSV files of a folder into one table, with the columns `id` and `v`.
+    """A driver of pipelines that load the CSV files of a folder into one table, with the columns `id` and `v`.
 
-    A row with a negative `v` is bad. Needs a worker that serves the settings' task queue.
+    A row with a negative `v` is bad. A worker must serve the settings' task queue.
     """
 
     client: Client
@@ -60,12 +60,12 @@ class LakeDriver:
     table: str
     folder: Path
     recreate: Callable[[str], None] | None = None
-    """Drops a table of main and creates it again, empty; None where the driver cannot."""
+    """Drop a table of main and create it again, empty. None if the driver cannot do that."""
     attached: int = 0
-    """How often a start attached to a run that was under way."""
+    """Number of starts that attached to a run under way."""
 
     def pipeline(self, *, strict: bool = True, approval: bool = False) -> Pipeline:
-        """Return the pipeline that refuses bad rows, if it is strict, and asks a person, if it is to."""
+        """Return the pipeline: it refuses bad rows if `strict`, and requires an approval if `approval`."""
         checks: list[dict[str, Any]] = [{"check": "not_null", "column": "id"}]
         if strict:
             checks.append({"check": "accepted_range", "column": "v", "min": 0})
@@ -84,7 +84,7 @@ class LakeDriver:
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def start(self, pipeline: Pipeline, *, again: bool = False) -> Handle | Ending:
-        """Start a pipeline; return its handle, or why it was refused."""
+        """Start a pipeline; return its handle, or the reason why it was refused."""
         return await self._start(pipeline, StartOptions(again=again), with_input=True)
 
     async def end(self, handle: Handle) -> Ending:
@@ -97,7 +97,7 @@ class LakeDriver:
         return Ending(outcome, result.reason, result)
 
     async def wait_for_approval(self, handle: Handle) -> Ending | None:
-        """Wait until a run waits for approval, and return None, or how it ended without."""
+        """Wait until a run waits for approval and return None. If it ends before, return its ending."""
         while True:
             description = await handle.describe()
             if description.status and description.status.name != "RUNNING":
@@ -108,7 +108,7 @@ class LakeDriver:
             await asyncio.sleep(0.02)
 
     async def decide(self, handle: Handle, *, approve: bool) -> Ending:
-        """Decide about whatever a run waits for, until it ends: after a conflict it asks again."""
+        """Decide about each hash that a run waits with, until it ends: after a conflict it waits again."""
         while (ended := await self.wait_for_approval(handle)) is None:
             status = await query_status(handle)
             if status is None or status.stage != "waiting for approval":
@@ -122,7 +122,7 @@ class LakeDriver:
             try:
                 await handle.execute_update(WriteAuditPublish.decide, decision)
             except (WorkflowUpdateFailedError, RPCError):
-                continue  # it ended, or asks about another hash by now
+                continue  # the run has ended, or waits with another hash
             while True:
                 status = await query_status(handle)
                 waits = status and status.stage == "waiting for approval"
@@ -137,7 +137,7 @@ class LakeDriver:
         return await self.end(handle)
 
     async def release(self, run_id: str, pipeline: Pipeline | None, *statements: str) -> Ending:
-        """Release a quarantine, repaired by statements if there are any."""
+        """Release a quarantine, repaired by the given statements."""
         try:
             query = PlanReleaseInput(run=run_id, statements=list(statements))
             plan = await query_lake(self.client, self.settings, query, ReleasePlan)
@@ -150,7 +150,7 @@ class LakeDriver:
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def roll_back(self, run_id: str) -> Ending:
-        """Roll back a published run, and all later ones."""
+        """Roll back a published run and all later ones."""
         try:
             query = PlanRollbackInput(run=run_id, with_later=True)
             plan = await query_lake(self.client, self.settings, query, PlanRollbackResult)
@@ -166,11 +166,11 @@ class LakeDriver:
         await execute_short_workflow(self.client, self.settings, ManageQuarantine.run, manage, "discard-quarantine")
 
     def has_table(self) -> bool:
-        """Return whether main has the table."""
+        """Return True if the table is on main."""
         return self.catalog.table_version(self.catalog.main, self.table) is not None
 
     def rows(self) -> Counter[int]:
-        """Return how often main holds each id."""
+        """Return the number of rows of each id on main."""
         version = self.catalog.table_version(self.catalog.main, self.table)
         if version is None:
             return Counter()
@@ -198,6 +198,6 @@ class LakeDriver:
 
 
 def refused(error: SluiceError) -> Ending:
-    """Return how a command ended that was refused."""
+    """Return the ending of a refused command."""
     outcome = "already published" if isinstance(error, AlreadyPublished) else REFUSED
     return Ending(outcome, str(error))

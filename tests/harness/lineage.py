@@ -35,7 +35,7 @@ def _is_uri(value: object) -> bool:
 
 
 def problems(event: Any) -> list[str]:
-    """Return in what an event breaks the specification: the event itself, and each facet by the schema it names."""
+    """Return each violation of the specification, in the event itself and in each facet by the schema that it names."""
     listed = _invalid(event, str(event.get("schemaURL", "")))
     run, job = event.get("run", {}), event.get("job", {})
     datasets = [*event.get("inputs", []), *event.get("outputs", [])]
@@ -43,7 +43,7 @@ def problems(event: Any) -> list[str]:
     facets = [each.get("facets", {}) for each in holders]
     facets += [each.get(key, {}) for each in datasets for key in ("inputFacets", "outputFacets")]
     for name, facet in (pair for each in facets for pair in each.items()):
-        # By the whole schema, which says by which key a facet of this form goes.
+        # Validate by the whole schema, which states the key of a facet of this form.
         listed += _invalid({name: facet}, str(facet.get("_schemaURL", "")).split("#")[0], needs=name)
     return listed
 
@@ -59,14 +59,14 @@ def _invalid(value: Any, uri: str, needs: str = "") -> list[str]:
 
 
 class LineageReceiver(ThreadingHTTPServer):
-    """Takes events on 127.0.0.1, refuses them, or never answers."""
+    """A server on 127.0.0.1 that accepts events, refuses them, or never answers."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.bodies: list[bytes] = []
-        """What was sent, also what was refused."""
+        """The bodies of all requests, including refused ones."""
         self.keys: list[str | None] = []
         self.status = 201
         self.hangs = False
@@ -74,12 +74,12 @@ class LineageReceiver(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address of the receiver."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What was sent, in the order of arrival."""
+        """The received events, in the order of arrival."""
         return [json.loads(body) for body in self.bodies]
 
     def types(self, run_id: str) -> list[str]:
@@ -108,12 +108,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Print no log."""
 
 
 @contextmanager
 def lineage_receiver() -> Iterator[LineageReceiver]:
-    """Run a receiver of events."""
+    """Run a receiver of events; stop it afterwards."""
     server = LineageReceiver()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

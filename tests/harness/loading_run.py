@@ -1,4 +1,4 @@
-"""A landing folder, and runs that load its files, activity by activity, on a catalog in memory."""
+"""A landing folder and runs that load its files, activity by activity, on a catalog in memory."""
 
 import hashlib
 from pathlib import Path
@@ -107,7 +107,7 @@ class Run:
         return selected
 
     async def write(self) -> tuple[BranchRef, SelectedInput]:
-        """Load the selected files: a row for each, with a number that its content decides."""
+        """Load the selected files: one row for each, with a number computed from its content."""
         branch = self.open()
         selected = await self.select(branch)
         loaded = self.lake.manifests.read(selected.manifest).loaded
@@ -161,7 +161,7 @@ def row_of(path: Path) -> int:
 
 
 def roll_back(lake: MemoryLake, name: str, *runs: str) -> str:
-    """Commit to main what the merge of a roll-back says; return its run's id."""
+    """Commit to main what the merge of a roll-back commits; return its run's id."""
     run_id = f"{name}-".ljust(36, "0")
     rolled_back = {ROLLED_BACK: ",".join(runs), RUN_ID: run_id, WORKFLOW_ID: f"w-{name}", PIPELINE: "p"}
     lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=rolled_back)

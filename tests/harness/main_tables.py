@@ -1,4 +1,4 @@
-"""Real Iceberg tables on the main of a catalog in memory, made by PyIceberg: for tests that read metadata alone."""
+"""Real Iceberg tables on the main of a catalog in memory, written by PyIceberg, for tests that read only metadata."""
 
 import uuid
 from pathlib import Path
@@ -33,7 +33,7 @@ class MainTables:
         self._numbers: dict[str, int] = {}
 
     def publish(self, name: str, *, new: bool = False) -> str:
-        """Publish a version of a table, of a new table if asked; return its metadata location."""
+        """Publish a version of a table, or of a new table of the name; return its metadata location."""
         if new or name not in self._metadata:
             where = f"file://{self.folder}/{name}-{uuid.uuid4().hex[:8]}"
             self._metadata[name] = new_table_metadata(

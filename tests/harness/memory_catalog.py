@@ -1,4 +1,4 @@
-"""A catalog in memory, for tests alone: the port `lakehouse.catalog.BranchCatalog` without a server.
+"""A catalog in memory, for tests only: the port `lakehouse.catalog.BranchCatalog` without a server.
 
 It passes `tests/component/test_catalog_contract.py`, as every implementation must.
 """
@@ -19,7 +19,7 @@ from sluice.identifiers import namespaces_of
 from sluice.publishing.capabilities import CatalogCapabilities
 
 _ROOT = "0" * 64
-"""The hash before all history."""
+"""The root hash, before all commits."""
 CAPABILITIES = CatalogCapabilities(
     many_tables=True,
     new_tables=True,
@@ -56,33 +56,33 @@ class MemoryCatalog:
         self._branches = {self.main: _ROOT}
 
     def clear(self) -> None:
-        """Forget everything, and become another catalog."""
+        """Delete everything, and get another identity."""
         with self._lock:
             self._identity = uuid.uuid4().hex
             self.__post_init__()
 
     def publishing_to(self, branch: str) -> "MemoryCatalog":
-        """Return this catalog, whose runs publish to another branch than main."""
+        """Return this catalog for runs that publish to another branch than main."""
         other = copy.copy(self)
         other.main = branch
         return other
 
     def reset_main(self, head: str) -> None:
-        """Set main to an earlier head, as a catalog that is restored from a backup has it."""
+        """Set main to an earlier head, as a catalog restored from a backup has it."""
         with self._lock:
             self._branches[self.main] = head
 
     def identity(self) -> str:
-        """Return what distinguishes this catalog's content from every other's."""
+        """Return the identity of this catalog's content, which no other catalog has."""
         return self._identity
 
     def check_identity(self, expected: str) -> None:
-        """Make sure that the catalog is the one of this identity."""
+        """Verify that the catalog has this identity."""
         if expected != self._identity:
             raise CatalogChanged("the catalog in memory is another than when the run began")
 
     def probe(self) -> str:
-        """Return nothing: a commit is one step of this process."""
+        """Return no finding: a commit is one step of this process."""
         return ""
 
     def initialize_main(self) -> str:
@@ -99,7 +99,7 @@ class MemoryCatalog:
             return self._branches[branch]
 
     def find_head(self, branch: str) -> str | None:
-        """Return the head of a branch, or None if there is none of this name."""
+        """Return the head of a branch, or None if the branch does not exist."""
         return self._branches.get(branch)
 
     def list_branches(self, prefix: str = "") -> list[BranchInfo]:
@@ -128,7 +128,7 @@ class MemoryCatalog:
             self.create_branch(name, head)
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch; it may be gone already."""
+        """Delete a branch. It may be deleted already."""
         with self._lock:
             self._branches.pop(name, None)
 
@@ -139,19 +139,19 @@ class MemoryCatalog:
                 del self._branches[name]
 
     def fork_point(self, branch: str) -> str:
-        """Return the newest hash that a branch has in common with main."""
+        """Return the newest hash that a branch shares with main."""
         with self._lock:
             return self._fork_point(self.head(branch))
 
     def table_version(self, branch: str, name: str, at: str | None = None) -> TableVersion | None:
-        """Return the version of a table on a branch, at a hash of it if given, or None if it is not there."""
+        """Return the version of a table on a branch, at its head or a given hash, or None if it does not exist."""
         with self._lock:
             if branch not in self._branches:
                 return None
             return self._commits[at or self._branches[branch]].tables.get(name)
 
     def list_tables(self, branch: str, at: str) -> list[str]:
-        """Return the names of the tables of a branch at a hash of it, in order."""
+        """Return the sorted names of the tables of a branch at a hash."""
         with self._lock:
             return sorted(self._commits[at].tables)
 
@@ -200,7 +200,7 @@ class MemoryCatalog:
             return self._commit(branch, message, changed, properties or {}, namespaces=missing)
 
     def find_conflicts(self, branch: str, head: str) -> list[str]:
-        """Return the tables that main changed too since the branch began."""
+        """Return the tables of the branch that main changed too since the branch began."""
         with self._lock:
             self.head(branch)
             fork = self._fork_point(head)
@@ -227,7 +227,7 @@ class MemoryCatalog:
             return Publication(merged=True, main_before=before, main_after=after)
 
     def find_publication(self, head: str, since: str) -> Publication | None:
-        """Return the merge that brought the hash `head` into main after the hash `since`, if there is one."""
+        """Return the merge of the hash `head` into main after the hash `since`, or None."""
         for commit in self.history(self.main):
             if commit.merged == head:
                 return Publication(merged=True, main_before=commit.parent, main_after=commit.hash)
@@ -236,7 +236,7 @@ class MemoryCatalog:
         return None
 
     def find_published(self, properties: Mapping[str, str], since: str = "") -> CommitInfo | None:
-        """Return the newest commit on main after the hash `since` that carries all of these properties, or None."""
+        """Return the newest commit on main after the hash `since` that has all of these properties, or None."""
         for commit in self.history(self.main):
             if commit.hash == since:
                 return None
@@ -245,7 +245,7 @@ class MemoryCatalog:
         return None
 
     def list_published(self, properties: Mapping[str, str], after: datetime) -> Iterator[CommitInfo]:
-        """Yield the commits on main that carry all of these properties and were made after a time, the newest first."""
+        """Yield the commits on main after a time that have all of these properties, newest first."""
         for commit in self.history(self.main):
             if commit.committed_at <= after:
                 return
@@ -253,7 +253,7 @@ class MemoryCatalog:
                 yield commit
 
     def history(self, branch: str) -> Iterator[CommitInfo]:
-        """Yield the commits of a branch, the newest first."""
+        """Yield the commits of a branch, newest first."""
         with self._lock:
             hashes = [each for each in self._ancestors(self.head(branch)) if each != _ROOT]
         for each in hashes:
@@ -262,7 +262,7 @@ class MemoryCatalog:
     def spark_properties(
         self, spark_catalog: str, branch: str, at: str | None = None, folder: Path | None = None
     ) -> dict[str, str]:
-        """Return what would bind a Spark catalog to a branch, had Spark a way to reach this process."""
+        """Return properties that name a branch. No Spark can reach the catalog in this process."""
         prefix = f"spark.sql.catalog.{spark_catalog}"
         return {f"{prefix}.ref": branch} | ({f"{prefix}.ref.hash": at} if at else {})
 
@@ -274,11 +274,11 @@ class MemoryCatalog:
         """Do nothing: a job would commit to the branch itself."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return None: a catalog in this process is never away."""
+        """Return None: a catalog in this process is always available."""
         return None
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return None: it refuses no job."""
+        """Return None: this catalog refuses no job."""
         return None
 
     def _commit(
@@ -302,7 +302,7 @@ class MemoryCatalog:
         return info.hash
 
     def _ancestors(self, head: str) -> list[str]:
-        """Return a hash and its ancestors by the first parent, the newest first."""
+        """Return a hash and its ancestors by the first parent, newest first."""
         hashes = [head]
         while parent := self._commits[hashes[-1]].info.parent:
             hashes.append(parent)

@@ -1,8 +1,8 @@
-"""An engine that runs Sluice's own Spark jobs in this process, on the catalog in memory, by PyIceberg and DuckDB.
+"""An engine that runs Sluice's Spark jobs in this process, on the catalog in memory, by PyIceberg and DuckDB.
 
-The activities around it are the real ones: a job gets its specification as a file, and answers by one. Rows have the
-columns of `MemoryLake`. What Spark itself does is tried on Spark, in `tests/component` and `tests/e2e`. A program of a
-user's is a function of the test, which gets the job and returns the rows that it appends to a table.
+The activities around it are the real ones: a job reads its specification from a file and answers by a file. Rows have
+the columns of `MemoryLake`. Tests in `tests/component` and `tests/e2e` cover Spark itself. A user's program is a
+function of the test: it gets the job and returns the rows to append to a table.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from sluice.sealed_answer import seal_answer
 from tests.harness.memory_lake import MemoryLake
 
 Interrupt = Callable[[SparkJob], None]
-"""Called before a job writes; what it raises fails the job."""
+"""A function called before a job writes. Its exception fails the job."""
 Rows = list[dict[str, int]]
 Program = Callable[[SparkJob], tuple[str, Rows]]
-"""Returns a table, and the rows that it gets."""
+"""A user's program: it returns a table and the rows to append to it."""
 
 
 class MemoryEngine:
-    """Runs `spark_jobs/ingest.py`, in every mode that a pipeline may have but compact, and programs of a test."""
+    """An engine for `spark_jobs/ingest.py`, in every mode of a pipeline except compact, and for programs of a test."""
 
     has_jvm = True
 
@@ -88,7 +88,7 @@ class MemoryEngine:
         elif spec.write.mode == "merge":
             merged = _merged(self._lake.rows(table, branch), rows, spec.write.keys)
             self._lake.replace_rows(branch, table, merged, run_ref)
-            return JobAnswer(rows_merged=len(rows))  # as the job of Spark answers
+            return JobAnswer(rows_merged=len(rows))  # as the Spark job answers
         else:
             raise NotImplementedError(f"mode: {spec.write.mode} needs Spark")
         return JobAnswer(rows_read=len(read), rows_written=len(rows))
@@ -103,7 +103,7 @@ class MemoryEngine:
         return transformed
 
     def _run_statements(self, statements: Sequence[str], branch: str, run_ref: RunRef) -> None:
-        """Run statements by DuckDB on copies of the tables, and replace the rows of those that change."""
+        """Run statements by DuckDB on copies of the tables; write back the rows of changed tables."""
         connection = duckdb.connect()
         names: dict[str, str] = {}
         for statement in statements:
@@ -139,7 +139,7 @@ def _run_ref(job: SparkJob) -> RunRef:
 
 
 def _merged(old: Sequence[Mapping[str, int]], new: Rows, keys: Sequence[str]) -> list[Mapping[str, int]]:
-    """Return the rows of a table after a merge of others by their keys.
+    """Return the rows of a table after merging new rows by their keys.
 
     Raises:
         InvalidInput: two new rows have the same key.

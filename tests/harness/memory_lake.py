@@ -25,7 +25,7 @@ from sluice.publishing.certificate import marks
 
 
 class MemoryLake:
-    """Writes tables of columns of integers, `id` by default, as the job of an attempt would."""
+    """A writer of tables with integer columns, `id` by default, which commits as the job of an attempt would."""
 
     def __init__(self, catalog: BranchCatalog, folder: Path, columns: Sequence[str] = ("id",)) -> None:
         self.catalog, self._folder = catalog, folder
@@ -36,7 +36,7 @@ class MemoryLake:
         self.loaded_files = LoadedFiles(catalog, self.manifests, folder / "home")
 
     def append(self, branch: str, name: str, ids: Sequence[int], run_ref: RunRef | None = None) -> None:
-        """Append rows to a table on a branch, creating it if need be, with the marks of an attempt if one is given."""
+        """Append rows to a table on a branch, with the marks of an attempt if given. Create the table if need be."""
         self.append_rows(branch, name, [{"id": each} for each in ids], run_ref)
 
     def append_rows(
@@ -54,7 +54,7 @@ class MemoryLake:
     def replace_partitions(
         self, branch: str, name: str, rows: Sequence[Mapping[str, int]], run_ref: RunRef | None = None
     ) -> None:
-        """Replace the partitions of a table on a branch that rows are given for."""
+        """Replace the partitions of a table on a branch that the given rows belong to."""
         table = self._writable(branch, name)
         table.dynamic_partition_overwrite(self._arrow(rows), snapshot_properties=_marks(run_ref))
 
@@ -71,28 +71,28 @@ class MemoryLake:
         self.create_table(main, name)
 
     def change(self, branch: str, name: str, change: Callable[[Table], Any]) -> None:
-        """Change a table on a branch by PyIceberg, creating it if need be; each commit of it is one of the branch."""
+        """Change a table on a branch by PyIceberg, creating it if need be. Each of its commits is one of the branch."""
         change(self._writable(branch, name))
 
     def point(self, branch: str, name: str, version: TableVersion) -> None:
-        """Let a branch hold a version of a table, whatever made it."""
+        """Set a table on a branch to a version, whatever wrote it."""
         self.catalog.commit_tables(branch, self.catalog.head(branch), "point", [TableCommit(name, version)])
 
     def rewrite(self, version: TableVersion, **changes: Any) -> TableVersion:
-        """Write a metadata file that differs from that of a version in these fields; return its version."""
+        """Write a copy of a version's metadata file with these fields changed; return its version."""
         metadata = load_table(version, {}).metadata.model_copy(update=changes)
         location = next_metadata_location(metadata, version.metadata_location)
         ToOutputFile.table_metadata(metadata, load_file_io({}, location).new_output(location))
         return TableVersion(location, metadata.current_snapshot_id)
 
     def ids(self, name: str, branch: str = "") -> list[int]:
-        """Return the ids that a table holds on a branch, on main by default."""
+        """Return the ids in a table on a branch, by default on main."""
         version = self.catalog.table_version(branch or self.catalog.main, name)
         assert version, f"there is no table {name}"
         return sorted(load_table(version, {}).scan().to_arrow()["id"].to_pylist())
 
     def rows(self, name: str, branch: str = "") -> list[dict[str, int]]:
-        """Return the rows that a table holds on a branch, on main by default; none if it is not there."""
+        """Return the rows of a table on a branch, by default on main. Return none if it does not exist."""
         version = self.catalog.table_version(branch or self.catalog.main, name)
         rows: list[dict[str, int]] = load_table(version, {}).scan().to_arrow().to_pylist() if version else []
         return rows
@@ -101,7 +101,7 @@ class MemoryLake:
         return pa.Table.from_pylist([dict(row) for row in rows], schema=self.arrow_schema)
 
     def _writable(self, branch: str, name: str) -> Table:
-        """Return a table whose commits go to a branch."""
+        """Return a table that commits to a branch."""
         version = self.catalog.table_version(branch, name) or self._create(name)
         table = load_table(version, {})
 

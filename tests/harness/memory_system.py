@@ -36,21 +36,21 @@ from workflows.target_header import TargetHeader
 
 _Answer = TypeVar("_Answer")
 COLUMNS = ("id", "v", "p")
-"""The columns of every table; those that a file does not have are null."""
+"""The columns of every table. A column that a file lacks is null."""
 
 
 @dataclass
 class ZoneClock:
-    """The clock of landing zones, which tests move, and how often each zone was looked at."""
+    """The clock of landing zones, which tests set, and the number of looks at each zone."""
 
     now: float = 1_000_000.0
     looks: dict[str, int] = field(default_factory=dict)
-    """By pipeline, how many looks have ended."""
+    """Number of ended looks, by pipeline."""
 
 
 @dataclass(frozen=True)
 class ClockedCollector(ArrivalCollector):
-    """Looks at landing zones by a clock that tests move."""
+    """A collector whose clock the tests set."""
 
     zone_clock: ZoneClock = field(default_factory=ZoneClock)
 
@@ -66,7 +66,7 @@ class ClockedCollector(ArrivalCollector):
 
 @dataclass
 class MemorySystem:
-    """What a test needs of it. Its worker and client live on an event loop in a thread of their own."""
+    """The parts of a running system. Its worker and client use an event loop in a thread of their own."""
 
     settings: Settings
     catalog: MemoryCatalog
@@ -83,7 +83,7 @@ class MemorySystem:
 
 @contextmanager
 def memory_system(temporal_cli: Path, folder: Path) -> Iterator[MemorySystem]:
-    """Start a system, and stop it."""
+    """Start a system; stop it afterwards."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="memory-system", daemon=True)
     thread.start()
@@ -156,7 +156,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
 
 
 def _by_clock(activities: list[Activity], clock: ZoneClock) -> list[Activity]:
-    """Return activities. Those that list landing zones use the given clock."""
+    """Return the activities. Those that list landing zones use the given clock."""
 
     def clocked(activity: Activity) -> Activity:
         owner = getattr(activity, "__self__", None)

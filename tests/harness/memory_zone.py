@@ -1,4 +1,4 @@
-"""A landing zone of real files, whose runs publish to a catalog in memory, and a clock that tests move."""
+"""A landing zone of real files, whose runs publish to a catalog in memory, and whose clock the tests set."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ TEXT = PipelineText(name="p.yml", text="", folder="/")
 
 
 class Zone:
-    """The landing zone of one pipeline, and runs that load what it gives."""
+    """The landing zone of one pipeline, and runs that load its batches."""
 
     def __init__(self, folder: Path, **arrival: Any) -> None:
         self.catalog = MemoryCatalog()
@@ -58,7 +58,7 @@ class Zone:
         return result
 
     def settled(self) -> list[list[str]]:
-        """Look twice, with the time to settle between; return the names in the batches of the second look."""
+        """Look twice, one settling time apart; return the names in the batches of the second look."""
         assert self.look().batches == []
         return self.names(self.look(after=60))
 
@@ -66,7 +66,7 @@ class Zone:
         return [[Path(file.path).name for file in self.collector.batches.read(ref)] for ref in result.batches]
 
     async def load(self) -> None:
-        """Publish every batch that is held; the zone drops it."""
+        """Publish every batch of the zone, and drop them from the zone."""
         for ref in self.held:
             await self.landing.run(*[file.path for file in self.collector.batches.read(ref)]).load()
         self.held = []

@@ -1,4 +1,4 @@
-"""A session of pytest in a process of its own, to be interrupted or killed while its test runs."""
+"""A pytest session in a process of its own, to be interrupted or killed while its test runs."""
 
 import os
 import signal
@@ -16,16 +16,16 @@ READY = """
     Path("ready").write_text(f"{os.getpid()} {os.environ['STARTED_BY_TESTS']}")
     time.sleep(600 * (not Path("goes on").exists()))
 """
-"""The end of the test: it says that it runs, and waits."""
+"""The last lines of the nested test: report that it runs, and wait."""
 
 
 def _take_interrupts() -> None:
-    """Let Ctrl-C interrupt this process: a shell ignores it for what runs in its background, and so do children."""
+    """Let Ctrl-C interrupt this process. Background processes of a shell, and their children, ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class NestedSession:
-    """A session with one test in a folder, in so many processes; the test has begun."""
+    """A session with one test in a folder, in the given number of processes. Its test has begun."""
 
     def __init__(self, folder: Path, conftest: str, test: str, processes: int = 1) -> None:
         (folder / "conftest.py").write_text(conftest)
@@ -48,13 +48,13 @@ class NestedSession:
         assert ready.exists(), log.read_text()
         pid, marks = ready.read_text().split()
         self.test_process = int(pid)
-        """The process of the test: one of xdist, if there are any."""
+        """The process that runs the test: a process of xdist if there are any."""
         before = os.environ.get(MARK, "").split("/")
         self._mark = next(mark for mark in marks.split("/") if mark not in before)
 
     @property
     def started(self) -> set[int]:
-        """The processes that the session started, and that run."""
+        """The running processes that the session started."""
         return started_by(self._mark)
 
     def wait_until_nothing_is_left(self) -> None:
@@ -64,7 +64,7 @@ class NestedSession:
     def interrupt(self) -> int:
         """Press Ctrl-C until the session ends, as a person does; return its exit code.
 
-        Pytest may lose a first one that comes while xdist starts.
+        Pytest may lose the first Ctrl-C while xdist starts.
         """
         for _ in range(10):
             os.killpg(self.process.pid, signal.SIGINT)
@@ -73,7 +73,7 @@ class NestedSession:
         raise AssertionError("the session ignores Ctrl-C")
 
     def stop(self) -> None:
-        """End the session, if it has not ended."""
+        """End the session if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

@@ -1,4 +1,4 @@
-"""A landing zone on a real Temporal server whose looks are counted, and whatever tells it to look."""
+"""A landing zone on a real Temporal server that counts its looks, and receivers that notify it."""
 
 import asyncio
 import uuid
@@ -27,14 +27,14 @@ from workflows.sandbox import sandbox
 
 
 class NotifiedZones:
-    """Landing zones of an installation of their own, which list by themselves once an hour."""
+    """Landing zones of an installation of their own, which list their folders by themselves once an hour."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.installation = f"i-{uuid.uuid4().hex[:8]}"
         self.looks: dict[str, int] = {}
         self.named: dict[str, list[list[str] | None]] = {}
-        """The files that each look was given; None for one that lists the zone."""
+        """The files named to each look; None for a look that lists the zone."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
@@ -71,14 +71,14 @@ class NotifiedZones:
         await self.client.get_workflow_handle(self.id(name)).terminate()
 
     async def until(self, name: str, looks: int) -> None:
-        """Wait until a zone has looked so often: by itself it would do so after an hour."""
+        """Wait until a zone has looked this many times. By itself, it would look after an hour."""
         await until(
             lambda: self.looks.get(name, 0) >= looks, lambda: f"{name} has not looked {looks} times: {self.looks}"
         )
 
     @asynccontextmanager
     async def receiving(self, client: Client | None = None, **settings: object) -> AsyncIterator[Receivers]:
-        """Have the receivers of a worker run; yield them when they know the zones."""
+        """Run the receivers of a worker; yield them once they know the zones."""
         stated = Settings.model_validate({"sluice_installation": self.installation, **settings})
         receivers = Receivers(client or self.client, stated)
         task = asyncio.create_task(receivers.run())
@@ -93,7 +93,7 @@ class NotifiedZones:
 
 @asynccontextmanager
 async def notified_zones(client: Client) -> AsyncIterator[NotifiedZones]:
-    """Host landing zones; end them afterwards."""
+    """Run landing zones; end them afterwards."""
     zones = NotifiedZones(client)
     async with Worker(
         client,
@@ -106,5 +106,5 @@ async def notified_zones(client: Client) -> AsyncIterator[NotifiedZones]:
         for name in zones.looks:
             try:
                 await zones.end(name)
-            except Exception as error:  # a test ended it
+            except Exception as error:  # the test has ended this zone
                 assert "completed" in str(error), error

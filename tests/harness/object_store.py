@@ -1,4 +1,4 @@
-"""An S3-compatible store for tests: versitygw, where it is installed or can be built."""
+"""An S3-compatible store for tests: versitygw, if it is installed or can be built."""
 
 import fcntl
 import os
@@ -23,9 +23,9 @@ KEY, SECRET = "key", "secret"
 
 
 def store_program() -> Path:
-    """Return the store's program: on the PATH, built before, or built by Go now; skip the test without one.
+    """Return the store's program: from the PATH, from an earlier build, or built by Go now. Else skip the test.
 
-    One process of the tests builds it, for minutes; another one waits.
+    A build takes minutes. One test process builds, the others wait.
     """
     with (ROOT / ".sluice" / "store.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,14 +37,14 @@ def store_program() -> Path:
 
 @contextmanager
 def stack_with_store(folder: Path, **variables: str) -> Iterator[Stack]:
-    """Return a stack of a test's own that has an object store, and does not run yet; end it afterwards."""
+    """Yield a test's own stack with an object store, not yet started; stop it afterwards."""
     home = folder / "home"
     home.mkdir()
     link_tools(home)
     store_program()
     install_jars(home, ["s3"])
     stack = Stack(home, {**os.environ, **variables, "SLUICE_HOME": str(home)}, s3=True)
-    with mock.patch.dict(os.environ):  # the stack puts the credentials of its store there
+    with mock.patch.dict(os.environ):  # the stack writes the credentials of its store here
         try:
             yield stack
         finally:
@@ -55,7 +55,7 @@ def stack_with_store(folder: Path, **variables: str) -> Iterator[Stack]:
 def running_store(
     folder: Path, *buckets: str, settings: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[dict[str, str]]:
-    """Run a store with empty buckets, and its own variables; yield those by which programs find it."""
+    """Run a store with empty buckets and variables of its own; yield the variables by which programs find it."""
     for bucket in buckets:
         (folder / "store" / bucket).mkdir(parents=True)
     address = f"127.0.0.1:{choose_port(7070, None, '', set())}"
@@ -76,7 +76,7 @@ def running_store(
 
 
 def store_files(variables: dict[str, str]) -> fs.S3FileSystem:
-    """Return a store as PyArrow's file system: a reader and writer beside Sluice's own."""
+    """Return a store as PyArrow's file system, which reads and writes independently of Sluice."""
     scheme, address = variables["AWS_ENDPOINT_URL_S3"].split("://")
     return fs.S3FileSystem(
         access_key=KEY, secret_key=SECRET, endpoint_override=address, scheme=scheme, region="us-east-1"

@@ -1,4 +1,4 @@
-"""Queries that a check may hold."""
+"""Queries that a check may use."""
 
 ORDINARY_QUERIES = [
     "SELECT * FROM shop.orders WHERE customer_id = 4711",

@@ -1,4 +1,4 @@
-"""Drives a pipeline whose partition stands in a key that a test chooses: runs, backfills, releases, roll-backs."""
+"""Drive a pipeline whose partition stands under a key that the test chooses: runs, backfills, releases, roll-backs."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ PARTITION = "{{ partition }}"
 
 @dataclass
 class CampaignEnding:
-    """How a backfill stands that pauses or has ended, or why it was refused."""
+    """The state of a paused or ended backfill, or the reason why it was refused."""
 
     states: dict[str, PartitionState]
     status: CampaignStatus | None = None
@@ -50,10 +50,10 @@ class CampaignEnding:
 
 @dataclass
 class PartitionDriver(LakeDriver):
-    """Runs the partitions of one pipeline, by hand or in backfills."""
+    """A driver that runs the partitions of one pipeline, by hand or in backfills."""
 
     key: str = "path"
-    """Where the partition stands in the pipeline."""
+    """The key of the pipeline that contains the partition."""
     mode: str = "append"
 
     def pipeline(self, *, strict: bool = True, approval: bool = False) -> Pipeline:
@@ -70,7 +70,7 @@ class PartitionDriver(LakeDriver):
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def backfill(self, partitions: str, *, together: bool = False, at_once: int = 1) -> CampaignEnding:
-        """Start a backfill, and wait until it pauses or ends."""
+        """Start a backfill; wait until it pauses or ends."""
         self.file.write_text(self._text.text)
         asked = StartBackfill(
             file=self.file,
@@ -88,7 +88,7 @@ class PartitionDriver(LakeDriver):
         return await self._paused_or_ended()
 
     async def retry(self) -> CampaignEnding:
-        """Retry what a backfill that pauses did not publish, and wait until it pauses or ends."""
+        """Retry the unpublished partitions of a paused backfill; wait until it pauses or ends."""
         for action in ("retry", "resume"):
             change = CampaignChange.model_validate({"action": action, "by": "ana"})
             with suppress(SluiceError):
@@ -96,7 +96,7 @@ class PartitionDriver(LakeDriver):
         return await self._paused_or_ended()
 
     async def cancel_backfill(self) -> None:
-        """Cancel a backfill that pauses, and wait for its end."""
+        """Cancel a paused backfill; wait for its end."""
         handle = backfill_handle(self.client, self.settings, self.pipeline().name)
         if running := await find_running_backfill(self.client, self.settings, self.pipeline().name):
             await cancel_backfill(running)
@@ -104,7 +104,7 @@ class PartitionDriver(LakeDriver):
             await handle.result()
 
     async def published_since(self, head: str) -> list[tuple[str, str]]:
-        """Return the run and the partition of each commit that main got after a hash, the oldest first."""
+        """Return the run and the partition of each commit on main after a hash, oldest first."""
         commits = list(takewhile(lambda commit: commit.hash != head, self.catalog.history(self.catalog.main)))
         properties = [commit.properties for commit in reversed(commits) if RUN_ID in commit.properties]
         runs = [(each[WORKFLOW_ID], each[RUN_ID]) for each in properties]
@@ -119,7 +119,7 @@ class PartitionDriver(LakeDriver):
         return self.catalog.head(self.catalog.main)
 
     def table_rows(self) -> Counter[Row]:
-        """Return how often main holds each row."""
+        """Return the number of times that each row is on main."""
         version = self.catalog.table_version(self.catalog.main, self.table)
         rows = load_table(version, self.io).scan().to_arrow().to_pylist() if version else []
         return Counter((row["id"], row["v"], row["p"]) for row in rows)
@@ -129,7 +129,7 @@ class PartitionDriver(LakeDriver):
         return [each.name for each in self.catalog.list_branches("sluice/backfill/")]
 
     def append_year(self, job: SparkJob) -> tuple[str, list[dict[str, int]]]:
-        """Return what the program of the pipeline appends: one row for the partition that it is given."""
+        """Return the row that the pipeline's program appends for its partition."""
         given = {
             "args": next(iter(job.args), ""),
             "environment": job.environment.get("YEAR", ""),
@@ -202,5 +202,5 @@ def _ending(status: CampaignStatus) -> CampaignEnding:
 
 
 def partitions_between(first: int, last: int) -> tuple[str, Sequence[str]]:
-    """Return a range of partitions, as `backfill` has it, and those partitions."""
+    """Return a range of partitions as `backfill` takes it, and the list of those partitions."""
     return f"{YEARS[first]}..{YEARS[last]}", YEARS[first : last + 1]

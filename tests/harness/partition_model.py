@@ -1,6 +1,7 @@
-"""The model of a table that the partitions of a pipeline are loaded into: what main must hold after any commands.
+"""The model of a table that a pipeline loads partition by partition: the rows that main must have after any commands.
 
-It is pure. A load is a file's content for a partition; what main holds is told by the loads of the runs that it has.
+The model is pure. A load is a file's content for a partition. The loads of the published runs determine the rows of
+main.
 """
 
 from collections import Counter
@@ -8,24 +9,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 YEARS = ("2018", "2019", "2020")
-"""The partitions, the oldest first."""
+"""The partitions, oldest first."""
 Row = tuple[int, int, int]
 """The values of `id`, `v` and `p`."""
 ORDERED_KEYS = ("args", "environment", "conf", "statements")
-"""Where a partition may stand in programs and statements, whose loads have an order."""
+"""The keys of programs and statements that may contain a partition. Such loads have an order."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds; the files of one content hold the same rows."""
+    """The rows of a file. Files of the same content have the same rows."""
 
     rows: tuple[Row, ...]
     is_bad: bool = False
-    """Whether its rows break a check."""
+    """True if its rows break a check."""
 
     @property
     def csv(self) -> str:
-        """The file."""
+        """The file's text."""
         return "id,v,p\n" + "".join(f"{id},{v},{p}\n" for id, v, p in self.rows)
 
 
@@ -37,12 +38,12 @@ class Load:
     partition: str
     path: str
     sent_at: int
-    """How many files were written before it, under this path."""
+    """Number of files written before it under this path."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row on main, and the load that brought it."""
+    """A row on main, with the load that it is from."""
 
     row: Row
     load: Load
@@ -50,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A run that main holds: its loads, and what main held before it."""
+    """A published run: its loads, and the rows of main before it."""
 
     run_id: str
     loads: tuple[Load, ...]
@@ -61,64 +62,64 @@ class PublishedRun:
 
 @dataclass
 class PartitionModel:
-    """The runs that main holds and the rows that they brought, in a pipeline of one mode."""
+    """The published runs and their rows, for a pipeline of one mode."""
 
     mode: str
     """`append`, `merge`, `overwrite` or `overwrite_partitions`."""
     key: str
-    """The key of the pipeline in which the partition stands."""
+    """The key of the pipeline that contains the partition."""
     entries: list[Entry] = field(default_factory=list)
     published: list[PublishedRun] = field(default_factory=list)
-    """The runs that were not rolled back, the latest last."""
+    """The published runs that were not rolled back, latest last."""
     quarantines: dict[str, tuple[tuple[Load, ...], int]] = field(default_factory=dict)
-    """By branch, what it holds, and how many commits main had."""
+    """The loads of each quarantine, and the number of commits on main when it was written, by branch."""
     commits: int = 0
 
     @property
     def rows(self) -> Counter[Row]:
-        """How often main holds each row."""
+        """The number of times that each row is on main."""
         return Counter(entry.row for entry in self.entries)
 
     @property
     def order_matters(self) -> bool:
-        """Whether rows of a later load take the place of rows of an earlier one."""
+        """True if rows of a later load replace rows of an earlier one."""
         return self.mode != "append" or self.key in ORDERED_KEYS
 
     @property
     def replaces_rows(self) -> bool:
-        """Whether a load takes the place of what was there, so that all files are loaded each time."""
+        """True if a load replaces the existing rows, so that each run loads all files."""
         return self.mode.startswith("overwrite")
 
     @property
     def runs_in_order(self) -> bool:
-        """Whether the partitions of a backfill go one at a time."""
+        """True if a backfill runs its partitions one at a time."""
         return self.order_matters and not self.replaces_rows
 
     def loads(self, partition: str = "") -> list[Load]:
-        """Return the loads of the runs that main holds, of one partition or of all, the latest last."""
+        """Return the loads of the published runs, for one partition or for all, latest last."""
         loads = [load for run in self.published for load in run.loads]
         return [load for load in loads if partition in ("", load.partition)]
 
     def is_overtaken(self, partition: str) -> bool:
-        """Return whether main holds a later partition, over which an older one must not be loaded."""
+        """Return True if main has a later partition, which an older one must not overwrite."""
         is_guarded = self.order_matters and self.mode != "overwrite_partitions"
         return is_guarded and any(load.partition > partition for load in self.loads())
 
     def is_held(self, wanted: Load) -> bool:
-        """Return whether main holds a file for its partition.
+        """Return True if main has a file for its partition.
 
-        Where the order matters, it no longer does after other content of the same path.
+        Where the order matters, other content that the same path brought later makes this False.
         """
         held = [load for load in self.loads(wanted.partition) if load.content == wanted.content]
         latest = [load for load in self.loads(wanted.partition) if load.path == wanted.path][-1:] or held[-1:]
         return bool(held) and (not self.order_matters or latest[0].content == wanted.content)
 
     def to_load(self, wanted: Iterable[Load]) -> tuple[Load, ...]:
-        """Return those of some files that a run loads: each content once, and none that main holds.
+        """Return the files that a run loads: each content once, without those that main has.
 
         A run that replaces rows loads all of its files, unless the latest run of its table, or of its partition, loaded
-        exactly these. A run that published partitions together does not count: main knows its input as a whole, not by
-        partition.
+        exactly these. A run that published partitions together does not count: main identifies its input as a whole,
+        not by partition.
         """
         if self.replaces_rows:
             each = {load.content: load for load in reversed(list(wanted))}
@@ -134,17 +135,17 @@ class PartitionModel:
         return tuple(reversed(new.values()))
 
     def replaces_other_partitions(self, loads: Iterable[Load]) -> bool:
-        """Return whether a load would remove rows that another partition brought."""
+        """Return True if a load would remove rows that another partition loaded."""
         if self.mode != "overwrite_partitions":
             return False
         wanted = [(p, load.partition) for load in loads for _, _, p in self._rows_of(load, repaired=False)]
         return any(e.row[2] == p and e.load.partition != partition for e in self.entries for p, partition in wanted)
 
     def publish(self, run_id: str, loads: tuple[Load, ...], *, repaired: bool = False, is_joint: bool = False) -> None:
-        """Record that main got the rows of these loads.
+        """Record that these loads were published.
 
         Raises:
-            AssertionError: an older row took the place of a younger one, or a partition that of another one.
+            AssertionError: an older row replaced a younger one, or one partition replaced rows of another.
         """
         before = tuple(self.entries)
         for partition in dict.fromkeys(load.partition for load in loads):
@@ -160,7 +161,7 @@ class PartitionModel:
         self.commits += 1
 
     def _add(self, loads: list[Load], *, repaired: bool) -> None:
-        """Add the rows of one partition, in the place of those that they replace."""
+        """Add the rows of one partition, and remove the rows that they replace."""
         assert not self.replaces_other_partitions(loads), "a run removed the rows of another partition"
         brought = [Entry(row, load) for load in loads for row in self._rows_of(load, repaired=repaired)]
         replaced = [entry for entry in self.entries if self._is_replaced(entry, brought)]

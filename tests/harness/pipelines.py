@@ -10,7 +10,7 @@ spark = SparkSession.builder.getOrCreate()
 spark.sql("INSERT INTO nessie.t.`{table}@main` VALUES (666)")
 spark.sql("INSERT INTO nessie.t.{table} VALUES (2)")
 """
-"""A program that changes main behind its run's back; `table` is to be filled in."""
+"""A program that changes main directly, unnoticed by its run. The placeholder `table` is to be filled in."""
 
 
 def csv_file(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: on 127.0.0.1, by the programs of a wheel, with a database for each catalog."""
+"""A PostgreSQL server for tests, on 127.0.0.1, from the programs of a wheel, with a database for each catalog."""
 
 import importlib.util
 import os
@@ -28,7 +28,8 @@ _FOR_TESTS = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "unix_
 class PostgresServer:
     """The server and its data, in a folder that is deleted when it stops.
 
-    PostgreSQL does not start as root. Then it runs as `nobody`, from a copy of its programs that this user can read.
+    PostgreSQL refuses to start as root. Under root, it runs as `nobody`, from a copy of its programs that `nobody` can
+    read.
     """
 
     def __init__(self) -> None:
@@ -41,15 +42,15 @@ class PostgresServer:
         self._create()
         with reserved_ports():
             self.port = choose_port(5432, None, "", set())
-            self._start()  # within the reservation: until it listens, another process may choose the port
+            self._start()  # still reserved: another process may choose the port before the server listens
 
     @property
     def log(self) -> Path:
-        """What the server writes."""
+        """The server's log."""
         return self._folder / "server.log"
 
     def uri(self, database: str, password: str = PASSWORD) -> str:
-        """Return the address of a database, as SQLAlchemy and people write it."""
+        """Return the address of a database, in the form that SQLAlchemy and people use."""
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
 
     def create_database(self) -> str:
@@ -65,12 +66,12 @@ class PostgresServer:
         return [each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN]
 
     def restart(self) -> None:
-        """End the server with every connection, as a crash does, and start it again."""
+        """End the server with every connection, as a crash does; start it again."""
         self._end()
         self._start()
 
     def stop(self) -> None:
-        """End the server, and delete its data."""
+        """End the server and delete its data."""
         self._end()
         shutil.rmtree(self._folder)
 
@@ -97,7 +98,7 @@ class PostgresServer:
     def _give_to_nobody(self) -> None:
         nobody = pwd.getpwnam("nobody")
         self._as_user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        # The programs find their libraries from where they are.
+        # The programs locate their libraries relative to their own path.
         for source in self._programs.parents[2].glob(f"{_PACKAGE}*"):
             shutil.copytree(source, self._folder / source.name, ignore=shutil.ignore_patterns("include"))
         self._programs = self._folder / self._programs.relative_to(self._programs.parents[2])

@@ -1,4 +1,4 @@
-"""Worker processes that tests start and kill, the processes of a run, and waiting for something to become true."""
+"""Worker processes that tests start and kill, the processes of a run, and a wait for a condition."""
 
 import os
 import signal
@@ -20,8 +20,8 @@ class WorkerProcess:
     """A worker of the test's own, to be killed.
 
     Args:
-        prefix: the command to start the program `worker.py` with. Without one, the worker is forked, which starts it in
-            a tenth of the time.
+        prefix: the command to start the program `worker.py` with. Without it, the worker is forked, which starts in a
+            tenth of the time.
     """
 
     def __init__(self, environment: Mapping[str, str], folder: Path, prefix: Sequence[str] = ()) -> None:
@@ -38,12 +38,12 @@ class WorkerProcess:
         wait_for(lambda: WORKER_READY in self.log.read_text(), self.log.read_text)
 
     def kill(self) -> None:
-        """Kill it with SIGKILL."""
+        """Kill the worker with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """End the worker by SIGTERM, and wait for its end."""
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(180)
@@ -56,7 +56,7 @@ def _worker() -> int:
 
 
 def spark_processes(run_id: str, program: str = "") -> list[int]:
-    """Return the ids of all processes, the guard included, that work for a run; only those of a program, if named."""
+    """Return the ids of all processes of a run, including the guard, or only those of a named program."""
     working = []
     for process in psutil.process_iter():
         try:
@@ -74,7 +74,7 @@ def wait_for(
     otherwise: Callable[[], str] = lambda: "it did not become true",
     limit: float = LIMIT,
 ) -> None:
-    """Wait until a condition is true; fail after a limit in seconds, with what `otherwise` returns."""
+    """Wait until a condition is true. After `limit` seconds, fail with the result of `otherwise`."""
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline, f"waited {limit:g} s: {otherwise()}"

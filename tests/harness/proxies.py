@@ -1,8 +1,8 @@
-"""Proxies that fail on purpose: two that understand a catalog's requests, one that only cuts connections.
+"""Proxies that fail on purpose: two understand a catalog's requests, one only cuts connections.
 
-They run in a thread of the test. A request fails before it is executed, or it is executed and its answer is lost,
-replaced by 500 or 504, or late. What happens to which request is decided by a rule, or drawn by a seed: the same
-seed decides the same for the n-th request of each kind.
+They run in a thread of the test. A faulty request fails before it is executed; or it is executed, and its answer is
+lost, replaced by 500 or 504, or late. A rule or a seed chooses the fault of each request. The same seed chooses the
+same fault for the n-th request of each kind.
 """
 
 import asyncio
@@ -21,15 +21,18 @@ from yarl import URL
 Fault = Literal["refuse", "drop", "500", "504", "delay", "409", "repeat"]
 FAULTS: tuple[Fault, ...] = ("refuse", "drop", "500", "504", "delay")
 ICEBERG_FAULTS: tuple[Fault, ...] = (*FAULTS, "409", "repeat")
-"""Of these, `409` claims a conflict and executes nothing; `repeat` executes twice, and gives the second answer."""
+"""The faults of `FAULTS`, and two more: `409` claims a conflict and executes nothing; `repeat` executes twice.
+
+The client gets the answer to the second execution.
+"""
 Rule = Callable[[str, str, int], Fault | None]
-"""Takes a request's method, its kind and its number among those of its kind, from 1."""
+"""A function that chooses the fault of a request by its method, its kind and its number within the kind, from 1."""
 _CONFLICT = {"message": "Requirement failed: made up by the test", "type": "CommitFailedException", "code": 409}
 _CONNECTION_HEADERS = {"transfer-encoding", "content-length", "connection", "keep-alive", "host", "content-encoding"}
 
 
 def kind_of(method: str, path: str) -> str:
-    """Return what a request is for: `merge`, `commit`, `create`, `delete`, or `read`."""
+    """Return the kind of a request to Nessie: `merge`, `commit`, `create`, `delete`, or `read`."""
     if method == "POST" and re.search(r"/(history/)?merge\b", path):
         return "merge"
     if method == "POST" and re.search(r"/(history/)?commit\b", path):
@@ -40,13 +43,13 @@ def kind_of(method: str, path: str) -> str:
 
 
 def iceberg_kind_of(method: str, path: str, body: bytes = b"") -> str:
-    """Return what a request of Iceberg's REST protocol is for.
+    """Return the kind of a request of Iceberg's REST protocol.
 
-    `transaction` (several tables), `commit` (one table), `publish` (one table whose main moves), `create`, `delete`
-    or `read`.
+    It is `transaction` (several tables), `commit` (one table), `publish` (one table whose main moves), `create`,
+    `delete` or `read`.
 
     Args:
-        path: as it was sent: a slash in a name is `%2F`.
+        path: the path as sent: a slash in a name is `%2F`.
     """
     if method in ("GET", "HEAD"):
         return "read"
@@ -61,7 +64,7 @@ def iceberg_kind_of(method: str, path: str, body: bytes = b"") -> str:
 
 
 def seeded(seed: int, share: float) -> Rule:
-    """Let this share of the requests fail, drawn by a seed."""
+    """Return a rule by which this share of the requests fails, chosen by a seed."""
 
     def rule(method: str, kind: str, number: int) -> Fault | None:
         draw = random.Random(f"{seed} {method} {kind} {number}")
@@ -71,7 +74,7 @@ def seeded(seed: int, share: float) -> Rule:
 
 
 def once(kind: str, fault: Fault, number: int = 1, times: int = 1) -> Rule:
-    """Let one request of a kind fail, or so many after one another."""
+    """Return a rule by which `times` consecutive requests of a kind fail, from the one with `number` on."""
     return lambda _, requested, count: fault if requested == kind and number <= count < number + times else None
 
 
@@ -92,12 +95,12 @@ class ProxyThread:
 
 
 class _CatalogProxy:
-    """Stands before a catalog's server."""
+    """A proxy before a catalog's server."""
 
     def __init__(self, target: str, rule: Rule) -> None:
         self.rule = rule
         self.done: list[tuple[str, str, Fault]] = []
-        """What failed: method, kind, how."""
+        """The injected faults: method, kind, fault."""
         self._target = target.removesuffix("/")
         self._seen: Counter[str] = Counter()
         self._thread = ProxyThread()
@@ -162,7 +165,7 @@ class _CatalogProxy:
 
 
 class NessieProxy(_CatalogProxy):
-    """Stands before Nessie; dry runs of merges count as reads."""
+    """A proxy before Nessie. Dry runs of merges count as reads."""
 
     def __init__(self, target: str, rule: Rule) -> None:
         super().__init__(target.split("/api/", maxsplit=1)[0], rule)
@@ -174,14 +177,14 @@ class NessieProxy(_CatalogProxy):
 
 
 class IcebergProxy(_CatalogProxy):
-    """Stands before a server of Iceberg's REST protocol."""
+    """A proxy before a server of Iceberg's REST protocol."""
 
     def _kind_of(self, request: web.Request, body: bytes) -> str:
         return iceberg_kind_of(request.method, request.raw_path.split("?")[0], body)
 
 
 class CuttingProxy:
-    """Stands before Temporal: passes bytes on, and cuts every connection when asked or by a seed."""
+    """A proxy before Temporal that forwards bytes and cuts every connection, on request or by a seed."""
 
     def __init__(self, host: str, port: int, seed: int | None = None) -> None:
         self._host, self._port = host, port
@@ -209,7 +212,7 @@ class CuttingProxy:
             writer.transport.abort()
 
     def cut(self) -> None:
-        """Cut every connection; new ones are taken."""
+        """Cut every open connection. New connections are accepted."""
         self._thread.do(self._cut())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -224,7 +227,7 @@ class CuttingProxy:
         self._open -= writers
 
     def stop(self) -> None:
-        """Stop serving, and cut what is open."""
+        """Stop serving, and cut open connections."""
 
         async def end() -> None:
             if self._draw:

@@ -38,20 +38,20 @@ APPEND = Write.model_validate({"job": "job.py", "on_conflict": "rebase"})
 
 
 class FakeWorkflows(RunningWorkflows):
-    """Which workflows run, by their ids, without Temporal."""
+    """A fake for the list of running workflows, which needs no Temporal."""
 
     def __init__(self, *running: str) -> None:
         super().__init__(cast(Any, None), cast(Any, None))
         self._running = set(running)
 
     def is_running(self, workflow_id: str, run_id: str | None = None) -> bool:
-        """Return whether the workflow, or this run of it (as `workflow/run`), is among those that were given."""
+        """Return True if the workflow, or this run of it (as `workflow/run`), is one of the given ones."""
         return (f"{workflow_id}/{run_id}" if run_id else workflow_id) in self._running
 
 
 @dataclass
 class LakeRun:
-    """One run, step by step, as the workflow would take them."""
+    """One run, executed step by step in the workflow's order."""
 
     lake: MemoryLake
     tables: Sequence[str] = ("t.x",)
@@ -127,7 +127,7 @@ class LakeRun:
         return self.quarantine(branch, self.verify(branch), **more)
 
     def resume(self, resume: Resume, write: Write | None = None) -> ExistingRowsResult:
-        """Bring the rows of a quarantine onto the branch of the attempt."""
+        """Copy the rows of a quarantine onto the branch of the attempt."""
         input = ResumeBranchInput(
             run_ref=self.ref,
             resume=resume,
@@ -182,7 +182,7 @@ class LakeRun:
 
 
 def plan_release(lake: MemoryLake, run: str, *statements: str, installation: str = HERE) -> Resume:
-    """Plan the release of a run that was quarantined, as the command line asks a worker to."""
+    """Plan the release of a quarantined run, as a worker does for the command line."""
     query = PlanReleaseInput(run=run, statements=list(statements))
     resume: Resume = run_activity(PlanReleaseActivity(lake.catalog, installation).plan_release, query).resume
     return resume

@@ -1,4 +1,4 @@
-"""A runner of queries for tests that are no coroutines, with an event loop of its own."""
+"""A query runner with an event loop of its own, for tests that are not coroutines."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class BlockingQueries:
-    """Runs queries one after the other. The process that forks theirs is started once."""
+    """A runner of queries, one after the other. It starts the process that it forks for each query only once."""
 
     def __init__(self, scratch: Path) -> None:
         self._loop = asyncio.new_event_loop()
@@ -33,14 +33,14 @@ class BlockingQueries:
         return self.wait_for(self.runner.read(sql, rows=rows))
 
     def close(self) -> None:
-        """End the process that is forked."""
+        """End the process that queries are forked from."""
         self.wait_for(self.runner.close())
         self._loop.close()
 
 
 @contextmanager
 def blocking_queries(scratch: Path) -> Iterator[BlockingQueries]:
-    """Yield a runner of queries, and end it."""
+    """Yield a query runner; close it afterwards."""
     queries = BlockingQueries(scratch)
     try:
         yield queries
@@ -49,5 +49,5 @@ def blocking_queries(scratch: Path) -> Iterator[BlockingQueries]:
 
 
 def query_processes(parent: int) -> list[psutil.Process]:
-    """Return the processes of queries that a process started, by way of the one that is forked."""
+    """Return the processes of queries that descend from a process."""
     return [each for each in psutil.Process(parent).children(recursive=True) if each.name() == "sluice-job"]

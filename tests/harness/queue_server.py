@@ -15,15 +15,15 @@ REGION = "eu-central-1"
 
 class _SilentHandler(MotoRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Write no line for each request."""
+        """Print no line per request."""
 
 
 class QueueServer:
-    """The server, and one queue in it, whose messages return after a second if they are not deleted."""
+    """The server with one queue. A message that is not deleted becomes visible again after a second."""
 
     def __init__(self) -> None:
         self.refuse_all_with = ""
-        """An error that every request is answered with."""
+        """An error to answer every request with, or empty."""
         self.refused = 0
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._serve, threaded=True, request_handler=_SilentHandler)
@@ -41,7 +41,7 @@ class QueueServer:
         self.make_queue()
 
     def make_queue(self) -> None:
-        """Make the queue, under the same URL each time."""
+        """Create the queue, always under the same URL."""
         made = self._client.create_queue(QueueName="landing", Attributes={"VisibilityTimeout": "1"})
         self.url = str(made["QueueUrl"])
 
@@ -53,7 +53,7 @@ class QueueServer:
             self._client.send_message(QueueUrl=self.url, MessageBody=message)
 
     def messages(self) -> int:
-        """Return how many messages the queue holds, received or not."""
+        """Return the number of messages in the queue, received or not."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         held = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=names)["Attributes"]
         return sum(map(int, held.values()))

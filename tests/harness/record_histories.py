@@ -1,7 +1,7 @@
-"""Record the histories that `tests/workflow/test_replay.py` replays: run `make histories` after a change
-that is meant to break replay, and only then.
+"""Record the histories that `tests/workflow/test_replay.py` replays.
 
-Each is a real run on a real stack; afterwards names of this machine are replaced.
+Run `make histories` only after a change that is meant to break replay. Each history is a real run on a real stack, in
+which names of this machine are replaced afterwards.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _SLOW = "from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate(
 
 
 class Recorder:
-    """Runs one pipeline for each ending and keeps its history."""
+    """Runs one pipeline for each ending, and records its history."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self.environment = variables
@@ -57,13 +57,13 @@ class Recorder:
         self.record_checkpointed()
 
     def record_lineage(self) -> None:
-        """Record a run whose worker sends OpenLineage events, into its log."""
+        """Record a run whose worker writes OpenLineage events to its log."""
         self.worker = WorkerProcess({**self.environment, "OPENLINEAGE__TRANSPORT__TYPE": "console"}, self.folder)
         self._keep("lineage", self._begin("lineage", "[not_null: id]"))
         self.worker.stop()
 
     def record_registered(self) -> None:
-        """Record a run that sends OpenLineage events and registers its publication, at a program that does nothing."""
+        """Record a run that sends OpenLineage events and registers its publication by a program that does nothing."""
         targets = self.folder / "targets.yml"
         targets.write_text(json.dumps({"targets": {"announce": {"kind": "command", "command": ["/usr/bin/true"]}}}))
         more = {"OPENLINEAGE__TRANSPORT__TYPE": "console", "SLUICE_TARGETS_FILE": str(targets)}
@@ -95,7 +95,7 @@ class Recorder:
     def _rebased(self, name: str = "rebased") -> None:
         run = self._begin(name, more="approval: {timeout: 1h}")
         waiting = self.system.wait_for_stage(run, "waiting for approval")
-        other = csv_file(self.folder / "other.csv", [{"id": 3, "name": "c"}])  # of the same rows it would be one input
+        other = csv_file(self.folder / "other.csv", [{"id": 3, "name": "c"}])  # the same rows would be the same input
         assert self.system.run(pipeline(name, other)).code == 0
         assert self.system.command("approve", run, "--hash", waiting["audited_hash"]).code == 0
         rebased = self.system.wait_for_attempt(run, 2)
@@ -130,7 +130,7 @@ class Recorder:
 
 
 def main() -> None:
-    """Record into `tests/histories`."""
+    """Write the histories to `tests/histories`."""
     with stack_for_histories() as (folder, variables):
         Recorder(folder, variables).record()
         StartRecorder(folder, variables).record()

@@ -1,6 +1,6 @@
 """Record the histories of the workflows that start runs without a person: landing zones, schedules and backfills.
 
-Part of `make histories`; by itself: `python -m tests.harness.record_start_histories`.
+`make histories` runs it; by itself: `python -m tests.harness.record_start_histories`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _CHECKS = "checks: [not_null: [id], unique: [id]]"
 
 
 class StartRecorder:
-    """Has files arrive, a schedule trigger and backfills run, and keeps the history of each workflow that ended."""
+    """Lets files arrive, a schedule trigger and backfills run, and records the history of each ended workflow."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         environment = {**variables, "SLUICE_TASK_QUEUE": REPLAYED_QUEUE}
@@ -28,7 +28,7 @@ class StartRecorder:
         self._system, self._files = SystemHarness(folder, environment), HistoryFiles(folder, environment)
 
     def record(self) -> None:
-        """Record all of them."""
+        """Record all of these histories."""
         worker = WorkerProcess(self._environment, self._folder)
         try:
             self._record_arrivals()
@@ -123,7 +123,7 @@ class StartRecorder:
 
 
 def main() -> None:
-    """Record into `tests/histories`."""
+    """Write the histories to `tests/histories`."""
     with stack_for_histories() as (folder, variables):
         StartRecorder(folder, variables).record()
 

@@ -1,6 +1,6 @@
-"""A small Iceberg REST catalog in memory, which answers as a test says: what no real server does on demand.
+"""A small Iceberg REST catalog in memory for failures that no real server produces on demand.
 
-It has the requests of a registration: configuration, namespaces, load, register and drop.
+It implements the requests of a registration: configuration, namespaces, load, register and drop.
 """
 
 import json
@@ -15,7 +15,7 @@ _Answer = tuple[int, dict[str, Any] | None]
 
 
 class RestCatalogServer(ThreadingHTTPServer):
-    """Holds the metadata location of each table. `fail` returns the status of a request that is to fail, or None."""
+    """The server. It stores each table's metadata location. `fail` returns the error status of a request, or None."""
 
     daemon_threads = True
 
@@ -29,16 +29,16 @@ class RestCatalogServer(ThreadingHTTPServer):
         self.before_register: Callable[[], None] = lambda: None
         self.can_overwrite = True
         self.refusal = _error(409, "AlreadyExistsException")
-        """How it refuses to overwrite a table, where it cannot."""
+        """The answer to an overwrite of a table while `can_overwrite` is false."""
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def uri(self) -> str:
-        """Its address."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def close(self) -> None:
-        """Stop it, and free its port."""
+        """Stop the server and free its port."""
         self.shutdown()
         self.server_close()
 
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Print no log."""
 
 
 def _error(status: int, kind: str) -> _Answer:

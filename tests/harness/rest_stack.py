@@ -13,7 +13,7 @@ from tests.harness.system import link_tools
 
 
 class RestStack:
-    """Temporal, and a REST server that tests may end and start again. It has no worker."""
+    """Temporal, and a REST server that tests may end and start again; no worker."""
 
     def __init__(self, folder: Path, **more: str) -> None:
         home = folder / "home"
@@ -31,7 +31,7 @@ class RestStack:
         }
         self.stack = Stack(home, {**os.environ, **settings})
         self.variables = {**settings, **self._up()}
-        """The running stack, as the variables by which programs find it."""
+        """The variables by which programs find the running stack."""
 
     def _up(self) -> dict[str, str]:
         try:
@@ -41,31 +41,31 @@ class RestStack:
             raise
 
     def down(self) -> None:
-        """Stop both."""
+        """Stop both servers."""
         self.stack.down()
         self.server.stop()
 
 
 class IcebergLakeReader(LakeReader):
-    """Reads a REST catalog with nothing of Sluice's code."""
+    """A reader of a REST catalog that uses none of Sluice's code."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._checker = IcebergChecker(variables["ICEBERG_URI"])
 
     def rows(self, table: str, ref: str = "main") -> list[dict[str, Any]]:
-        """Return all rows of a table on main; none where the table does not exist."""
+        """Return all rows of a table on main, or none if the table does not exist."""
         assert ref == "main", "a branch is in the log alone"
         version = self._checker.table(table)
         rows: list[dict[str, Any]] = version.table.scan().to_arrow().to_pylist() if version else []
         return rows
 
     def head(self, ref: str = "main") -> str:
-        """Return the hash that main is at."""
+        """Return the head of main."""
         assert ref == "main"
         return self._checker.head()
 
     def branches(self, containing: str = "") -> list[str]:
-        """Return the names of all branches that contain a text, but those that Sluice always has."""
+        """Return the names of all branches that contain a text, except Sluice's own."""
         return [each for each in self._checker.branches() if containing in each]
 
     def commit(self, commit_hash: str) -> dict[str, Any]:

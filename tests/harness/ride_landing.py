@@ -1,4 +1,4 @@
-"""Landing zones of monthly rides, in a folder or in a bucket, and the worker that looks at them."""
+"""Landing zones of monthly rides, in a folder or in a bucket, and the worker that lists them."""
 
 import json
 import os
@@ -41,15 +41,15 @@ class RideLanding:
         self.system, self.lake = SystemHarness(folder, self._environment), LakeReader(environment)
         self.kills: Counter[str] = Counter()
         self.undisturbed = threading.Lock()
-        """Nothing is killed while somebody has it."""
+        """A lock that prevents kills while a thread has acquired it."""
 
     @property
     def source(self) -> str:
-        """What `arrival.from` names."""
+        """The value of `arrival.from`."""
         return str(self.folder)
 
     def write(self, month: int, *, name: str = "", spoilt: bool = False) -> None:
-        """Have the rides of a month arrive."""
+        """Write the rides of a month into the zone."""
         write_month(self.folder, month, name=name, spoilt=spoilt)
 
     def deploy(self, arrival: str) -> None:
@@ -73,7 +73,7 @@ class RideLanding:
         self._worker = WorkerProcess(self._environment, self._home)
 
     def kill_spark(self) -> None:
-        """Kill the Spark servers of the worker with SIGKILL, if any run; the worker starts another one."""
+        """Kill the worker's running Spark servers with SIGKILL. The worker starts another one."""
         for each in psutil.Process(self._worker.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 if each.name() == "java":
@@ -81,7 +81,7 @@ class RideLanding:
                     each.kill()
 
     def notify(self, times: int = 3) -> None:
-        """Send a notification so many times, as messengers do."""
+        """Send a notification `times` times, as a messenger may."""
 
         async def send() -> None:
             client = await TEMPORAL.client(self._environment)
@@ -93,7 +93,7 @@ class RideLanding:
         TEMPORAL.run(send())
 
     def shown(self) -> dict[str, Any]:
-        """Return what `arrivals` shows, as soon as a worker answers."""
+        """Return the output of `arrivals`, as soon as a worker answers."""
         shown: dict[str, Any] = {}
 
         def answered() -> bool:
@@ -106,7 +106,7 @@ class RideLanding:
         return shown
 
     def wait_until_loaded(self, files: int) -> None:
-        """Wait until so many files are in the zone, and each is loaded or left out for a reason that holds for good."""
+        """Wait until the zone has this number of files, each loaded or left out for a permanent reason."""
         wait_for(lambda: self._is_done(files), lambda: str(self.shown()), limit=900)
 
     def _is_done(self, files: int) -> bool:
@@ -114,7 +114,7 @@ class RideLanding:
         return len(shown["files"]) == files and {each["status"] for each in shown["files"]} <= {"loaded", "ignored"}
 
     def close(self) -> None:
-        """Remove the zone, and end the worker: other tests of this process have the same server."""
+        """Remove the zone and end the worker: other tests of this process use the same server."""
         (self._home / "pipelines" / f"{NAME}.yml").unlink(missing_ok=True)
         removed = self.system.command("deploy", str(self._home / "pipelines"), "--yes")
         self._worker.stop()
@@ -122,7 +122,7 @@ class RideLanding:
 
 
 class BucketLanding(RideLanding):
-    """A landing zone of monthly files in the source bucket of a stack, which an unreliable messenger reports."""
+    """A landing zone of monthly files in the source bucket of a stack, reported by an unreliable messenger."""
 
     def __init__(self, folder: Path, stack: Stack, messenger: "UnreliableMessenger", more: Mapping[str, str]) -> None:
         self._variables = stack.up(with_worker=False)
@@ -133,11 +133,11 @@ class BucketLanding(RideLanding):
 
     @property
     def source(self) -> str:
-        """What `arrival.from` names."""
+        """The value of `arrival.from`."""
         return "s3://source/rides/"
 
     def write(self, month: int, *, name: str = "", spoilt: bool = False) -> None:
-        """Put the rides of a month into the bucket, as soon as the store answers."""
+        """Put the rides of a month into the bucket. Retry until the store answers."""
         file = write_month(self.folder, month, name=name, spoilt=spoilt)
         wait_for(lambda: self._put(file))
 
@@ -150,13 +150,13 @@ class BucketLanding(RideLanding):
 
 
 class UnreliableMessenger(HttpReceiver):
-    """Forwards a store's events to the worker not at all, or three times, each after some seconds of its own."""
+    """A messenger that forwards each event of a store not at all or three times, each time after some seconds."""
 
     def __init__(self) -> None:
         super().__init__()
         self._draw = random.Random(1)
         self.delivered = 0
-        """How many events of rides the worker took."""
+        """Number of events of rides that the worker accepted."""
         self.worker_address = f"127.0.0.1:{choose_port(7899, None, EVENTS_ADDRESS, set())}"
         self.answer = self._forward
 
@@ -169,6 +169,6 @@ class UnreliableMessenger(HttpReceiver):
         return 204
 
     def _send(self, body: bytes) -> None:
-        with suppress(requests.RequestException):  # the worker may be away: the event is lost
+        with suppress(requests.RequestException):  # the worker may be away; then the event is lost
             answer = requests.post(f"http://{self.worker_address}/", data=body, timeout=5)
             self.delivered += answer.ok and b"rides" in body

@@ -1,4 +1,4 @@
-"""Monthly files as suppliers of rides write them: their columns change types, and some have none until a month."""
+"""Monthly files as suppliers of rides write them: types of columns change, and some columns have no type at first."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,16 +9,16 @@ import pyarrow as pa
 from pyarrow import parquet
 
 ROWS = 50
-"""How many rides a month has."""
+"""Number of rides in a month."""
 _TYPED_FROM = 13
-"""The first month whose surcharges have a type."""
+"""Number of the first month whose surcharges have a type."""
 
 
 def write_month(folder: Path, month: int, *, name: str = "", spoilt: bool = False) -> Path:
-    """Write the rides of a month, counted from January 2018; the file appears under its name at once and whole.
+    """Write the rides of a month, counted from January 2018. The file appears under its name only when it is complete.
 
     Args:
-        spoilt: whether all rides have wrong ids: such a file must not be loaded.
+        spoilt: True if all rides have wrong ids. Such a file must not be loaded.
     """
     year, of_year = 2018 + month // 12, month % 12 + 1
     start = datetime(year, of_year, 1)
@@ -43,7 +43,7 @@ def surcharges(month: int) -> list[float | None]:
 
 
 def assert_each_once(rows: list[dict[str, Any]], months: Iterable[int]) -> None:
-    """Make sure that rows are those of these months, each exactly once, with the values of their files."""
+    """Verify that the rows are those of these months, each exactly once, with the values of their files."""
     wanted = {
         month * ROWS + number: (1 + number % 4, surcharge)
         for month in months

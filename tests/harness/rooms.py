@@ -1,4 +1,4 @@
-"""Which room may import which, and the shelves of the rooms."""
+"""The permitted imports between rooms, and the names of the folders in rooms."""
 
 ALLOWED = {
     "sluice": set[str](),
@@ -20,12 +20,12 @@ SHELVES = {
     *("arrivals", "schedules", "backfills"),
     *("pipeline", "registration", "lineage", "lake", "notifications", "installation"),
 }
-"""Names of the folders in rooms that serve several subjects: `ls -d */arrivals` shows a whole feature."""
+"""Names of the folders in rooms with several subjects: `ls -d */arrivals` lists a whole feature."""
 ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "workflows")
-"""These rooms have no other folders. The domain `sluice/` has the same shelves, and folders of its own."""
+"""The rooms that have no other folders. The domain `sluice/` has these folders, and others of its own."""
 
 DOMAIN = (
     *("metadata", "sql", "checks", "pipeline", "approval", "contracts", "lineage", "audit", "publishing"),
-    *("backfills", "presentation", "registration", "input", "arrivals", "deployment"),
+    *("backfills", "presentation", "notifications", "registration", "input", "arrivals", "deployment"),
 )
-"""The packages of the domain `sluice/`: each imports only packages that stand before it."""
+"""The packages of the domain `sluice/`. Each imports only packages listed before it."""

@@ -1,4 +1,4 @@
-"""Random sequences of commands, as machines of Hypothesis: how many are tried, and on which system."""
+"""Random sequences of commands, as state machines of Hypothesis: their number, and the system they run on."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,17 +8,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine
 
 STEPS = 10
-"""Maximum number of commands of a sequence."""
+"""Maximum number of commands in a sequence."""
 _Machine = TypeVar("_Machine", bound="CommandSequence")
 
 
 class CommandSequence(RuleBasedStateMachine):
-    """A sequence of commands, each of which is run to its end."""
+    """A sequence of commands. Each command runs to its end."""
 
     run_coroutine: ClassVar[Callable[[Any], Any]]
-    """Runs a coroutine to its end."""
+    """A function that runs a coroutine to its end."""
     new_driver: ClassVar[Callable[..., Any]]
-    """Returns a driver of a table of its own."""
+    """A function that returns a driver with a table of its own."""
 
     def _run(self, coroutine: Any) -> Any:
         return type(self).run_coroutine(coroutine)
@@ -42,7 +42,7 @@ def new_folder(folder: Path, name: str) -> Path:
 
 
 def sequences(number: int, *, same: bool = False, steps: int = STEPS) -> settings:
-    """Return the settings of Hypothesis; `same` sequences each time are for what every change has to pass."""
+    """Return the settings of Hypothesis. `same` draws the same sequences each time, for tests of every change."""
     return settings(
         max_examples=number,
         derandomize=same,

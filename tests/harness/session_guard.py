@@ -1,9 +1,9 @@
-"""The guard of a test process: when that process ends, however it ends, the guard ends everything that it started.
+"""The guard of a test process: when that process ends in any way, the guard ends everything that it started.
 
-A process that runs tests adds a mark to its environment, which servers, workers, and whatever these start inherit.
-The guard is a small process beside it that watches it. Fixtures still stop what they start; the guard is for a test
-process that is interrupted or killed before they can. Jobs of Spark do not have the mark: they have a guard of their
-own (`engine/process/guard.py`), which ends them with their worker.
+A process that runs tests adds a mark to its environment, which servers, workers, and their children inherit. The guard
+is a small separate process that watches the test process. Fixtures still stop what they start; the guard is for a test
+process that is interrupted or killed before they can. Spark jobs do not have the mark: they have a guard of their own
+(`engine/process/guard.py`), which ends them with their worker.
 """
 
 import os
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     import pytest
 
 MARK = "STARTED_BY_TESTS"
-"""The variable with the marks of the test processes that a process descends from, the outermost first."""
+"""The variable with the marks of all test processes that a process descends from, outermost first."""
 _GRACE_PERIOD = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _TIMEOUT = 10.0
-"""Maximum time that killed processes may take to end, in seconds."""
+"""Maximum time for killed processes to end, in seconds."""
 _PIPE = 0
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 class SessionGuard:
-    """The guard of this process: a plugin of pytest, to be registered when pytest is configured."""
+    """The guard of this process: a pytest plugin, registered when pytest is configured."""
 
     def __init__(self) -> None:
         mark = uuid.uuid4().hex
@@ -46,18 +46,18 @@ class SessionGuard:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C does not reach it
+            start_new_session=True,  # so that Ctrl-C does not reach the guard
         )
         os.environ[MARK] = "/".join(filter(None, [os.environ.get(MARK, ""), mark]))
 
     def pytest_unconfigure(self, config: "pytest.Config") -> None:
-        """End what tests left running. A process of xdist does not wait: the guard of the session ends the rest."""
+        """End the processes that tests left running. A process of xdist leaves the wait to the session's guard."""
         self._let_go()
         if not hasattr(config, "workerinput"):
             self.close()
 
     def close(self) -> None:
-        """End what this process started and is still running, and the guard."""
+        """End the running processes that this process started, and the guard."""
         self._let_go()
         self._process.wait(6 * _TIMEOUT)
         os.environ[MARK] = os.environ[MARK].rpartition("/")[0]
@@ -68,7 +68,7 @@ class SessionGuard:
 
 
 def started_by(mark: str) -> set[int]:
-    """Return the running processes that descend from the test process with a mark."""
+    """Return the running processes that have a mark."""
     return {pid for pid in psutil.pids() if mark in _marks(pid) and is_running(pid)}
 
 
@@ -80,12 +80,12 @@ def _marks(pid: int) -> list[str]:
 
 
 def main(mark: str, test_process: int) -> None:
-    """Wait until the test process closes its pipe or ends, then end what it started."""
+    """Wait until the test process closes its pipe or ends; then end the processes that it started."""
     select.select([_PIPE, *open_pidfd(test_process)], [], [])
     end_processes(lambda: started_by(mark), signal.SIGTERM, _GRACE_PERIOD)
     for _ in range(2):
         end_processes(lambda: started_by(mark), signal.SIGKILL, _TIMEOUT)
-        time.sleep(0.1)  # a process that was forked a moment ago has the mark from its exec on
+        time.sleep(0.1)  # a process that was just forked has the mark only after its exec
 
 
 if __name__ == "__main__":

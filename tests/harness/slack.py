@@ -1,4 +1,4 @@
-"""The far side of Slack: a local server that speaks its API, and keeps the messages that it got."""
+"""A local server that implements Slack's API and records the messages that it gets."""
 
 import json
 import threading
@@ -8,9 +8,23 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
+from sluice.contracts.run import Notification
+from sluice.notifications.message import message_of_run
+from sluice.notifications.slack import slack_blocks, slack_text
+
+
+def headline(notification: Notification) -> str:
+    """Return the message about a run in one line."""
+    return slack_text(message_of_run(notification, ""))
+
+
+def blocks(notification: Notification, link: str) -> list[dict[str, Any]]:
+    """Return the message about a run as Slack's blocks."""
+    return slack_blocks(message_of_run(notification, link))
+
 
 class Slack(HTTPServer):
-    """Takes messages, or refuses them."""
+    """A server that accepts messages, or refuses them."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -38,12 +52,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.messages.append({**fields, "path": self.path, "authorization": self.headers["Authorization"]})
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Print no log."""
 
 
 @contextmanager
 def run_slack() -> Iterator[Slack]:
-    """Run the server, and stop it."""
+    """Run the server; stop it afterwards."""
     server = Slack()
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:

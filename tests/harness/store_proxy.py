@@ -1,4 +1,4 @@
-"""A proxy before an S3-compatible store that answers chosen requests as a store in trouble does."""
+"""A proxy before an S3-compatible store that answers chosen requests like a store in trouble."""
 
 import asyncio
 from collections import Counter
@@ -12,9 +12,12 @@ from yarl import URL
 from tests.harness.proxies import ProxyThread
 
 StoreFault = Literal["SlowDown", "InternalError", "NoSuchKey", "ExpiredToken", "slow", "cut"]
-"""An error by the code that S3 gives it; an answer that is late; an answer that ends in its middle."""
+"""A fault: an error by its S3 code, a late answer (`slow`), or an answer that ends in the middle (`cut`)."""
 StoreRule = Callable[[str, str, int], StoreFault | None]
-"""Takes the kind of a request (`list`, `head`, `read` or `write`), its path, and its number among those of its kind."""
+"""A function that chooses the fault of a request by its kind (`list`, `head`, `read` or `write`), path and number.
+
+The number counts the requests of the same kind.
+"""
 _STATUS = {"SlowDown": 503, "InternalError": 500, "NoSuchKey": 404, "ExpiredToken": 400}
 _MESSAGES = {"ExpiredToken": "The provided token has expired."}
 _LATE = 3.0
@@ -23,7 +26,7 @@ _NOT_PASSED_ON = {"transfer-encoding", "connection", "keep-alive", "expect"}
 
 
 class StoreProxy:
-    """Stands before a store. Requests keep their Host header, which their signatures cover."""
+    """A proxy before a store. Requests keep their Host header, which their signatures cover."""
 
     def __init__(self, target: str) -> None:
         self.rule: StoreRule = lambda kind, path, number: None
@@ -33,7 +36,7 @@ class StoreProxy:
         self.uri: str = self._thread.do(self._start())
 
     def break_all(self, fault: StoreFault, *kinds: str, first: int | None = None) -> None:
-        """Answer every request of these kinds with a fault from now on, or only so many."""
+        """Answer every request of these kinds with a fault from now on, or only the `first` ones."""
         self.seen.clear()
         self.rule = lambda kind, _, number: fault if kind in kinds and (first is None or number <= first) else None
 
@@ -86,7 +89,7 @@ def _kind_of(request: web.Request) -> str:
 
 
 def _error(request: web.Request, code: str) -> web.Response:
-    """Return an error as S3 writes it; the answer to HEAD has no body."""
+    """Return an error in S3's form. The answer to HEAD has no body."""
     message = _MESSAGES.get(code, "made up by the test")
     text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
     body = None if request.method == "HEAD" else text

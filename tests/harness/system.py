@@ -1,6 +1,6 @@
 """The system harness: runs on the real stack, started and followed in the test's process by one Temporal client.
 
-The command line is started as a process where it is what is tested: by `command` and `run_command`.
+`command` and `run_command` start the command line as a process, for tests of the command line itself.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ from tests.harness.temporal_thread import TEMPORAL
 from workflows.write_audit_publish import WriteAuditPublish
 
 _END_LIMIT = 900
-"""Seconds after which a run that does not end is a hang."""
+"""Seconds after which an unfinished run counts as hung."""
 
 
 @dataclass(frozen=True)
 class EndedRun:
-    """How a run ended, or why it was not started: as the command line reports it."""
+    """The end of a run, or the reason why it was not started, in the form of the command line."""
 
     code: int
     json: dict[str, Any]
@@ -46,7 +46,7 @@ class EndedRun:
 
 
 class _OtherSparkQueue(Settings):
-    """Settings whose task queue for Spark is another worker's."""
+    """Settings that name another worker's task queue for Spark."""
 
     other_spark_queue: str
 
@@ -56,9 +56,9 @@ class _OtherSparkQueue(Settings):
 
 
 class SystemHarness:
-    """Starts runs, follows them and runs commands, in a folder and with an environment.
+    """Start runs, follow them and run commands, in a folder and with an environment.
 
-    With a `spark_queue`, runs call the activities that run Spark on that task queue.
+    With a `spark_queue`, runs use that task queue for the activities that run Spark.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str], spark_queue: str = "") -> None:
@@ -66,11 +66,11 @@ class SystemHarness:
         self._spark_queue = spark_queue
 
     def command(self, *arguments: str, **changed: str) -> CommandResult:
-        """Run a command of the command line, as a process; `changed` are further variables of its environment."""
+        """Run a command of the command line as a process. `changed` adds variables to its environment."""
         return run_command(self.folder, {**self.environment, **changed}, *arguments)
 
     def run_command(self, pipeline: str, *arguments: str, **changed: str) -> CommandResult:
-        """Write a pipeline file and run it with --json, as a process."""
+        """Write a pipeline file; run it with --json, as a process."""
         return self.command("run", str(self.file(pipeline)), "--json", *arguments, **changed)
 
     def run(self, pipeline: str, *, again: bool = False, **changed: str) -> EndedRun:
@@ -86,7 +86,7 @@ class SystemHarness:
         """Start a pipeline without following it; return the workflow id.
 
         Raises:
-            SluiceError: it is not valid, or was published before.
+            SluiceError: the pipeline is not valid, or was published before.
         """
         return TEMPORAL.run(self._start(self.file(pipeline), again, {**self.environment, **changed}))
 
@@ -99,11 +99,11 @@ class SystemHarness:
         return path
 
     def status(self, run: str) -> dict[str, Any]:
-        """Return how a run stands or ended, as `status --json` prints it; nothing where no worker answers."""
+        """Return the state of a run as `status --json` prints it, or nothing if no worker answers."""
         return TEMPORAL.run(self._status(run))
 
     def wait_for_stage(self, run: str, *stages: str) -> dict[str, Any]:
-        """Wait until a run is in one of these stages; return its status. It need not have been started yet."""
+        """Wait until a run is in one of these stages; return its status. The run may start later."""
         status: dict[str, Any] = {}
 
         def reached() -> bool:
@@ -116,7 +116,7 @@ class SystemHarness:
         return status
 
     def wait_for_attempt(self, run: str, attempt: int, stage: str = "waiting for approval") -> dict[str, Any]:
-        """Wait until a run is in a stage of an attempt, or of a later one; return its status."""
+        """Wait until a run is in a stage of this attempt or a later one; return its status."""
         status: dict[str, Any] = {}
 
         def reached() -> bool:
@@ -128,16 +128,16 @@ class SystemHarness:
         return status
 
     def wait_for_end(self, run: str) -> EndedRun:
-        """Wait until a run ended, however it does; return its result and the exit code that stands for it."""
+        """Wait until a run has ended in any way; return its result and exit code."""
         result = TEMPORAL.run(asyncio.wait_for(self._result(run), _END_LIMIT))
         return EndedRun(exit_code(result), json.loads(result.model_dump_json()), result.reason)
 
     def approve(self, run: str, by: str = "ana") -> None:
-        """Approve what a run waits with, as the person who saw its status."""
+        """Approve the hash that a run waits with, as a person who saw its status."""
         TEMPORAL.run(self._approve(run, by))
 
     def cancel(self, run: str) -> None:
-        """Request that a run is cancelled."""
+        """Request the cancellation of a run."""
         TEMPORAL.run(self._cancel(run))
 
     async def _start(self, file: Path, again: bool, environment: Mapping[str, str]) -> str:
@@ -197,13 +197,13 @@ def link_tools(home: Path) -> None:
 
 
 def _assert_own_tables(pipeline: str, home: Path) -> None:
-    """Fail where a pipeline's table is also the one of another test module, on the same stack.
+    """Fail if another test module on the same stack uses one of the pipeline's tables.
 
-    Which of them runs first depends on the number of processes, so such tests fail now and then.
+    The number of processes decides which module runs first, so such tests fail now and then.
     """
     module = Path(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]).stem
     if not module:
-        return  # histories are recorded
+        return  # no test runs: histories are being recorded
     for table in re.findall(r"^  (\w+\.\w+):|^tables: \[(.+)\]", pipeline, re.MULTILINE):
         for name in "".join(table).split(", "):
             users = home / "tables-of-tests" / name

@@ -1,4 +1,4 @@
-"""Versions of tables that tests commit: paths alone, or real metadata files with snapshots."""
+"""Versions of tables for tests to commit: plain paths, or real metadata files with snapshots."""
 
 import uuid
 from pathlib import Path
@@ -18,27 +18,27 @@ from lakehouse.iceberg_catalog.versions import layout_of
 from sluice.publishing.certificate import RUN_MARK
 
 _NUMBERS = 10
-"""So many versions of each table can be had."""
+"""Number of versions of each table."""
 
 
 class PathVersions:
-    """Versions that no file stands behind, for catalogs that never read the metadata file."""
+    """Versions without files, for catalogs that never read the metadata file."""
 
     def version(self, table: str, number: int) -> TableVersion:
         """Return a version of a table."""
         return TableVersion(f"file:///lake/{table}/{number:05}.metadata.json", number)
 
     def in_the_same_file(self, table: str) -> TableVersion:
-        """Return a version with another snapshot, in the metadata file of the first."""
+        """Return a version with another snapshot in the metadata file of version 1."""
         return TableVersion(self.version(table, 1).metadata_location, 7)
 
     def of_another_table(self, table: str) -> TableVersion:
-        """Return a version of another table that gets the name."""
+        """Return a version of another table of this name."""
         return self.version(f"{table}-again", 1)
 
 
 class SnapshotVersions:
-    """Versions with real snapshots, each the child of the one before it, in metadata files of one table."""
+    """Versions with real snapshots, each the child of the one before, in metadata files of one table."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,16 +51,16 @@ class SnapshotVersions:
         return self._versions[table][number]
 
     def in_the_same_file(self, table: str) -> TableVersion:
-        """Return a version with another snapshot, in the metadata file of the first."""
+        """Return a version with another snapshot in the metadata file of version 1."""
         first, second = self.version(table, 1), self.version(table, 2)
         return TableVersion(first.metadata_location, second.snapshot_id, first.identity)
 
     def of_another_table(self, table: str) -> TableVersion:
-        """Return a version of another table that gets the name."""
+        """Return a version of another table of this name."""
         return self._make(table)[1]
 
     def _make(self, name: str) -> list[TableVersion]:
-        """Write the metadata files; the file of each version holds all snapshots."""
+        """Write the metadata files. The file of each version has all snapshots so far."""
         folder = f"file://{self._folder}/{name.replace('.', '/')}-{uuid.uuid4().hex[:6]}"
         io = load_file_io({}, folder)
         schema = Schema(NestedField(1, "id", LongType()))
@@ -68,7 +68,7 @@ class SnapshotVersions:
         location = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, io.new_output(location))
         written: list[TableMetadata] = []
-        marks = {RUN_MARK: "r"}  # of a run: what was rolled back makes room for another table of the name
+        marks = {RUN_MARK: "r"}  # marks of a run: after a roll-back, another table may get the name
         for _ in range(_NUMBERS):
             catalog = BranchCommitCatalog(lambda _, made: written.append(made))
             table = Table(tuple(name.split(".")), metadata, location, io, catalog)

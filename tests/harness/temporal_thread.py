@@ -13,7 +13,7 @@ _Answer = TypeVar("_Answer")
 
 
 class TemporalThread:
-    """Runs coroutines from any thread, and keeps one client for each Temporal server and key."""
+    """An event loop in a thread that runs coroutines, with one client for each Temporal server and key."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -25,7 +25,7 @@ class TemporalThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     async def client(self, environment: Mapping[str, str]) -> Client:
-        """Return the client that these variables describe, connected the first time."""
+        """Return the client that these variables describe. Connect the first time."""
         relevant = {name: value for name, value in environment.items() if name.startswith("TEMPORAL_")}
         relevant["SLUICE_CODEC_KEY_FILE"] = environment.get("SLUICE_CODEC_KEY_FILE", "")
         key = tuple(sorted(relevant.items()))
@@ -35,4 +35,4 @@ class TemporalThread:
 
 
 TEMPORAL = TemporalThread()
-"""The one of this process."""
+"""The instance of this process."""

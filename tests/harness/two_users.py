@@ -1,4 +1,4 @@
-"""Workers of two users of the system: `devstack.split_users` run for real, and a Python that both can run."""
+"""Workers of two system users: `devstack.split_users` run for real, and a Python that both users can run."""
 
 import grp
 import os
@@ -29,9 +29,9 @@ _USES = f"import pyspark, temporalio; open({str(ROOT / 'worker.py')!r}).close()"
 
 
 def python_for_all(folder: Path) -> Path | str:
-    """Return a Python that other users can run with the packages of this one, or why there is none.
+    """Return a Python that other users can run with this Python's packages, or the reason why there is none.
 
-    This one may lie in a home that others cannot enter. Then it is the system's, of the same version, in a virtual
+    This Python may lie in a home that others cannot enter. Then return the system's, of the same version, in a virtual
     environment with links to these packages. A package that any user can change is copied: the command refuses it.
     """
     refused = _refusal(Path(sys.executable))
@@ -65,10 +65,10 @@ def _refusal(python: Path) -> str | None:
 
 @dataclass
 class TwoUsers:
-    """Two throw-away users, and what the command makes for them in a folder that all can enter. To be removed."""
+    """Two throw-away users, and what the command creates for them in a folder that both can enter. To be removed."""
 
     settings: Mapping[str, str]
-    """The installation's settings, as its `.env` has them."""
+    """The installation's settings, as in its `.env`."""
     mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="sluice-two-users-")))
     workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class TwoUsers:
         return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
 
     def set_up(self, python: Path, *more: str) -> str:
-        """Set the users up; return what the command printed."""
+        """Set the users up; return the command's output."""
         done = self.command("--env", str(self.env), "--python", str(python), *more)
         assert done.returncode == 0, done.stderr
         for role in ("control", "spark"):
@@ -99,13 +99,13 @@ class TwoUsers:
         return done.stdout
 
     def refusal(self, python: Path, *more: str) -> str:
-        """Return why the command sets nothing up."""
+        """Return the reason why the command refuses to set up."""
         done = self.command("--env", str(self.env), "--python", str(python), *more)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False), done
         return done.stderr
 
     def start(self, role: str, **environment: str) -> int:
-        """Start a worker by the command that was printed, with an administrator's environment; return its process."""
+        """Start a worker by the printed command, with an administrator's environment; return its process."""
         log = self.folder / f"{role}.log"
         with log.open("wb") as out:
             worker = subprocess.Popen(
@@ -121,16 +121,16 @@ class TwoUsers:
 
     @staticmethod
     def _marked(command: str) -> str:
-        """Return a command that clears the environment, and keeps the mark by which the guard of the tests ends it."""
+        """Return a command that clears the environment but keeps the mark by which the tests' guard finds it."""
         return command.replace("env -i ", f"env -i {MARK}={os.environ[MARK]} ", 1)
 
     def run_as(self, role: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a program as a user, in the way of the printed command, instead of the worker."""
+        """Run a program as a user by the printed command, instead of the worker."""
         words = shlex.split(self.commands[role].partition("exec ")[2])
         return subprocess.run([*words[:-1], *arguments], capture_output=True, text=True, check=False)
 
     def stop(self) -> None:
-        """End the workers; wait until nothing of the users runs."""
+        """End the workers; wait until no process of the users runs."""
         for worker in self.workers.values():
             if worker.poll() is None:
                 worker.terminate()
@@ -138,7 +138,7 @@ class TwoUsers:
         wait_for(lambda: not self.processes(), lambda: f"processes of the users run on: {self.processes()}", 60)
 
     def remove(self) -> None:
-        """Remove what the command made, as docs/security.md says, and the folder of both."""
+        """Remove what the command created, as docs/security.md describes, and the folder."""
         self.stop()
         accounts = {user.pw_name for user in pwd.getpwall()} | {group.gr_name for group in grp.getgrall()}
         for command, name in (("userdel", self.control), ("userdel", self.spark), ("groupdel", self.group)):
@@ -152,6 +152,6 @@ class TwoUsers:
 
 
 def mode_of(path: Path) -> str:
-    """Return owner and mode of a file, as `root 640`."""
+    """Return owner and mode of a file, such as `root 640`."""
     status = path.stat()
     return f"{pwd.getpwuid(status.st_uid).pw_name} {stat.S_IMODE(status.st_mode):o}"

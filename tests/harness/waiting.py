@@ -1,6 +1,6 @@
-"""Waits of tests: for an event, and for as long as a machine takes that is slow and does much else.
+"""Waits of tests for an event, long enough for a slow and busy machine.
 
-A limit is there to end a hang. No test measures speed by it.
+A limit only ends a hang. No test measures speed by it.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 LIMIT = 360
-"""Seconds after which a wait is a hang."""
+"""Seconds after which a wait counts as hung."""
 _POLL_INTERVAL = 0.05
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 async def until(
     condition: Callable[[], object], otherwise: Callable[[], object] = lambda: "it did not become true"
 ) -> None:
-    """Wait until a condition is true, which may be a coroutine; fail after the limit, with what `otherwise` returns."""
+    """Wait until a condition, possibly a coroutine, is true. After the limit, fail with the result of `otherwise`."""
     deadline = asyncio.get_running_loop().time() + LIMIT
     while True:
         holds = condition()

@@ -56,7 +56,7 @@ MERGED = Publication(merged=True, main_before="1", main_after="2")
 
 
 def opened(name: str) -> BranchRef:
-    """Return a branch that was made."""
+    """Return an opened branch."""
     return BranchRef(name=name, base="b", catalog_id="c")
 
 
@@ -65,13 +65,13 @@ def _as_the_pipeline_says(input: RequireApprovalInput) -> RequiredApproval:
 
 
 def brought(given: Any) -> ExistingRowsResult:
-    """Return the branch of an attempt that holds rows of a quarantine, or of an earlier main."""
+    """Return an attempt's branch with the rows of a quarantine, or of an earlier main."""
     write_result = WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
     return ExistingRowsResult(branch=opened(given.run_ref.branch), write_result=write_result)
 
 
 class FakeActivities:
-    """Fakes of every activity. Each notes its calls; a test overrides what it does."""
+    """Fakes of every activity. Each records its calls; a test overrides its behaviour."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -80,7 +80,7 @@ class FakeActivities:
 
     @property
     def steps(self) -> list[str]:
-        """The calls in their order, without what is asked beside the run at any time."""
+        """The calls in order, without queries that a run may make at any time."""
         return [call for call in self.calls if call != "can_emit_lineage"]
 
     def activities(self) -> list[Callable[..., Any]]:
@@ -154,7 +154,7 @@ async def fails_with_a_bug(_: Any, __: int) -> Any:
 
 
 class WorkflowHarness:
-    """Starts runs, and waits for their end."""
+    """Start runs, and wait for their end."""
 
     def __init__(self, client: Client, fakes: FakeActivities) -> None:
         self.client, self.fakes = client, fakes
@@ -187,7 +187,7 @@ class WorkflowHarness:
         )
 
     async def end(self, handle: Handle) -> RunResult:
-        """Wait for the end, skipping time where the server can; return the result whatever the ending."""
+        """Wait for the end, skipping time if the server can; return the result of any ending."""
         try:
             await handle.result()
         except WorkflowFailureError as failure:

@@ -49,11 +49,11 @@ class Yarn:
 
     @property
     def log(self) -> str:
-        """What the resource manager said."""
+        """The log of the resource manager."""
         return (self.folder / "daemon0.log").read_text()
 
     def ended(self, application: str) -> str:
-        """Return the state that an application ended in, or nothing."""
+        """Return the final state of an application, or an empty string while it runs."""
         lines = [line for line in self.log.splitlines() if f"{application} State change from" in line]
         state = lines[-1].split(" to ")[1].split()[0] if lines else ""
         return state if state in ("FINISHED", "FAILED", "KILLED") else ""
@@ -61,7 +61,7 @@ class Yarn:
 
 @contextmanager
 def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
-    """Start it; end it afterwards."""
+    """Start the cluster; end it afterwards."""
     unused, started = Yarn(folder), []
     _configure(unused)
     path = f"{unused.conf}:{jars}/*:{SPARK_HOME}/jars/*"
@@ -82,7 +82,7 @@ def yarn(folder: Path, jars: Path) -> Iterator[Yarn]:
         yield unused
     finally:
         for process in reversed(started):
-            os.killpg(process.pid, signal.SIGKILL)  # it keeps nothing, and takes its time when it is asked
+            os.killpg(process.pid, signal.SIGKILL)  # it has no state to save, and a graceful end takes long
             process.wait(30)
 
 

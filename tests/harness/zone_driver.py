@@ -1,4 +1,4 @@
-"""Drives the landing zone of one pipeline as people do: files in its folder, looks, decisions, retries, roll-backs."""
+"""Drive the landing zone of one pipeline as people do: files in its folder, looks, decisions, retries, roll-backs."""
 
 import asyncio
 import json
@@ -43,18 +43,18 @@ from workflows.arrivals.landing_zone import LandingZone
 from workflows.write_audit_publish import WriteAuditPublish
 
 SETTLE = 60.0
-"""The seconds after which a file of the zone has settled."""
+"""Time after which a file of the zone has settled, in seconds."""
 _LIMIT = 300.0
-"""Maximum seconds until a zone waits for a person or for files, on the slowest machine."""
+"""Maximum time until a zone waits for a person or for files, in seconds, on the slowest machine."""
 
 
 @dataclass
 class ZoneDriver(LakeDriver):
-    """Lets files arrive in the landing zone of one pipeline. The zone looks when a command says so."""
+    """A driver that lets files arrive in the landing zone of one pipeline. The zone looks only on command."""
 
     clock: ZoneClock = field(default_factory=ZoneClock)
     options: dict[str, Any] = field(default_factory=dict)
-    """The keys of the arrival beside its folder."""
+    """The keys of the arrival, except its folder."""
     mode: str = "append"
     needs_approval: bool = False
 
@@ -73,7 +73,7 @@ class ZoneDriver(LakeDriver):
         return pipeline_of_text(self._text).model_copy(update={"arrival": None})
 
     async def deploy(self) -> None:
-        """Make the landing zone."""
+        """Create the landing zone."""
         self.zone.mkdir()
         deployed = DeploySet("tests", str(self.folder))
         zones = DeployedLandingZones(self.client, self.settings, deployed, self.folder)
@@ -84,25 +84,25 @@ class ZoneDriver(LakeDriver):
         await self._until_at_rest(looks=1)
 
     async def look(self, after: float = 0.0) -> None:
-        """Look at the zone when the clock has moved on, and wait until what it started has ended or waits."""
+        """Move the clock, have the zone look, and wait until the runs that it started have ended or wait."""
         self.clock.now += after
         looks = self.clock.looks.get(self.name, 0)
         await look_now(self.client, self.settings, self.name)
         await self._until_at_rest(looks + 1)
 
     async def status(self) -> ZoneStatus:
-        """Return what the zone holds."""
+        """Return the state of the zone."""
         return await read_zone(self.client, self.settings, self.name)
 
     async def waiting_run(self) -> Handle | None:
-        """Return the run of a batch that waits for approval, if there is one."""
+        """Return the run of a batch that waits for approval, or None."""
         for batch in (await self.status()).batches:
             if batch.state == "running" and await self._waits_for_approval(batch):
                 return self._run_of(batch)
         return None
 
     async def decide_batch(self, *, approve: bool) -> Ending | None:
-        """Decide on the run that waits for approval, if there is one, and wait until the zone is at rest."""
+        """Decide on the run that waits for approval, if there is one; wait until the zone is at rest."""
         if (handle := await self.waiting_run()) is None:
             return None
         ended = await self.decide(handle, approve=approve)
@@ -110,7 +110,7 @@ class ZoneDriver(LakeDriver):
         return ended
 
     async def command(self, action: str, batch: str) -> None:
-        """Retry a batch that was kept out, or set it aside, unless that is refused; resume the zone if it pauses."""
+        """Retry or set aside a kept-out batch, unless that is refused. Resume the zone if it is paused."""
         command = BatchCommand.model_validate({"action": action, "batch": batch, "by": "ana"})
         with suppress(InvalidPipeline):
             await command_batch(self.client, self.settings, self.name, command)
@@ -119,7 +119,7 @@ class ZoneDriver(LakeDriver):
         await self.look()
 
     async def load(self, path: str) -> bool:
-        """Have the zone load a file by its name, unless that is refused; return whether it does."""
+        """Have the zone load a file by its name. Return False if that is refused."""
         zone = await self.status()
         query = PlanLoadInput(
             pipeline=zone.pipeline,
@@ -135,7 +135,7 @@ class ZoneDriver(LakeDriver):
         return True
 
     async def remove(self) -> None:
-        """End the landing zone, and the run that it started."""
+        """End the landing zone and the run that it started."""
         run = await self.waiting_run()
         zone = self._zone_handle
         await zone.cancel()
@@ -145,11 +145,11 @@ class ZoneDriver(LakeDriver):
             await self.cancel(run)
 
     def commits(self) -> list[CommitInfo]:
-        """Return the commits of runs on main, the newest first."""
+        """Return the commits of runs on main, newest first."""
         return [each for each in self.catalog.history(self.catalog.main) if RUN_ID in each.properties]
 
     def table_rows(self, at: str | None = None) -> Counter[tuple[int, int]]:
-        """Return how often main holds each row, now or at an earlier hash."""
+        """Return the number of times that each row is on main, at its head or at an earlier hash."""
         version = self.catalog.table_version(self.catalog.main, self.table, at)
         rows = load_table(version, self.io).scan().to_arrow().to_pylist() if version else []
         return Counter((row["id"], row["v"]) for row in rows)
@@ -182,14 +182,14 @@ class ZoneDriver(LakeDriver):
 
     async def _waits_for_approval(self, batch: Batch) -> bool:
         handle = self._run_of(batch)
-        with suppress(RPCError):  # it is not started yet
+        with suppress(RPCError):  # the run has not started yet
             if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
                 status = await query_status(handle)
                 return status is not None and status.stage == "waiting for approval"
         return False
 
     async def _until_at_rest(self, looks: int) -> None:
-        """Wait until the zone has looked so often, and waits for a person or for files."""
+        """Wait until the zone has looked this many times, and waits for a person or for files."""
         until = time.monotonic() + _LIMIT
         while not (self.clock.looks.get(self.name, 0) >= looks and await self._is_at_rest()):
             assert time.monotonic() < until, f"the zone does not come to rest: {await self.status()}"

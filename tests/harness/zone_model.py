@@ -1,6 +1,6 @@
-"""The model of a landing zone: what lay under each path, since when, and what main may hold of it.
+"""The model of a landing zone: the content that lay under each path, since when, and the rows that main may have of it.
 
-It is pure. It predicts no run; it says of what main holds whether it may be there, and what must be there.
+The model is pure and predicts no run. It decides which rows may be on main, and which must be.
 """
 
 from collections import Counter
@@ -13,50 +13,50 @@ Row = tuple[int, int]
 
 @dataclass
 class Sent:
-    """What lies, or lay, under a path of the zone."""
+    """A content that lies, or lay, under a path of the zone."""
 
     path: str
     content: Content
     rows: tuple[Row, ...]
     seen_at: float | None = None
-    """When a look saw it for the first time."""
+    """Time of the first look that saw it."""
     is_settled: bool = False
-    """Whether a look saw it unchanged for long enough."""
+    """True if a look saw it unchanged for long enough."""
 
     @property
     def csv(self) -> str:
-        """The file."""
+        """The file's text."""
         return "id,v\n" + "".join(f"{id},{v}\n" for id, v in self.rows)
 
 
 @dataclass
 class ZoneModel:
-    """What was sent, and which of it main holds."""
+    """All sent content, and the part of it that is on main."""
 
     overwritten: str
     """`load`, `ignore` or `alert`."""
     settle: float
     sent: list[Sent] = field(default_factory=list)
     current: dict[str, Sent] = field(default_factory=dict)
-    """By path, what lies there."""
+    """The content that lies there, by path."""
     published: list[tuple[Content, str]] = field(default_factory=list)
-    """What main holds, and under which path it was loaded, as far as that is known."""
+    """The content on main, and the path that it was loaded under, as far as known."""
     loads: Counter[tuple[str, Content]] = field(default_factory=Counter)
-    """How often content of a path was loaded."""
+    """Number of loads of each path's content."""
     undone: Counter[tuple[str, Content]] = field(default_factory=Counter)
-    """Number of such loads that were rolled back."""
+    """Number of those loads that were rolled back."""
     refused: set[tuple[str, Content]] = field(default_factory=set)
-    """Content of paths that stays out since its load was rolled back, until the path brings other content."""
+    """Content of a path that stays out after its load was rolled back, until the path gets other content."""
     named: set[tuple[str, Content]] = field(default_factory=set)
-    """Content that a person loaded by name, beside other content of its path."""
+    """Content that a person loaded by name, in addition to other content of its path."""
 
     def send(self, path: str, content: Content, rows: tuple[Row, ...]) -> None:
-        """Record that a file lies under a path, in the place of another one if there was one."""
+        """Record that a file lies under a path, where it replaces any other file."""
         self.current[path] = Sent(path, content, rows)
         self.sent.append(self.current[path])
 
     def name(self, path: str) -> None:
-        """Record that a person has the zone load what lies under a path."""
+        """Record that a person has the zone load the content of a path."""
         of = path, self.current[path].content
         self.named.add(of)
         self.refused.discard(of)
@@ -69,10 +69,10 @@ class ZoneModel:
             each.is_settled = each.is_settled or now - each.seen_at >= self.settle
 
     def check(self, rows: Counter[Row]) -> None:
-        """Compare what main holds with what may be there, and note what it got and lost.
+        """Check that the rows of main are permitted; record loads and removals.
 
         Raises:
-            AssertionError: it may not be there.
+            AssertionError: main has rows that it must not have.
         """
         held = self._contents_of(rows)
         for content in held - {each for each, _ in self.published}:
@@ -83,7 +83,12 @@ class ZoneModel:
             assert self.overwritten == "load" or len(loaded) <= 1, f"main holds {len(loaded)} contents of {path}"
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
-        """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
+        """Record a roll-back.
+
+        Args:
+            rows: the rows on main now.
+            brought: the rows that each rolled-back run had loaded.
+        """
         paths = dict(self.published)
         for each in brought:
             for content in {sent.content for sent in self.sent if {*sent.rows} <= each.keys()} & paths.keys():
@@ -92,7 +97,7 @@ class ZoneModel:
         self.published = [(content, path) for content, path in self.published if content in held]
 
     def missing(self, rows: Counter[Row]) -> list[Sent]:
-        """Return what lies in the zone, has settled, and must be on main but is not."""
+        """Return the content that lies in the zone, has settled, and must be on main but is not."""
         held = self._contents_of(rows)
         by_path = {path for _, path in self.published}
         return [
@@ -105,11 +110,11 @@ class ZoneModel:
         ]
 
     def _was_undone(self, sent: Sent) -> bool:
-        """Return whether a load of this content was rolled back, under its path or one that it may have had."""
+        """Return True if a load of this content was rolled back, under its path or another path that had it."""
         return any(self.undone[each.path, each.content] for each in self.sent if each.content == sent.content)
 
     def _stays_out(self, sent: Sent) -> bool:
-        """Return whether content must stay out: each of its loads was rolled back, and it had one path only."""
+        """Return True if content must stay out: each of its loads was rolled back, and only one path had it."""
         is_known = {each.path for each in self.sent if each.content == sent.content} == {sent.path}
         return is_known and (sent.path, sent.content) in self.refused
 
@@ -125,7 +130,7 @@ class ZoneModel:
             self.refused.add(of)
 
     def _contents_of(self, rows: Counter[Row]) -> set[Content]:
-        """Return the contents that main holds, each whole and once."""
+        """Return the contents on main. Fail unless each is complete and there once."""
         assert all(number == 1 for number in rows.values()), f"main holds rows twice: {rows}"
         left, held = set(rows), set()
         for each in self.sent:
@@ -153,16 +158,16 @@ class ZoneModel:
 
 @dataclass
 class MergedZoneModel(ZoneModel):
-    """The same for `mode: merge`, where each path has rows of one key of its own: main holds the row of one content."""
+    """The same model for `mode: merge`: each path has rows of one key, and main has the row of one of its contents."""
 
     merged: dict[str, int] = field(default_factory=dict)
-    """By path, which of its contents main holds, as its position among those that were sent."""
+    """Position of the content on main among those sent under its path, by path."""
 
     def check(self, rows: Counter[Row]) -> None:
-        """Compare what main holds with what may be there; note which content each path has.
+        """Check that the rows of main are permitted; record the content of each path.
 
         Raises:
-            AssertionError: it may not be there, or an older content took the place of a younger one.
+            AssertionError: main has rows that it must not have, or older content replaced younger content.
         """
         assert all(number == 1 for number in rows.values()) and len({id for id, _ in rows}) == len(rows), rows
         for row in rows:
@@ -177,7 +182,12 @@ class MergedZoneModel(ZoneModel):
             self._load(path, sent[later[0]].content)
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
-        """Record a roll-back: the rows that main holds now, and those that each undone run had brought."""
+        """Record a roll-back.
+
+        Args:
+            rows: the rows on main now.
+            brought: the rows that each rolled-back run had loaded.
+        """
         for row in (row for each in brought for row in each):
             path, sent = self._sent_with_key(row[0])
             self._undo(path, next(each.content for each in sent if each.rows[0] == row))
@@ -190,7 +200,7 @@ class MergedZoneModel(ZoneModel):
                 del self.merged[path]
 
     def missing(self, rows: Counter[Row]) -> list[Sent]:
-        """Return what lies in the zone, has settled, and must be on main but is not."""
+        """Return the content that lies in the zone, has settled, and must be on main but is not."""
         return [
             each
             for each in self.current.values()

@@ -1,4 +1,4 @@
-"""The workflow of a landing zone on a real Temporal server, whose looks and runs answer what a test says."""
+"""The workflow of a landing zone on a real Temporal server, with looks and runs that the test answers."""
 
 import asyncio
 import uuid
@@ -33,7 +33,7 @@ TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
 
 @workflow.defn(name="StartPipeline", sandboxed=False)
 class RunOfATest:
-    """A run that ends as its test says, when it says."""
+    """A run that ends when and as its test says."""
 
     def __init__(self) -> None:
         self._ended: EndedRun | None = None
@@ -44,7 +44,7 @@ class RunOfATest:
         assert self._ended and input.report_to
         handle = workflow.get_external_workflow_handle(input.report_to)
         await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))
-        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))  # a repeat
+        await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))  # a repeated signal
         return input.files or []
 
     @workflow.signal
@@ -57,7 +57,7 @@ def batch(name: str) -> BatchRef:
 
 
 class Zone:
-    """A landing zone whose looks answer what a test says."""
+    """A landing zone whose looks return what the test says."""
 
     def __init__(self, client: Client) -> None:
         self.client, self.name = client, f"zone-{uuid.uuid4().hex[:8]}"
@@ -69,12 +69,12 @@ class Zone:
         self.finishes: list[list[str]] = []
         self.finish_answers: list[FinishArrivalsResult | Exception] = []
         self.pause_finish: asyncio.Event | None = None
-        """What tagging or moving files waits for."""
+        """An event that the tagging or moving of files waits for."""
         self.pause: asyncio.Event | None = None
-        """What a look waits for before it answers."""
+        """An event that a look waits for before it answers."""
         self.reads: list[str] = []
         self.held_read: asyncio.Event | None = None
-        """What the reading of a batch waits for."""
+        """An event that the reading of a batch waits for."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
@@ -127,7 +127,7 @@ class Zone:
         return self.handle
 
     async def look(self, *answers: CollectArrivalsResult) -> None:
-        """Tell it of an arrival, and wait until it has looked."""
+        """Notify the zone of an arrival; wait until it has looked."""
         looks = len(self.looks)
         self.answers += answers
         await self.handle.signal(LandingZone.look)
@@ -139,7 +139,10 @@ class Zone:
         await run.result()
 
     async def run_of(self, name: str, tries: int = 1) -> WorkflowHandle[Any, Any]:
-        """Return what runs a batch, once it does: the zone counts it as running from before its start."""
+        """Return the workflow that runs a batch, once it exists.
+
+        The zone counts a batch as running before its run has started.
+        """
         handle = self.client.get_workflow_handle(f"{self.name}-{name}-{tries}")
         await until(lambda: is_known(handle), lambda: f"{handle.id} was not started")
         return handle
@@ -166,7 +169,7 @@ class Zone:
 
 
 async def is_known(handle: WorkflowHandle[Any, Any]) -> bool:
-    """Return whether a workflow was started."""
+    """Return True if a workflow exists."""
     try:
         await handle.describe()
     except RPCError as error:

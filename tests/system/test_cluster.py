@@ -37,7 +37,7 @@ def _port() -> int:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The cluster's address, and the folder of its logs."""
+    """The cluster's address and the folder of its logs."""
     folder, port = tmp_path_factory.mktemp("cluster"), _port()
     environment = {**os.environ, "JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment |= {"SPARK_WORKER_DIR": str(folder), "SPARK_DAEMON_MEMORY": "256m", "SPARK_HOME": str(SPARK_HOME)}
@@ -73,7 +73,7 @@ def far(system: SystemHarness, cluster: tuple[str, Path], tmp_path: Path) -> Sys
 def test_an_attempt_on_a_cluster_ends_with_its_worker(
     far: SystemHarness, cluster: tuple[str, Path], lake: LakeReader, tmp_path: Path
 ) -> None:
-    """A worker that is killed takes its driver along, and the master the driver's executors. Both loads take part."""
+    """A killed worker's driver ends with it, and the master ends the driver's executors. Both loads take part."""
     flag = tmp_path / "flag"
     worker = WorkerProcess(far.environment, tmp_path)
     (tmp_path / "far.py").write_text(_SLOW.format(flag=flag))

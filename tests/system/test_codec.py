@@ -1,4 +1,4 @@
-"""What Temporal keeps can be encrypted: payloads, failures, memos and details."""
+"""The data that Temporal stores can be encrypted: payloads, failures, memos and details."""
 
 import base64
 import subprocess

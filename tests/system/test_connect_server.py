@@ -1,4 +1,4 @@
-"""Jobs in sessions on a warm Spark Connect server: the same jobs, and the same ends."""
+"""Jobs in sessions on a warm Spark Connect server: the same jobs and the same endings as by spark-submit."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ rows = spark.range(int(sys.argv[1]))
 rows.writeTo("t.theirs").append() if spark.catalog.tableExists("t.theirs") else rows.writeTo("t.theirs").create()
 spark.stop()
 """
-"""It does what a program may do at its end, and holds what Python would wait for in taking itself down."""
+"""A program that does the usual things at its end, and keeps resources that Python would wait for at its shutdown."""
 _SLOW = """\
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
@@ -61,7 +61,7 @@ def environment(stack: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def worker(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[WorkerProcess]]:
-    """The worker of these tests: the last of the list. A test that kills it starts another."""
+    """The worker of these tests: the last of the list. A test that kills it starts another one."""
     workers = [WorkerProcess(environment, tmp_path_factory.mktemp("warm"))]
     yield workers
     for each in workers:
@@ -75,7 +75,7 @@ def warm(environment: dict[str, str], worker: list[WorkerProcess], system: Syste
 
 
 def servers() -> list[psutil.Process]:
-    """Return the JVMs of the warm servers of these tests."""
+    """Return the JVMs of these tests' warm servers."""
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
     return _of(lambda process: server in process.cmdline() and "java" in Path(process.cmdline()[0]).name)
 
@@ -86,12 +86,12 @@ def clients() -> list[psutil.Process]:
 
 
 def forks() -> list[psutil.Process]:
-    """Return the processes that clients are forked off."""
+    """Return the processes that clients are forked from."""
     return _of(lambda process: process.name() == "sluice-forks")
 
 
 def _of(is_one: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
-    """Return processes that the worker of these tests started; other tests keep a Spark warm beside it."""
+    """Return the processes that the worker of these tests started. Other tests have a warm Spark at the same time."""
     processes = []
     for process in psutil.process_iter():
         try:
@@ -155,7 +155,7 @@ def test_jobs_go_on_after_what_they_are_forked_off_died(warm: SystemHarness, lak
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 1), ended
     (fork,) = forks()
     threads = {Path(f"/proc/{fork.pid}/task/{each.id}/comm").read_text().strip() for each in fork.threads()}
-    assert threads <= {"sluice-forks", "jemalloc_bg_thd"}  # a thread is not forked along; jemalloc sees to its own
+    assert threads <= {"sluice-forks", "jemalloc_bg_thd"}  # a fork does not copy threads; jemalloc restarts its own
 
 
 def test_statements_carry_their_marks(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ SparkSession.builder.getOrCreate().sql("SELECT java_method('java.lang.System', '
 
 
 def test_a_job_that_crashes_the_server_does_so_once(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """Its neighbour loses an attempt that does not count; it uses up its own attempts alone, and ends."""
+    """The neighbour loses an attempt, which does not count. The crashing job uses up its own attempts, and ends."""
     flag = tmp_path / "flag"
     slow = theirs(tmp_path, "neighbour", _SLOW.format(rows=6, name="neighbour", flag=flag))
     neighbour = warm.start(slow.replace("write: {", "write: {attempts: 1, "))
@@ -256,7 +256,7 @@ while not Path("{go}").exists():
 
 
 def test_what_one_run_caches_is_out_of_anothers_reach(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """A run reads its own branch, although another one cached the same table, of its branch, on the same server."""
+    """A run reads its own branch, although another run cached the same table of another branch on the same server."""
     flag, go = tmp_path / "flag", tmp_path / "go"
     assert warm.run(pipeline("cached", csv_file(tmp_path / "one.csv", [{"id": 1}]))).code == 0
     caching = theirs(tmp_path, "caching", _CACHING.format(flag=flag, go=go)).replace("t.caching", "t.cached")

@@ -1,4 +1,4 @@
-"""The demo, and its numbers against the files that it read."""
+"""The demo, and its numbers compared with the files that it read."""
 
 import csv
 import os
@@ -19,11 +19,11 @@ LANDING = ROOT / "data" / "landing" / "demo-orders"
 
 
 Order = tuple[int, str | None]
-"""An order: its number, and its amount, which some have not."""
+"""An order: its number and its amount, which may be missing."""
 
 
 def orders(*files: Path) -> Counter[Order]:
-    """Return how often files have each order."""
+    """Return the number of times that each order occurs in files."""
     counted: Counter[Order] = Counter()
     for file in files:
         with file.open(newline="") as opened:
@@ -40,9 +40,9 @@ def order(row: dict[str, Any]) -> Order:
 @pytest.mark.timeout(900)
 def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> None:
     lay_out(ROOT / "data")
-    # What a demo leaves that is killed while files arrive: its landing zone, and a file there.
+    # Leftovers of a demo that was killed while files arrive: its landing zone, and a file there.
     LANDING.mkdir(parents=True, exist_ok=True)
-    for file in LANDING.glob("demo-orders-seed*"):  # of a demo before this test: the landing zone would load them now
+    for file in LANDING.glob("demo-orders-seed*"):  # files of an earlier demo: the landing zone would load them now
         file.unlink()
     (LANDING / "demo-orders-seed1-400.csv").touch()
     neighbor = LANDING.parent / "of-a-user.csv"

@@ -1,4 +1,4 @@
-"""Jobs in sessions on a Spark Connect server that somebody else runs: with a token, alive or not."""
+"""Jobs in sessions on an operator's Spark Connect server: with a token, alive or not."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ class ExternalServer:
         self.start()
 
     def start(self) -> None:
-        """Start it, or start it again, and wait until it answers."""
+        """Start the server, possibly again, and wait until it answers."""
         properties = {
             **application(self._settings, self._folder),
             "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -61,7 +61,7 @@ class ExternalServer:
         wait_for(self._answers, (self._folder / "server.log").read_text)
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the server."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(30)
 

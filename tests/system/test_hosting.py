@@ -1,4 +1,4 @@
-"""Workers as an operator runs them: two queues, versions, a graceful end, logs, metrics, traces."""
+"""Workers in an operator's set-up: two queues, versions, a graceful end, logs, metrics, traces."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ ROWS = [{"id": 1}, {"id": 2}]
 
 @pytest.fixture
 def sink() -> Iterator[tuple[str, list[bytes]]]:
-    """A collector of traces, for what comes by OTLP over HTTP."""
+    """A collector of traces that arrive by OTLP over HTTP."""
     got: list[bytes] = []
 
     class Collect(BaseHTTPRequestHandler):
@@ -44,7 +44,7 @@ def sink() -> Iterator[tuple[str, list[bytes]]]:
 def test_control_and_spark_on_queues_of_their_own(
     system: SystemHarness, lake: LakeReader, sink: tuple[str, list[bytes]], tmp_path: Path
 ) -> None:
-    """The worker that runs Spark has no publisher's token; logs, metrics and traces say what happens."""
+    """The worker that runs Spark has no publisher's token. Logs, metrics and traces report what happens."""
     common = {**system.environment, "SLUICE_TASK_QUEUE": "split"}
     address = "127.0.0.1:19464"
     telling = {"SLUICE_LOG_FORMAT": "json", "SLUICE_METRICS_ADDRESS": address, "SLUICE_TRACES": sink[0]}
@@ -103,7 +103,7 @@ async def test_a_run_stays_with_the_version_that_it_began_with(
                 await client.workflow_service.set_worker_deployment_current_version(request)
                 return
             except RPCError:
-                time.sleep(0.5)  # the server has not heard of this version yet
+                time.sleep(0.5)  # the server does not have this version yet
         raise AssertionError(f"{build} did not become current")
 
     async def build_of(run: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs on a stack without Nessie, whose catalog is Iceberg's own in an SQLite file; read back by PyIceberg alone."""
+"""Runs on a stack without Nessie, whose catalog is Iceberg's own in an SQLite file, read back by plain PyIceberg."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def user_job(name: str, program: Path, checks: str) -> str:
 
 
 class Reader:
-    """Reads the catalog by SQL and PyIceberg, with nothing of Sluice's code."""
+    """A reader of the catalog by SQL and PyIceberg that uses none of Sluice's code."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "iceberg" / "catalog.db"
@@ -59,12 +59,12 @@ class Reader:
         return {f"{namespace}.{name}": location for namespace, name, location in rows}
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Return the rows of a table, as any reader sees them."""
+        """Return the rows of a table as any reader sees them."""
         metadata = StaticTable.from_metadata(self.tables()[table])
         return list(metadata.scan().to_arrow().to_pylist())
 
     def last_commit(self) -> dict[str, Any]:
-        """Return the newest commit on main of the log."""
+        """Return the newest commit on main in the log."""
         log = StaticTable.from_metadata(self.tables()["sluice.commits"]).current_snapshot()
         assert log and log.summary
         commit: dict[str, Any] = json.loads(log.summary.additional_properties["sluice.commit"])

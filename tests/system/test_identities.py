@@ -1,4 +1,4 @@
-"""Writer and publisher: what Nessie refuses a job, and where tokens may not show."""
+"""Writer and publisher: the requests that Nessie refuses a job, and the places where tokens must not appear."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def test_who_may_commit_where(
 def test_no_token_on_a_command_line_in_a_log_or_an_error(
     system: SystemHarness, stack: dict[str, str], tmp_path: Path
 ) -> None:
-    """The job prints its own token, and fails with a password: neither gets into log, error, or history."""
+    """The job prints its own token and fails with a password. Neither appears in log, error, or history."""
     token = Path(stack["NESSIE_WRITER_TOKEN_FILE"]).read_text()
     publisher = Path(stack["NESSIE_PUBLISHER_TOKEN_FILE"]).read_text()
     (tmp_path / "job.py").write_text(_LOOK)
@@ -110,7 +110,7 @@ def test_no_token_on_a_command_line_in_a_log_or_an_error(
         except psutil.Error:
             continue
         if is_of_tests and "pyspark-shell" in command:
-            continue  # the session that tests read the lake with, where one ran in this process before
+            continue  # if tests in this process read the lake before, this session is its own
         assert token not in command and publisher not in command
     (configuration,) = logs.rglob("spark.properties")
     assert token in configuration.read_text() and configuration.stat().st_mode & 0o077 == 0

@@ -1,4 +1,4 @@
-"""A session of tests with a stack that is killed leaves no server and no worker running."""
+"""A killed session of tests with a stack leaves no server and no worker running."""
 
 from pathlib import Path
 

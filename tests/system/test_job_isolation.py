@@ -1,4 +1,4 @@
-"""What a job of a user's finds: an environment without anybody's secrets, and nothing of another run's session."""
+"""The surroundings of a user's job: an environment without secrets, and nothing of another run's session."""
 
 import json
 from collections.abc import Iterator
@@ -110,12 +110,12 @@ spark.range(1).writeTo("t.looking").create()
 def engine(
     request: pytest.FixtureRequest, stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """A worker of each engine whose environment is full of secrets."""
+    """A worker of each engine, whose environment is full of secrets."""
     name = str(request.param)
     variables = {**stack, "SLUICE_TASK_QUEUE": f"isolation-{name}", "SPARK_ENGINE": name, "SPARK_SLOTS": "2"}
     given = {"SLACK_API_URL": "http://127.0.0.1:9/", "SLUICE_JOB_ENVIRONMENT": "MY_REGION", "MY_REGION": "eu"}
     secret = {**variables, **SECRETS, **given}
-    worker = WorkerProcess(secret, tmp_path_factory.mktemp(name), ["env"])  # /proc shows a program's own environment
+    worker = WorkerProcess(secret, tmp_path_factory.mktemp(name), ["env"])  # /proc shows each program's own environment
     yield name, variables
     worker.stop()
 
@@ -138,7 +138,7 @@ def test_a_job_inherits_no_secret(
         assert listed["MY_REGION"] == "eu", where
         # whether the variables of an object store pass depends on the jars for S3, which another test may install
         allowed = job_environment(listed, ["MY_REGION", "MODE"], with_s3=True)
-        # Spark and the libraries add what they need for themselves:
+        # Spark and the libraries add variables for themselves:
         of_spark = {
             each
             for each in listed
@@ -160,7 +160,7 @@ def test_a_job_inherits_no_secret(
 def test_a_run_finds_nothing_of_another_on_the_warm_server(
     engine: tuple[str, dict[str, str]], system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """While one run's session is open, another looks for its views, settings, cached rows and Python workers."""
+    """While one run's session is open, another run looks for its views, settings, cached rows and Python workers."""
     name, variables = engine
     if name != "connect":
         pytest.skip("an application of its own shares nothing")

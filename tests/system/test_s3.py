@@ -1,4 +1,4 @@
-"""The local stack with an object store: the lake and its input on S3. Skipped where versitygw cannot be had."""
+"""The local stack with an object store: the lake and its input on S3. Skipped if versitygw is not available."""
 
 import json
 import os
@@ -49,12 +49,12 @@ def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
 
 
 def system_of(stack: Stack, folder: Path) -> SystemHarness:
-    """Return what a person's shell has: the folder of the stack, and nothing of the store."""
+    """Return the harness of a person's shell: it has the folder of the stack, and no settings of the store."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return SystemHarness(folder, {**others, "SLUICE_HOME": str(stack.home)})
 
 
-@pytest.mark.timeout(900)  # the store may have to be built
+@pytest.mark.timeout(900)  # building the store may be necessary
 @pytest.mark.parametrize("running", ["nessie"], indirect=True)
 def test_the_pipeline_of_the_environment_reads_the_source_bucket(running: Stack, tmp_path: Path) -> None:
     ended = system_of(running, tmp_path).command(
@@ -83,7 +83,7 @@ def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Pat
 
 
 def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) -> None:
-    """Put a file after the first look of a landing zone that lists once an hour: only the store's event is sooner."""
+    """Put a file after the first look of a zone that lists once an hour, so that only the store's event is sooner."""
     system, pipelines = system_of(stack, folder), folder / "pipelines"
     pipelines.mkdir()
     (pipelines / "arriving.yml").write_text(ARRIVING)
@@ -99,7 +99,7 @@ def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) ->
         shown.update(system.command("arrivals", "arriving", "--json").json)
         return [each["status"] for each in shown["files"]] == ["loaded"]
 
-    time.sleep(12)  # the worker knows of the zone by then, and has had it looked at
+    time.sleep(12)  # by now, the worker's list has the zone, and the zone has looked
     wait_for(is_looked_at_hourly, lambda: str(shown))
     (folder / "jan.csv").write_text("id,city\n7,Oslo\n")
     upload(stack.variables(), [(folder / "jan.csv", "arriving/jan.csv")])
@@ -107,7 +107,7 @@ def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) ->
 
 
 def check_secrecy(stack: Stack) -> None:
-    """Make sure that the credentials are in one file of their owner, in no argument and in nothing that is shown."""
+    """Verify that only one file of the stack's owner has the credentials: they appear in no argument and no output."""
     file = Path(stack.variables()[CREDENTIALS_FILE])
     secret = json.loads(file.read_text())["AWS_SECRET_ACCESS_KEY"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -34,7 +34,7 @@ EVERYTHING = ("list", "head", "read", "write")
 
 
 class StoreZone:
-    """A landing zone in a bucket. The worker reaches the store by a proxy; nobody receives its notifications."""
+    """A landing zone in a bucket. The worker reaches the store through a proxy; nobody receives its notifications."""
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self._folder, self._stack = folder, stack.variables()
@@ -56,7 +56,7 @@ class StoreZone:
         assert deployed.code == 0, deployed.err
 
     def load_despite(self, month: int, fault: StoreFault, seconds: float, kind: str, prefix: str) -> None:
-        """Put a month. From the first request of a kind below a prefix on, the store is in trouble for some seconds."""
+        """Put a month. From the first request of a kind below a prefix on, the store fails for some seconds."""
         began: list[float] = []
 
         def rule(requested: str, path: str, _: int) -> StoreFault | None:
@@ -71,13 +71,13 @@ class StoreZone:
         assert began, f"there was no {kind} of {prefix}"
 
     def wait_until_loaded(self, month: int) -> None:
-        """Wait until main has the rows of one more month, and make sure that it has each row once."""
+        """Wait until main has the rows of one more month; verify that it has each row once."""
         self.loaded.append(month)
         wait_for(lambda: len(self.lake.rows(TABLE)) >= ROWS * len(self.loaded), lambda: str(self.status()), 120)
         assert_each_once(self.lake.rows(TABLE), self.loaded)
 
     def status(self) -> ZoneStatus:
-        """Return what the landing zone says of itself."""
+        """Return the status that the landing zone reports."""
 
         async def ask() -> ZoneStatus:
             client = await TEMPORAL.client(self._environment)
@@ -87,7 +87,7 @@ class StoreZone:
         return TEMPORAL.run(ask())
 
     def wait_for_problem(self) -> str:
-        """Wait until the zone shows a problem; return it."""
+        """Wait until the zone reports a problem; return it."""
         wait_for(lambda: self.status().problem, lambda: str(self.status()), 60)
         return self.status().problem
 
@@ -110,22 +110,22 @@ def zone(tmp_path: Path) -> Iterator[StoreZone]:
             zone.close()
 
 
-@pytest.mark.timeout(900)  # the store may have to be built
+@pytest.mark.timeout(900)  # building the store may be necessary
 def test_each_row_is_published_once_whatever_the_store_does(zone: StoreZone) -> None:
-    # Each file is noticed by a listing: the store's notifications reach nobody.
+    # A listing finds each file: nobody receives the store's notifications.
     zone.load_despite(13, "slow", 3, "read", SOURCE)
     zone.load_despite(14, "SlowDown", 6, "read", SOURCE)
     zone.load_despite(15, "SlowDown", 6, "write", "/lake/warehouse/city/")
-    zone.load_despite(16, "NoSuchKey", 3, "read", SOURCE)  # it was listed, and vanishes before it is read
+    zone.load_despite(16, "NoSuchKey", 3, "read", SOURCE)  # the file was listed, and disappears before it is read
 
     wait_for(lambda: not zone.status().batches, lambda: str(zone.status()), 60)
     zone.proxy.break_all("ExpiredToken", *EVERYTHING)
     wait_for(lambda: "s3://source/rides/ cannot be read" in zone.status().problem, lambda: str(zone.status()), 60)
     problem = zone.status().problem
     assert "renew them" in problem, problem
-    time.sleep(3)  # it looks again meanwhile
+    time.sleep(3)  # the zone looks again meanwhile
     assert zone.status().problem == problem, "people are notified of each other problem"
-    zone.load_despite(17, "ExpiredToken", 5, "head", SOURCE)  # renewed, and expired again under a run
+    zone.load_despite(17, "ExpiredToken", 5, "head", SOURCE)  # renewed, and expired again during a run
     zone.proxy.rule = lambda *_: None
     wait_for(lambda: not zone.status().batches, lambda: str(zone.status()), 60)
     wait_for(lambda: not zone.lake.branches(), lambda: str(zone.lake.branches()), 60)

@@ -1,4 +1,4 @@
-"""A store in trouble: sources and audits wait for it, or are refused with one message; never a wrong answer."""
+"""A store in trouble: sources and audits wait, or fail with one message, and never give a wrong answer."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def proxy(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreProxy]:
-    """A proxy before the store, by which this process reads it."""
+    """A proxy before the store, through which this process reads it."""
     proxy = StoreProxy(store["AWS_ENDPOINT_URL_S3"])
     for name, value in {**store, "AWS_ENDPOINT_URL_S3": proxy.uri}.items():
         monkeypatch.setenv(name, value)
@@ -47,14 +47,14 @@ def proxy(store: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[St
 
 
 def source_size() -> int:
-    """List the source, and read its file whole."""
+    """List the source, and read its whole file."""
     return sum(len(piece) for file in list_objects("s3://landing/orders/*.parquet") for piece in file.read())
 
 
 def audit(
     proxy: StoreProxy, folder: Path, monkeypatch: pytest.MonkeyPatch, *deletes: DeleteFile
 ) -> dict[str, ScanAnswer]:
-    """Count the rows of the file as an audit does, without those that delete files name."""
+    """Count the rows of the file as an audit does, without rows that delete files remove."""
     view = ParquetView("sluice_rows", [SchemaField(1, "id", "long")], [SOURCE], {SOURCE: deletes})
     query = {"rows": CheckQuery(user_query="SELECT * FROM sluice_rows")}
 
@@ -108,10 +108,10 @@ def test_expired_credentials_of_a_source_are_named_at_once(proxy: StoreProxy, ki
         messages.add(str(refused.value))
     if kind == "read":
         listed = list(list_objects("s3://landing/orders/"))
-        proxy.break_all("ExpiredToken", "head")  # its answer has no body
+        proxy.break_all("ExpiredToken", "head")  # the answer to HEAD has no body
         with pytest.raises(CredentialsExpired):
             listed[0].state()
-    (message,) = messages  # people are notified of each other one
+    (message,) = messages  # every other problem is notified
     assert "renew them" in message and "<" not in message and "\n" not in message
 
 

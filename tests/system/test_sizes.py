@@ -1,4 +1,4 @@
-"""Files of the right size: few from small inputs, sorted where asked, and compacted by a run."""
+"""Files of the right size: few from small inputs, sorted on request, and compacted by a run."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
 
-pytestmark = pytest.mark.warm  # a compaction needs spark-submit anyway
+pytestmark = pytest.mark.warm  # a compaction needs spark-submit in any case
 _COMPACT = "name: {name}\nwrite: {{mode: compact, options: {options}}}\ntables: [t.{table}]\n"
 
 

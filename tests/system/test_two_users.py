@@ -1,4 +1,4 @@
-"""Control worker and Spark worker as two users of the system: what a hostile job tries, and cannot do."""
+"""Control worker and Spark worker as two system users: the attempts of a hostile job, and the limits that stop it."""
 
 import grp
 import json
@@ -123,7 +123,7 @@ def users(stack: dict[str, str]) -> Iterator[TwoUsers]:
 
 @pytest.fixture(scope="module")
 def runs(users: TwoUsers, stack: dict[str, str]) -> SystemHarness:
-    """Starts runs for the two workers, with files that both can read."""
+    """A harness that starts runs on the two workers, with files that both can read."""
     folder = users.folder / "landing"
     folder.mkdir()
     given = {"SLUICE_TASK_QUEUE": "two-users", "SLUICE_INSTALLATION": "two-users", "WAREHOUSE": str(users.lake)}
@@ -137,7 +137,7 @@ def _shared(runs: SystemHarness, name: str, ids: list[int], checks: str = "[uniq
 
 @pytest.fixture(scope="module")
 def first(runs: SystemHarness) -> EndedRun:
-    """A run whose checks are answered by both workers."""
+    """A run whose checks both workers answer."""
     checks = "[unique: id, sql: {query: SELECT * FROM t.two_users WHERE id > 100, name: big, severity: warn}]"
     ended = runs.run(_shared(runs, "a", [1, 555], checks))
     assert ended.json["outcome"] == "published", ended
@@ -154,7 +154,7 @@ def waiting(runs: SystemHarness, first: EndedRun) -> str:
 
 @pytest.fixture(scope="module")
 def aims(users: TwoUsers, stack: dict[str, str], first: EndedRun) -> dict[str, Any]:
-    """What the hostile job tries to reach; it is all there."""
+    """The targets of the hostile job, all of which exist."""
     home, own = users.home / "control", users.home / "spark"
     report = users.lake / "sluice-audits" / "two-users-a" / first.json["run_id"] / "report.json"
     manifests = [*(users.lake / "sluice-inputs").rglob("*.jsonl")]
@@ -176,7 +176,7 @@ def aims(users: TwoUsers, stack: dict[str, str], first: EndedRun) -> dict[str, A
 
 @pytest.fixture(scope="module")
 def hostile(users: TwoUsers, runs: SystemHarness, waiting: str, aims: dict[str, Any]) -> dict[str, Any]:
-    """What the hostile job saw. Its run is published: it may write to its branch, and does."""
+    """The findings of the hostile job. Its run is published: it may write to its branch, and does."""
     folder = runs.folder
     seen_file = folder / "seen.json"
     seen_file.touch()
@@ -203,27 +203,27 @@ def test_a_hostile_job_reaches_nothing_of_the_control_worker(
     for secret in (_SECRET, _TEMPORAL_SECRET, publisher):
         assert secret not in json.dumps(hostile)
 
-    # The control worker's own user reaches what the job did not:
+    # The control worker's own user can read what the job could not:
     probe, what = runs.folder / "probe.py", str(runs.folder / "aims.json")
     probe.write_text(_PROBE + _SHOW)
     by_control = json.loads(users.run_as("control", str(probe), what, "read ", "list ", "signal 0").stdout)
     reached = {name for name, how in by_control.items() if how == "SUCCEEDED"}
     files = {f"read {aims['home']}/.env", f"read {aims['home']}/nessie.token", f"read {aims['report']}"}
     assert files | {"list its folder", "list the reports", "signal 0"} <= reached
-    # The Spark worker has Temporal's credentials by its environment, as root's file says:
+    # The Spark worker gets Temporal's credentials by its environment, as root's file states:
     environment = Path(f"/proc/{users.workers['spark'].pid}/environ").read_text()
     assert _TEMPORAL_SECRET in environment and _SECRET not in environment
-    # What remains: the job reads the Spark worker's own files, with the writer's token.
+    # A remaining risk: the job can read the Spark worker's own files, including the writer's token.
     assert hostile["own"]["nessie.token"].strip() == writer
 
 
 def test_runs_are_audited_rebased_and_recorded_over_both_users(
     users: TwoUsers, runs: SystemHarness, first: EndedRun, waiting: str, hostile: dict[str, Any], lake: LakeReader
 ) -> None:
-    """Each reads what the other wrote in the lake: DuckDB and a rebase in one, Spark in the other."""
+    """Each worker reads the other's files in the lake: one runs DuckDB and a rebase, the other Spark."""
     assert {each["answered_by"] for each in first.json["checks"]} >= {"duckdb", "spark"}, first.json["checks"]
     runs.approve(waiting)
-    runs.wait_for_attempt(waiting, 2)  # a rebased branch is another one: people decide about it, too
+    runs.wait_for_attempt(waiting, 2)  # a rebased branch is another branch, which needs another decision
     runs.approve(waiting)
     rebased = runs.wait_for_end(waiting).json
     assert rebased["outcome"] == "published" and [each["resolved"] for each in rebased["conflicts"]] == ["rebased"]
@@ -241,7 +241,7 @@ def test_runs_are_audited_rebased_and_recorded_over_both_users(
 
 
 def test_the_command_can_be_repeated(users: TwoUsers) -> None:
-    """Also while the workers run. It reads the settings again, and leaves the environment that root wrote."""
+    """The command also works while the workers run. It reads the settings again, and keeps root's environment file."""
 
     def made() -> dict[str, tuple[str, str]]:
         files = [each for role in ("control", "spark") for each in (users.home / role).iterdir()]
@@ -264,7 +264,7 @@ def test_the_command_can_be_repeated(users: TwoUsers) -> None:
 
 
 def test_nothing_of_others_is_taken(users: TwoUsers) -> None:
-    """A group and a lake that were there before; and secrets and files that jobs could reach."""
+    """The command refuses an existing group or lake, and secrets or files that jobs could reach."""
     other = TwoUsers(users.settings)
     try:
         assert f"the group {users.group} is there already" in other.refusal(users.python, "--group", users.group)
@@ -272,7 +272,7 @@ def test_nothing_of_others_is_taken(users: TwoUsers) -> None:
         for part in parts:
             csv_file(part, [{"id": 1}])
         refused = other.refusal(users.python)
-        assert f"{other.lake} is there and not of {other.control}" in refused
+        assert f"{other.lake} exists and does not belong to {other.control}" in refused
         assert {mode_of(part) for part in parts} == {"root 644"}
         subprocess.run(["sh", "-c", refused.split(" run\n")[1].split("\nand this command")[0]], check=True)
         assert [mode_of(part) for part in parts] == [

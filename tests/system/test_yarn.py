@@ -1,4 +1,4 @@
-"""Cluster mode on a real YARN: drivers are looked up by run and attempt, and the next worker ends those left."""
+"""Cluster mode on a real YARN: drivers are found by run and attempt, and the next worker ends leftover drivers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ if before == 1:
     os.kill(os.getppid(), signal.SIGKILL)
 time.sleep(1800)
 """
-"""The second time it kills its own driver."""
+"""A program that kills its own driver the second time."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_the_built_in_job_with_its_driver_on_the_cluster(
 def test_drivers_that_are_left_are_ended_and_none_is_run_again(
     system: SystemHarness, cluster: Yarn, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """A driver does not end with its worker: the next attempt ends it, or a cancel. YARN starts no driver twice."""
+    """A driver does not end with its worker: the next attempt or a cancel ends it. YARN starts no driver twice."""
     flags, program = tmp_path / "flags", tmp_path / "slow.py"
     flags.mkdir()
     program.write_text(_SLOW.format(flags=str(flags)))

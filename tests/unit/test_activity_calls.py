@@ -20,7 +20,7 @@ from workflows.activity_call import ActivityCall, Kind, fairness_key
 from workflows.activity_calls import ActivityCalls
 
 OF_A_RUN = {"plan_joint_release"}
-"""Rows of queries that a workflow asks for itself: a person at a terminal waits for none of them."""
+"""Calls of queries that a workflow makes for itself. No person at a terminal waits for them."""
 CALLS = {name: call for name, call in vars(ActivityCalls).items() if isinstance(call, ActivityCall)}
 QUERIES = [call for name, call in CALLS.items() if call.input in RESULTS and name not in OF_A_RUN]
 
@@ -84,6 +84,6 @@ def test_pipelines_have_a_fairness_key_each_that_fits() -> None:
 
 
 def test_what_follows_a_write_is_taken_before_other_writes() -> None:
-    assert CALLS["write_table"].priority is None  # which is 3
+    assert CALLS["write_table"].priority is None  # None stands for Temporal's default, 3
     first = {name for name, call in CALLS.items() if call.priority == 2}
     assert first == {"scan_branch", "quarantine_rows", "examine_spark", "checkpoint"}

@@ -1,4 +1,4 @@
-"""Any YAML, JSON or setting of any shape is accepted, or refused by a sentence with its line: never a traceback."""
+"""Any YAML, JSON or setting of any shape is accepted, or refused by a sentence with its line, never by a traceback."""
 
 import json
 import os
@@ -42,7 +42,7 @@ MEANT_BY_NOBODY = [
     "[a, [b]]",
     "{a: 1, a: 2}",
 ]
-"""What no key of a pipeline means."""
+"""Values that no key of a pipeline accepts."""
 ANYTHING = [
     *MEANT_BY_NOBODY,
     "",
@@ -118,7 +118,7 @@ MANY = settings(derandomize=True, deadline=None, max_examples=400, suppress_heal
 
 
 def _around(where: tuple[str | int, ...]) -> str:
-    """Return a pipeline with `@` in the place of a mapping's content."""
+    """Return a pipeline with `@` in place of a mapping's content."""
     tables, write, more = "{t.x: {}}", "{source: {path: a.csv, format: csv}}", ""
     match where:
         case ("write",):
@@ -137,7 +137,7 @@ def _around(where: tuple[str | int, ...]) -> str:
 
 
 def _keys() -> Iterator[str]:
-    """Yield a pipeline for each key that there is, with `@` in the place of its value."""
+    """Yield a pipeline for each existing key, with `@` in place of its value."""
     needed = {"cron": "'0 1 * * *'", "from": "/x", "path": "a.csv"}
     for where, model in _MODELS.items():
         for name, field in model.model_fields.items():
@@ -167,7 +167,7 @@ OPTIONS = "name: p\nwrite: {source: {path: a.csv, options: {nullValue: @}}}\ntab
 
 
 def refused_or_whole(text: str, *, must_be_refused: bool = False) -> None:
-    """Make sure that a pipeline is refused with a line, or reaches a worker as it was read."""
+    """Assert that a pipeline is refused with a line, or reaches a worker unchanged."""
     try:
         pipeline = parse_pipeline(text, "p.yml")
     except InvalidPipeline as error:
@@ -262,7 +262,7 @@ JSON_VALUES = [
 
 
 def imported_or_refused(kind: str, text: str) -> None:
-    """Make sure that a file is imported, with what is left named, or refused by a sentence."""
+    """Assert that a file is imported and leftovers are named, or that it is refused by a sentence."""
     for lenient in (False, True):
         try:
             done = import_files(FILES[kind](SourceText("in.file", text)), ImportOptions("shop"), lenient=lenient)

@@ -1,4 +1,4 @@
-"""Approvals: what is signed of a decision and of a start, which signatures count, and who is listed as an approver."""
+"""Approvals: the signed content of a decision and a start, the signatures that count, and the list of approvers."""
 
 import itertools
 from datetime import datetime, timedelta, timezone
@@ -134,7 +134,7 @@ def test_the_file_of_approvers() -> None:
         (f"ana {KEY}{KEY}\n", "file:1: this is not a public key"),
         (f"@host {KEY}\n", "file:1: '@host' is not the name of a person"),
     ],
-    ids=itertools.count(),  # the texts hold new keys each time, and processes of one run must agree about the names
+    ids=itertools.count(),  # the texts have new keys each time, but all processes of one run need the same test ids
 )
 def test_a_file_of_approvers_that_would_count_wrongly_is_refused(text: str, why: str) -> None:
     with pytest.raises(BadEnvironment, match=why):
@@ -168,7 +168,7 @@ def test_rules_of_tables_that_need_approval() -> None:
         (Approval(required=2), "", True, "", 2, ""),
         (FOUR_EYES, "", False, "", 1, "claimed"),
         (FOUR_EYES, "", True, "ana", 1, "ana"),
-        (FOUR_EYES, "", True, "", 2, ""),  # one of two did not start it
+        (FOUR_EYES, "", True, "", 2, ""),  # one of two approvers did not start it
         (None, "t.*", False, "", 1, "claimed"),
         (None, "t.*", True, "ana", 1, "ana"),
         (None, "t.*=2", True, "", 3, ""),
@@ -213,7 +213,7 @@ def test_the_starter_is_known_by_the_signature_and_not_by_a_name() -> None:
     ],
 )
 def test_the_signature_of_another_start_does_not_count(other: dict[str, Any]) -> None:
-    """Somebody else's signature cannot be taken from a history to start as this person."""
+    """Nobody can copy a signature from a history to start a run as another person."""
     assert verified_starter(terms(PEM, **other), APPROVERS) == ""
 
 

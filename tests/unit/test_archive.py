@@ -1,4 +1,4 @@
-"""The class-data archive: used where it fits, done without where it does not."""
+"""The class-data archive: used if it fits, else omitted."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def java(tmp_path: Path) -> Path:
-    """A Java that says what it is, and nothing more."""
+    """A Java home with a release file and nothing more."""
     home = tmp_path / "java"
     (home / "bin").mkdir(parents=True)
     (home / "release").write_text("17")
@@ -31,7 +31,7 @@ def java(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the warm-up job leaves, without the job."""
+    """An archive as the warm-up job leaves it, without running the job."""
 
     def warm_up(_: list[str], env: dict[str, str], **__: object) -> None:
         option = next(word for word in env["SPARK_SUBMIT_OPTS"].split() if "ArchiveClassesAtExit" in word)
@@ -87,7 +87,7 @@ def test_only_a_small_job_does_without_the_second_compiler(size: int | None, qui
 def test_an_archive_of_another_user_is_discarded_for_this_process(
     settings: Settings, java: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Spark worker that is a user of its own cannot change what was installed for all."""
+    """A Spark worker with a system user of its own cannot change the archive that was installed for all."""
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")

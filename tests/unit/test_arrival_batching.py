@@ -1,4 +1,4 @@
-"""Which arrived files make a batch, and when to look again."""
+"""The grouping of arrived files into batches, and the time of the next look."""
 
 import pytest
 
@@ -146,7 +146,7 @@ def test_an_arrival_that_is_not_valid_is_the_only_error(arrival: str, message: s
 
 
 def test_batches_are_not_merged_side_by_side() -> None:
-    """The older one may be the later one: its rows would take the place of newer ones."""
+    """The older batch may end later, and its rows would replace newer ones."""
     merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")
     assert parse_pipeline(merging, "rides.yml").arrival
     with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge` rows of a later load take the place"):

@@ -1,4 +1,4 @@
-"""What people read of the files in a landing zone, and what they get of the zone itself."""
+"""The reports to people about the files in a landing zone, and about the zone itself."""
 
 from typing import Any
 
@@ -6,7 +6,9 @@ import pytest
 
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, FileStatus, ZoneNotice, ZoneStatus
 from sluice.contracts.starting import PipelineText
-from sluice.presentation.arrivals import describe_file, notice_line
+from sluice.notifications.message import message_of_landing_zone
+from sluice.notifications.slack import slack_text
+from sluice.presentation.arrivals import describe_file
 
 TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
 
@@ -69,5 +71,5 @@ def test_each_file_has_a_state_and_a_reason(file: ArrivalEntry, of: ZoneStatus, 
 
 
 def test_a_notice_is_one_line_of_plain_text() -> None:
-    line = notice_line(ZoneNotice(name="p", text="<!channel> a & b\nc"))
+    line = slack_text(message_of_landing_zone(ZoneNotice(name="p", text="<!channel> a & b\nc")))
     assert line == ":warning: arrivals of p: &lt;!channel&gt; a &amp; b c"

@@ -1,4 +1,4 @@
-"""What a look at a landing zone brings: real files, main's history in memory, and a clock that tests move."""
+"""The result of a look at a landing zone: real files, main's history in memory, and a clock that tests set."""
 
 import os
 import re
@@ -30,7 +30,7 @@ from tests.harness.loading_run import TABLE, roll_back
 from tests.harness.memory_zone import TEXT, Zone
 
 VARIABLE_NUMBER = 9
-"""`SQLITE_LIMIT_VARIABLE_NUMBER` of sqlite3.h."""
+"""The number of `SQLITE_LIMIT_VARIABLE_NUMBER` in sqlite3.h."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_file_that_is_still_written_is_not_loaded(zone: Zone) -> None:
     zone.look()
     file.write_text("1\n2")
     assert zone.look(after=60).batches == []
-    os.utime(file, (5, 5))  # the same size and content, and touched
+    os.utime(file, (5, 5))  # the same size and content with another time
     assert zone.look(after=59).batches == []
     assert zone.names(zone.look(after=60)) == [["a.csv"]]
 
@@ -101,7 +101,7 @@ async def test_a_copy_of_a_file_is_loaded_if_the_file_is_not(zone: Zone, becomes
         assert zone.look().batches == []
         assert zone.states()["b.csv"] == ("loaded", "w-r1")
         return
-    zone.held = []  # its run ended, since the file changed under it
+    zone.held = []  # its run ended because the file changed meanwhile
     if becomes_of_it == "it is removed":
         file.unlink()
         assert zone.names(zone.look()) == [["b.csv"]]
@@ -138,7 +138,7 @@ async def test_a_file_that_comes_again_with_other_content(tmp_path: Path, overwr
 
 
 async def test_a_file_in_the_place_of_one_that_was_rolled_back_is_loaded(zone: Zone) -> None:
-    """Main holds nothing of this path: it was not overwritten."""
+    """Main has nothing of this path, so the file was not overwritten."""
     zone.landing.file("a.csv", "1")
     zone.settled()
     await zone.load()
@@ -169,7 +169,7 @@ async def test_what_a_changed_pipeline_accepts_is_loaded(tmp_path: Path) -> None
 
 
 async def test_what_main_holds_is_no_arrival_for_a_worker_that_lost_its_memory(zone: Zone) -> None:
-    """Otherwise a landing zone that gets nothing would look as if files arrived."""
+    """Otherwise, files would appear to arrive in a landing zone that gets nothing."""
     zone.landing.file("a.csv", "1")
     assert zone.look().latest_arrival is None
     assert zone.look(after=60).latest_arrival == 1000
@@ -192,7 +192,7 @@ async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) ->
 
 
 async def test_what_was_rolled_back_is_loaded_from_another_path(zone: Zone) -> None:
-    """It was not: its content was known, and nobody asked where it came from."""
+    """An earlier version did not load it: it recognised the content and ignored the path."""
     zone.landing.file("a.csv", "1")
     zone.settled()
     await zone.load()
@@ -221,7 +221,7 @@ async def test_content_that_was_rolled_back_and_replaced_is_loaded_when_it_is_se
 
 
 def merging(zone: Zone) -> None:
-    """Let the pipeline of a zone merge by a key."""
+    """Change the pipeline of a zone to merge by a key."""
     write = zone.pipeline.write.model_copy(update={"mode": "merge", "keys": ["id"]})
     zone.pipeline = zone.pipeline.model_copy(update={"write": write})
 
@@ -237,7 +237,7 @@ async def load_in_order(zone: Zone) -> None:
 async def test_content_that_comes_again_after_another_is_loaded_where_the_order_matters(
     tmp_path: Path, merges: bool
 ) -> None:
-    """A price file was sent as 10, 20, 10: the third was `loaded`, and main kept 20."""
+    """A price file was sent as 10, 20, 10. An earlier version reported the third as `loaded`, and main kept 20."""
     zone = Zone(tmp_path, overwritten="load")
     if merges:
         merging(zone)
@@ -411,7 +411,7 @@ def test_folders_may_lie_deep(zone: Zone) -> None:
 
 
 def test_a_file_that_was_refused_is_tried_again_after_a_while(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store may have refused it until somebody was given a right."""
+    """The store may have refused it until somebody got a permission."""
     zone.landing.file("a.csv", "1")
     zone.look()
 
@@ -575,7 +575,7 @@ def test_a_link_to_itself_stops_no_file(tmp_path: Path, pattern: str) -> None:
 
 
 def test_a_sqlite_that_takes_few_parameters_is_enough(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite before 3.32 takes 999."""
+    """SQLite before 3.32 accepts 999 parameters."""
     if sys.version_info < (3, 11):
         pytest.skip("Python cannot lower the limit")
     connect = sqlite3.connect

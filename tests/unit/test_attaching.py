@@ -1,4 +1,4 @@
-"""A start attaches to the run of the same input that is under way, or says in what that one differs."""
+"""A start attaches to a run under way with the same input, or states the difference from that run."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def resume(*statements: str) -> Resume:
         (request(), request(starter="bob"), ""),
         (request(), request(minimum=2), "by ana from another version of the pipeline 'p'"),
         (request(), request(again=True), "started without --again"),
-        (request(again=True), request(), ""),  # it loads what this start would load, and more
+        (request(again=True), request(), ""),  # it loads at least the files of this start
         (request(resume=resume("UPDATE t.x SET a = 1")), request(resume=resume()), "repairs other rows"),
         (request(resume=resume()), request(resume=resume()), ""),
     ],

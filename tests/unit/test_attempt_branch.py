@@ -1,4 +1,4 @@
-"""Two tries of one opening at once: an earlier one that comes too late deletes the branch under the next."""
+"""Two concurrent tries to open a branch: an earlier one that is late deletes the branch of the next."""
 
 import time
 
@@ -11,7 +11,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 
 
 class DeletedMeanwhile(MemoryCatalog):
-    """A catalog in which an earlier try deletes the branch once, after this one has seen it."""
+    """A catalog in which an earlier try deletes the branch once, after the present try has seen it."""
 
     deleted = False
 
@@ -32,7 +32,7 @@ def test_a_branch_that_is_deleted_under_an_opening_is_opened_again() -> None:
 
 
 def test_a_task_that_another_worker_may_have_creates_no_branch() -> None:
-    """A worker was paused while it polled, and gets a task that Temporal gave to another worker since."""
+    """A worker was paused while it polled, and gets a task that Temporal has given to another worker since."""
     catalog = MemoryCatalog()
     run = RunRef(run_id="r", workflow_id="w", pipeline="x", label="x", attempt=1)
     with pytest.raises(ServiceUnavailable, match="requested too long ago"):

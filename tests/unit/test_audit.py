@@ -53,7 +53,7 @@ def test_which_tables_cannot_be_read_by_field_id_alone() -> None:
 
 
 def deleted_from(path: str, rows: int) -> FileStatistics:
-    """A file of which it is certain which rows are deleted in place."""
+    """Return a file with position deletes whose rows are known exactly."""
     deletes = [DeleteFile("/deletes.parquet", "PARQUET", rows)]
     return replace(file(path), deletes=True, delete_files=deletes, deletes_problem="")
 
@@ -83,7 +83,7 @@ def named(audited: AuditedTable, column: str) -> AuditedTable:
         (table(RANGE, added=[file("/a")], field_id_problem="files are mapped by name"), "by name"),
         (table({"sql": "SELECT 1"}, added=[file("/a")]), "a query of one's own"),
         (table(UNIQUE, added=[file("/a", 1, 5)], live=[file("/b", 4, 9, form="AVRO")]), "AVRO"),
-        (table(UNIQUE, added=[file("/a", 1, 5)], live=[file("/b", 6, 9, form="AVRO")]), None),  # holds no such key
+        (table(UNIQUE, added=[file("/a", 1, 5)], live=[file("/b", 6, 9, form="AVRO")]), None),  # has no such key
     ],
 )
 def test_which_checks_duckdb_refuses(audited: AuditedTable, reason: str | None) -> None:
@@ -205,7 +205,7 @@ def test_a_referenced_table_is_read_where_a_key_may_be() -> None:
     assert [each.path for each in one.files_beside(0)] == ["/k1"]
     two = group(table(RELATED, RELATED, added=[file("/a", 2, 3)], referenced=keys))
     read = referenced_files(two.table, keys["n.keys"], two.queries.values(), two.files)
-    assert [each.path for each in read] == ["/k1", "/k2"]  # two checks share the view
+    assert [each.path for each in read] == ["/k1", "/k2"]  # both checks use one view
 
 
 def test_why_a_check_cannot_be_applied() -> None:
@@ -223,7 +223,7 @@ def test_why_a_check_cannot_be_applied() -> None:
     ("audited", "paths"),
     [
         (table(RANGE, added=[file("/a")], live=[file("/b")]), ["/a"]),
-        (table(RANGE, added=[file("/a")], is_new=True), None),  # the whole table, by its name
+        (table(RANGE, added=[file("/a")], is_new=True), None),  # the query names the whole table
         (table(RANGE, added=[file("/a"), file("/b", 1, 2)], is_new=True), ["/a"]),  # the other is proven
         (table({"accepted_range": {"column": "c", "min": 0, "scope": "table"}}, live=[file("/a"), file("/b")]), None),
     ],

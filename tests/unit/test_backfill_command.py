@@ -1,4 +1,4 @@
-"""The command `backfill`, as far as it needs no server: what it refuses, its plan, and its grid."""
+"""The command `backfill` as far as it needs no server: its refusals, its plan, and its grid."""
 
 import asyncio
 import io
@@ -81,7 +81,7 @@ def test_partitions_whose_files_main_does_not_remember_are_not_published_togethe
 def test_a_pipeline_that_is_not_valid_for_all_partitions_is_not_published_together(
     file: Path, check: str, partitions: str, message: str
 ) -> None:
-    """It was refused when all of them had run."""
+    """An earlier version refused it only after all of them had run."""
     file.write_text(file.read_text().replace("not_null: [id]", check))
     code, _, err = command(str(file), "--partitions", partitions, "--publish", "together")
     assert code == 2 and message in err
@@ -127,7 +127,7 @@ def transforming(file: Path, placeholder: str, path: str = "*.csv") -> None:
 
 
 def test_the_plan_says_that_partitions_load_the_same_files(file: Path) -> None:
-    """It said that 3 partitions would load 3 files, where each would load the same one."""
+    """An earlier version counted 3 files for 3 partitions that each load the same file."""
     transforming(file, "partition", "2018-01.csv")
     code, out, _ = command(str(file), "--partitions", "2018-01..2018-03", "--dry-run")
     assert code == 0 and "3 partitions, 1 file, 5 bytes: the same for each partition, 4 at a time" in " ".join(

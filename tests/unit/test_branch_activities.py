@@ -126,7 +126,7 @@ def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
 
 
 def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalog alone tells that, so no manifest is read."""
+    """The catalog alone shows that, so no manifest is read."""
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*_published(other, 2))
@@ -138,7 +138,7 @@ def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeyp
 
 
 def test_a_branch_that_was_opened_to_write_again_is_no_rebase(lake: MemoryLake) -> None:
-    """A worker died after the rebase was refused and the branch of the next attempt was opened; Temporal repeats it."""
+    """A worker died after the refusal of the rebase and the opening of the next branch; Temporal repeats the step."""
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     theirs, head = other.write(2)
@@ -146,7 +146,7 @@ def test_a_branch_that_was_opened_to_write_again_is_no_rebase(lake: MemoryLake) 
     rewriting = APPEND.model_copy(update={"on_conflict": "rewrite"})
     assert run.rebase(branch, written, rewriting).why_not
     opened = run.open()
-    run.ref = run.ref.model_copy(update={"attempt": run.ref.attempt - 1})  # the same step again
+    run.ref = run.ref.model_copy(update={"attempt": run.ref.attempt - 1})  # the same step, repeated
     again = run.rebase(branch, written, rewriting)
     assert again.branch is None and "opened to write again" in again.why_not
     assert run.open() == opened
@@ -191,7 +191,7 @@ def test_a_quarantine_of_what_was_never_audited_has_no_audited_hash(lake: Memory
     branch, written = run.write(1)
     properties = quarantine_properties(run.ref, branch.base, "error", "it broke", LATER)
     name = "quarantine/p/2026-01-31/r1"
-    input = QuarantineBranchInput(branch=branch, name=name, properties=properties)  # it failed before its audit
+    input = QuarantineBranchInput(branch=branch, name=name, properties=properties)  # the run failed before its audit
     assert run_activity(QuarantineBranchActivity(lake.catalog, "here").quarantine_branch, input) == name
     kept = find_quarantined_branch(lake.catalog, "r1")
     assert kept.quarantined_hash == written.head and AUDITED not in kept.properties
@@ -205,7 +205,7 @@ def test_a_quarantine_of_what_was_never_audited_has_no_audited_hash(lake: Memory
 
 
 def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake) -> None:
-    """Its rebase failed after the branch was deleted; an earlier try of the quarantine may have stopped anywhere."""
+    """Its rebase failed after the branch was deleted. An earlier try of the quarantine may have stopped at any step."""
     run = Run(lake, "r1")
     branch, written = run.write(1)
     run_activity(DiscardBranchActivity(lake.catalog).discard_branch, DiscardBranchInput(branch=branch.name))
@@ -224,7 +224,7 @@ def test_what_a_fenced_branch_held_is_quarantined_all_the_same(lake: MemoryLake)
     (diff,) = lake.catalog.diff(kept.base, name, kept.quarantined_hash)
     assert diff.name == "t.x" and len(list(lake.catalog.history(name))) == 3
     lake.catalog.delete_branch(name)
-    lake.catalog.create_branch(name, branch.base)  # a try that stopped after its first step
+    lake.catalog.create_branch(name, branch.base)  # left by a try that stopped after its first step
     assert run_activity(quarantine, input) == name and lake.ids("t.x", name) == [1]
     assert find_quarantined_branch(lake.catalog, "r1").branch == name
 
@@ -243,7 +243,7 @@ def test_appends_are_rebased_when_their_branch_is_gone(lake: MemoryLake) -> None
 def test_a_run_does_not_go_into_a_table_that_was_dropped_and_created_again(
     mode: dict[str, str], lake: MemoryLake
 ) -> None:
-    """It was rebased onto the new table, or rewritten into it."""
+    """An earlier version rebased it onto the new table, or rewrote it into that table."""
     first, run = Run(lake, "r0"), Run(lake, "r1")
     first.publish(*_published(first, 0))
     branch, written = run.write(1)
@@ -257,7 +257,7 @@ def test_a_run_does_not_go_into_a_table_that_was_dropped_and_created_again(
 
 
 def _replace_table(lake: MemoryLake) -> None:
-    """Drop the table on main, and create one of its name, as another program does."""
+    """Drop the table on main, and create a new one of its name, as another program does."""
     lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit("t.x", None)])
     lake.append("main", "t.x", [9])
 
@@ -265,7 +265,7 @@ def _replace_table(lake: MemoryLake) -> None:
 def test_a_table_that_moves_in_the_moment_of_the_merge_is_named(
     lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No catalog compares a table that a merge does not change: the publication says what it came too late for."""
+    """No catalog compares a table that a merge does not change: the publication names the late change."""
     other = Run(lake, "r0", "t.other")
     other.publish(*_published(other, 0))
     run, later = Run(lake, "r1"), Run(lake, "r2", "t.other")
@@ -359,7 +359,7 @@ def test_verdicts_are_recorded_once_on_an_orphan_branch(catalog: MemoryCatalog, 
 
 
 def test_a_table_is_read_at_the_snapshot_of_its_version(lake: MemoryLake) -> None:
-    """Two versions may share a metadata file: what counts as written are the snapshots between them."""
+    """Two versions may share a metadata file: the snapshots between them count as written."""
     run = Run(lake, "r1")
     branch = run.open()
     for number in (1, 2, 3):

@@ -15,7 +15,7 @@ PUBLISHED = EndedRun(outcome="published", rows_added=3)
 KEPT = EndedRun(outcome="quarantined", cause="audit", reason="a check failed", workflow_id="w", run_id="r")
 REFUSED = EndedRun(outcome="refused", reason="no files")
 _PAYLOAD_LIMIT = 2 * 1024 * 1024
-"""The bytes that Temporal takes in one payload."""
+"""Maximum size of a Temporal payload, in bytes."""
 
 
 def campaign(count: int = 6, **more: Any) -> Campaign:
@@ -23,7 +23,7 @@ def campaign(count: int = 6, **more: Any) -> Campaign:
 
 
 def start(one: Campaign) -> list[str]:
-    """Start partitions while there is room."""
+    """Start partitions until the window is full."""
     names = []
     while (name := one.next_partition()) is not None:
         one.started(name)
@@ -39,7 +39,7 @@ def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
     one = campaign(window=2)
     assert start(one) == ["p0", "p1"]
     end(one, "p1")
-    end(one, "p1")  # a report that comes twice
+    end(one, "p1")  # a repeated report
     assert start(one) == ["p2"] and one.running == ["p0", "p2"]
     one.set_window(4)
     assert start(one) == ["p3", "p4"]
@@ -58,7 +58,7 @@ def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
     [
         ("published", None, "published", 0),
         ("skipped", "already_published", "skipped", 0),
-        ("failed", "already_published", "skipped", 0),  # as earlier versions ended
+        ("failed", "already_published", "skipped", 0),  # the form of earlier versions
         ("skipped", "nothing_to_do", "skipped", 0),
         ("discarded", "nothing_to_do", "skipped", 0),
         ("quarantined", "audit", "kept out", 3),
@@ -218,7 +218,7 @@ def test_the_state_of_a_large_campaign_is_small_and_comes_back_the_same(count: i
 
 @pytest.mark.parametrize(("first", "code"), [("refused", 2), ("unreachable", 7), ("failed", 6)])
 def test_the_exit_code_of_very_many_failures_is_that_of_the_worst(first: str, code: int) -> None:
-    """The notes of the others are dropped, and not that of the only one that ended so."""
+    """The notes of the other failures are dropped, but not the note of this one, the only one of its kind."""
     of_first = {
         "refused": EndedRun(outcome="refused"),
         "unreachable": EndedRun(outcome="failed", cause="unreachable"),

@@ -1,4 +1,4 @@
-"""Rows that a merge carried along unchanged are not `added`: only a comparison of rows by Spark tells them."""
+"""Rows that a merge left unchanged are not `added`. Only a comparison of rows by Spark can identify them."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Each activity that decides by a catalog, or changes it, first makes sure that it is the one the run began with."""
+"""Each activity that reads or changes a catalog first verifies that it is the catalog that the run began with."""
 
 import inspect
 from collections.abc import Callable
@@ -235,7 +235,7 @@ NO_IDENTITY = {
     "examine_installation": "it looks at the catalog as it is now",
     "examine_spark": "no catalog",
 }
-"""Why the other activities do not compare the catalog's identity with a recorded one."""
+"""Reasons why the other activities do not compare the catalog's identity with a recorded one."""
 
 
 class _Spark:
@@ -250,7 +250,7 @@ def settings(tmp_path: Any) -> Settings:
 
 @pytest.mark.parametrize("name", CASES)
 async def test_another_catalog_is_refused_and_left_as_it_is(name: str, settings: Settings) -> None:
-    """The catalog has a branch of the same name: it must neither be read, nor deleted, nor merged."""
+    """The other catalog has a branch of the same name, which must not be read, deleted or merged."""
     catalog = MemoryCatalog()
     base = catalog.initialize_main()
     catalog.create_branch(RUN.branch, base)

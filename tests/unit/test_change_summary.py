@@ -12,10 +12,10 @@ from sluice.contracts.write import ChangeSummary, RowCounts, TableChange
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.presentation.changes import describe_change, describe_summary
 from sluice.presentation.markdown import markdown_report
-from sluice.presentation.slack import blocks
 from sluice.presentation.web_ui import details
 from sluice.publishing.change_summary import summarize_changes
 from sluice.publishing.rollback import restored_change
+from tests.harness.slack import blocks
 
 NEW = TableChange(operation="append", added_rows=1_000, created=True)
 ADDED = TableChange(operation="append", added_rows=200)
@@ -75,7 +75,7 @@ def result(tables: dict[str, TableChange], **more: object) -> RunResult:
 )  # fmt: skip
 def test_the_totals_as_one_sentence(tables: dict[str, TableChange], sentence: str) -> None:
     assert describe_summary(result(tables)) == sentence
-    assert describe_summary(result(tables, summary=None)) == sentence  # a run of before there was a summary
+    assert describe_summary(result(tables, summary=None)) == sentence  # a run from before there were summaries
 
 
 def test_the_totals_in_json() -> None:
@@ -116,7 +116,7 @@ def test_what_a_roll_back_does_to_a_table(rows: int | None, before: int, descrip
 
 
 def reports(of: RunResult) -> dict[str, str]:
-    """Return the report of a run in each form that shows it."""
+    """Return the report of a run in each form."""
     output = io.StringIO()
     print_report(of, "http://ui", Console(file=output, width=140))
     status = RunStatus(stage="ended" if of.outcome else "waiting for approval", events=[], result=of)
@@ -146,6 +146,6 @@ def test_every_report_has_the_message_before_and_after_the_merge() -> None:
         assert "<May>" not in shown["Slack"] + shown["markdown"] + shown["Web UI"]
         assert "owner=ana" in shown["terminal"] and "owner=ana" in shown["markdown"]
     for text in reports(result({"a.x": ADDED}, outcome="quarantined", publish=stated)).values():
-        assert "again" not in text  # no commit has it
+        assert "again" not in text  # no commit has the message
     for text in reports(result({"a.x": ADDED}, outcome="published")).values():
         assert "message" not in text.lower()

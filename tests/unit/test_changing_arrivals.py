@@ -1,4 +1,4 @@
-"""What changes under a look at a landing zone: files, its memory, and the time that it takes."""
+"""Changes during a look at a landing zone: files, the zone's memory, and the duration of the look."""
 
 import time
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, m
 def test_a_file_that_changes_between_its_listing_and_its_identification_waits(
     zone: Zone, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
-    """A supplier who begins to write it again may stall: what is there then is half a file, and settles again."""
+    """A supplier who begins to rewrite it may stall. Its content is then incomplete, and has to settle again."""
     file = zone.landing.file("a.csv", "id\n1\n")
     zone.landing.file("b.csv", "id\n2\n")
     zone.look()
@@ -67,19 +67,19 @@ def test_a_file_that_changes_between_its_listing_and_its_identification_waits(
 
 
 def test_a_look_that_takes_long_returns_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read to be identified: those that are read are loaded, and another look follows at once."""
+    """Files are read to be identified. The look returns those that it has read, and another look follows at once."""
     zone = Zone(tmp_path, batch={"files": 1})
     for name in "abc":
         zone.landing.file(f"{name}.csv", name)
     zone.look()
     monkeypatch.setattr(collector, "_LONGEST_LOOK", 0.0)
-    for name in "abc":  # one batch is made at least
+    for name in "abc":  # each look makes at least one batch
         result = zone.look(after=60 if name == "a" else 0)
         assert (zone.names(result), result.look_in) == ([[f"{name}.csv"]], None if name == "c" else 0)
 
 
 def test_a_file_that_is_too_large_to_be_read_is_ignored(zone: Zone) -> None:
-    """It takes no room on the disk: all of it is a hole."""
+    """The file takes no room on the disk: it is sparse."""
     with zone.landing.file("a.csv", "1").open("r+b") as file:
         file.truncate(2**40 + 1)
     zone.landing.file("b.csv", "2")
@@ -123,7 +123,7 @@ def test_only_files_that_need_it_are_read_by_themselves(zone: Zone, monkeypatch:
 def test_a_memory_that_is_deleted_while_the_zone_is_listed_is_made_again(
     zone: Zone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would count listings from the beginning, so that a change would not be recorded for many looks."""
+    """Otherwise, listings would be counted from zero, and a change would not be recorded for many looks."""
     file = zone.landing.file("a.csv", "1")
     for _ in range(5):
         zone.look()

@@ -1,4 +1,4 @@
-"""The registry: thresholds, mistakes that are told early, and the schema for editors."""
+"""The registry of checks: thresholds, mistakes that are found early, and the schema for editors."""
 
 import json
 from dataclasses import replace

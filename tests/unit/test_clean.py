@@ -1,4 +1,4 @@
-"""`make clean` says what it removes and asks, and a person's own files in `data` stay."""
+"""`make clean` lists what it removes and asks; it keeps a person's own files in `data`."""
 
 import io
 import os
@@ -16,7 +16,7 @@ from devstack.stack import ROOT
 
 @pytest.fixture(scope="session")
 def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a `data` as set-up writes it."""
+    """A `data` folder as set-up writes it."""
     data = tmp_path_factory.mktemp("laid-out") / "data"
     lay_out(data)
     (data / "done").write_text("flights and permits")
@@ -25,7 +25,7 @@ def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def checkout(laid_out: Path, tmp_path: Path) -> Path:
-    """Return a folder as set-up and a stack left it, with some files of its user."""
+    """A folder as set-up and a stack leave it, with some files of its user."""
     shutil.copytree(laid_out, tmp_path / "data")
     for table in ("nyc/flights_1", "nyc/delays_2"):
         metadata = tmp_path / ".sluice" / "lake" / table / "metadata"
@@ -116,7 +116,7 @@ def test_without_a_terminal_nothing_is_removed(
 
 
 def test_make_asks_by_the_program(tmp_path: Path) -> None:
-    """In a copy of the project that has nothing to remove."""
+    """The test uses a copy of the project that has nothing to remove."""
     for name in ("Makefile", "devstack", "sluice"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)

@@ -1,4 +1,4 @@
-"""What the command line prints: stages and verdicts in order, each once, and the report of a run."""
+"""The output of the command line: stages and verdicts in order, each once, and the report of a run."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""Verdicts in a terminal: those that need a person first, and one line for each that passes."""
+"""Verdicts in a terminal: first those that need a person, then one line for each passed check."""
 
 import io
 

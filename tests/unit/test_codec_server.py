@@ -1,4 +1,4 @@
-"""The codec server: it decrypts for who has its token, and for pages of the Web UI alone."""
+"""The codec server decrypts only for clients with its token, and for pages of the Web UI."""
 
 import base64
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Commands that delete or publish: they show what they take, ask, and accept a name of one thing alone."""
+"""Commands that delete or publish: they show what they affect, ask, and accept only a name of one thing."""
 
 import asyncio
 import json
@@ -89,7 +89,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
         "list_quarantine": ListQuarantineActivity(catalog, {}).list_quarantine,
         "plan_release": PlanReleaseActivity(catalog, "here").plan_release,
         "describe_quarantine": DescribeQuarantineActivity(catalog, {}, reports).describe_quarantine,
-        "query_tables": lambda _: QueryRows(columns=["name"], rows=[]),  # no quarantine table
+        "query_tables": lambda _: QueryRows(columns=["name"], rows=[]),  # there is no quarantine table
     }
 
     async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
@@ -134,7 +134,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pipeline_with_several_quarantines_is_refused_with_a_list(
     words: tuple[str, ...], catalog: MemoryCatalog
 ) -> None:
-    """The one that is kept longest was taken: `keep OLD --for 60d; discard PIPELINE` deleted OLD."""
+    """An earlier version chose the one that is kept longest: `keep OLD --for 60d; discard PIPELINE` deleted OLD."""
     before = {each.branch: each.head for each in list_quarantined_branches(catalog)}
     done = command("quarantine", *words, "--yes")
     assert done.exit_code == 2 and "'cities' names 2 quarantines" in done.stderr
@@ -171,7 +171,7 @@ def test_without_a_terminal_what_it_takes_is_shown_and_nothing_is_done(
     monkeypatch.setattr(quarantine, "read_request", lambda *_: asyncio.sleep(0, SimpleNamespace(pipeline=REQUEUED)))
     for words in (["discard", OLD], ["keep", OLD, "--for", "1h"], ["release", OLD], ["discard", OLD, "--json"]):
         done = command("quarantine", *words)
-        assert done.exit_code == 2 and "nobody to ask here. Add --yes" in done.stderr
+        assert done.exit_code == 2 and "the command cannot ask. Add --yes" in done.stderr
         shown = done.stdout + done.stderr
         for part in (f"quarantine/cities/2026-01-01/{OLD}", "2026-01-01 08:00 UTC", "geo.cities: +3 rows", "bad rows"):
             assert part in shown, (words, part)
@@ -218,7 +218,7 @@ def test_a_quarantine_that_appears_meanwhile_is_not_the_one_that_is_discarded(
 
 
 class Runs:
-    """A client of Temporal that has runs of one pipeline."""
+    """A Temporal client with runs of one pipeline."""
 
     def __init__(self, **running: bool) -> None:
         self.running, self.cancelled = running, list[str]()

@@ -1,4 +1,4 @@
-"""A job that failed because its Spark Connect server ended is told from one that failed by itself."""
+"""A job that failed because its Spark Connect server ended is distinguished from a job that failed by itself."""
 
 import pytest
 
@@ -11,7 +11,7 @@ STOPPED = "UnknownException: (java.lang.IllegalStateException) Cannot call metho
 
 
 class EndingServer(ExternalConnectServer):
-    """A server that has ended once it was asked so many times."""
+    """A server that ends after a number of calls."""
 
     def __init__(self, times: int) -> None:
         super().__init__("sc://localhost:1")
@@ -35,7 +35,7 @@ class EndingServer(ExternalConnectServer):
 async def test_a_server_that_stopped_its_spark_is_given_time_to_end(
     monkeypatch: pytest.MonkeyPatch, times: int, line: str, has_ended: bool
 ) -> None:
-    """Otherwise its jobs would be blamed for its end, and pipelines with one attempt would fail."""
+    """Otherwise, its jobs would be blamed for its end, and pipelines with one attempt would fail."""
     monkeypatch.setattr(connect, "_STOP_TIMEOUT", 0.5)
     monkeypatch.setattr(connect, "_POLL_INTERVAL", 0.01)
     tail = ["Traceback", line, "JVM stacktrace:"]

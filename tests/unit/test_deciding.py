@@ -1,4 +1,4 @@
-"""`approve` and `reject`: they decide about the report that the person named, or saw and confirmed."""
+"""`approve` and `reject` decide about the report that the person named, or saw and confirmed."""
 
 import io
 import sys
@@ -50,7 +50,7 @@ def decide(
 
 
 def test_a_decision_holds_the_digest_of_what_was_shown() -> None:
-    """It is computed of what is shown, and not copied from the status, which another might have sent."""
+    """It is computed from the shown report, not copied from the status, which somebody else may have sent."""
     report = shown_report(result(PASSED))
     forged = RunStatus(stage="waiting for approval", events=[], result=result(PASSED), audit_digest="forged")
     decision = decide(report_name(report), forged)
@@ -83,7 +83,7 @@ def test_a_report_is_named_by_its_hash_and_digest(named: str) -> None:
         ("latest", "names no report"),
         (f"{HASH}:", "names no report"),
         (f"{HASH}:abc", "names no report"),
-        ("cd" * 32, "it is for cdcdcdcdcdcd, but what waits is abababababab: look again"),
+        ("cd" * 32, "it is for the hash cdcdcdcdcdcd, but the run waits with abababababab: look again, with `status`"),
         (f"{HASH}:{'0' * 12}", "the audit report changed since it was shown: look again"),
     ],
 )

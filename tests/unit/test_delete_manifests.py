@@ -1,4 +1,4 @@
-"""Delete files are told apart, and counted, by all that their manifests say."""
+"""Delete files are distinguished and counted by all fields of their manifest entries."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ PUFFIN, PATH = "/deletes.puffin", 2147483546
 
 
 def deletes(path: str, rows: int, status: ManifestEntryStatus = ManifestEntryStatus.ADDED, **more: Any) -> Any:
-    """An entry of a delete file, or of one deletion vector in it."""
+    """Return an entry of a delete file, or of one deletion vector in it."""
     form = FileFormat.PUFFIN if path.endswith("puffin") else FileFormat.PARQUET
     fields = {"file_path": path, "file_format": form, "record_count": rows, "file_size_in_bytes": 9, **more}
     content = DataFileContent.POSITION_DELETES
@@ -39,7 +39,7 @@ def vector(of: str, offset: int, rows: int = 1, puffin: str = PUFFIN, **more: An
 
 
 def manifest(path: Path, entries: Sequence[Any]) -> ManifestFile:
-    """Write a manifest of delete files, as Spark writes those of format version 3."""
+    """Write a manifest of delete files as Spark writes them for format version 3."""
     schema = MANIFEST_ENTRY_SCHEMAS[3]
     output = PyArrowFileIO().new_output(str(path))
     with AvroOutputFile[ManifestEntry](output, schema, "manifest_entry", record_schema=schema) as writer:
@@ -73,7 +73,7 @@ def test_an_entry_inherits_of_its_manifest_and_a_removed_one_is_left_out(tmp_pat
 
 
 def test_each_deletion_vector_of_one_puffin_file_is_counted(diff: Any) -> None:
-    """Vectors have no bounds: three of one row each differ in nothing else than their place and their data file."""
+    """Vectors have no bounds: three vectors of one row each differ only in their position and their data file."""
     made = diff([], [vector("/a", 4), vector("/b", 40), vector("/c", 80)])
     assert (made.deleted_rows, made.marked_files) == (3, {"/a", "/b", "/c"})
 

@@ -1,4 +1,4 @@
-"""Deletes alone are counted by the rows of files, however large a table is."""
+"""A write with deletes alone is counted from the row counts of files, however large the table."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ COUNTED = RowCounts(removed=5, rewritten=95, known_by="deletes alone")
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WrittenTable:
-    """A table of two files, of one of which five rows are deleted, where no rows are compared."""
+    """A table of two files, one with five deleted rows. Comparison of rows is disabled."""
     catalog = MemoryCatalog()
     catalog.initialize_main()
     lake = MemoryLake(catalog, tmp_path)

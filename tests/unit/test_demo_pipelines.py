@@ -15,9 +15,9 @@ OF_DEMO = {
     "nyc_flights_faulty.yml": f"s3://mine/{FAULTY}/*.csv",
     "arrivals/orders.yml": "s3://mine/landing/demo-orders/",
 }
-"""Where the files are that each pipeline of the demo loads."""
+"""The path of the files of each pipeline of the demo."""
 BESIDE_IT = {"film_permits.yml"}
-"""Examples that load files and are no part of the demo."""
+"""Examples that load files and are not part of the demo."""
 
 
 def pipelines(folder: Path) -> dict[str, Pipeline]:

@@ -1,4 +1,4 @@
-"""Deploying pipeline files: which are read, what is planned, and whose things are left alone."""
+"""Deploying pipeline files: the files that are read, the plan, and deployments of others, which stay unchanged."""
 
 import os
 from dataclasses import replace
@@ -13,7 +13,9 @@ from sluice.contracts.starting import EndedRun
 from sluice.deployment.files import read_files
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
 from sluice.errors import BadEnvironment, InvalidPipeline
-from sluice.presentation.schedules import describe_missed, notice_line
+from sluice.notifications.message import message_of_schedule
+from sluice.notifications.slack import slack_text
+from sluice.presentation.schedules import describe_missed
 from sluice.settings import Settings
 
 SET = DeploySet("nightly", "/srv/nightly", stated=False)
@@ -38,12 +40,12 @@ def test_all_files_of_a_folder_are_read_but_hidden_ones(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(file(path.stem.strip(".")) if path.suffix != ".md" else "text")
     assert [(each.name, each.pipeline.name) for each in read_folder(tmp_path)] == [("a.yml", "a"), ("sub/b.yaml", "b")]
-    with pytest.raises(InvalidPipeline, match="is no folder"):
+    with pytest.raises(InvalidPipeline, match="is not a folder"):
         read_folder(tmp_path / "a.yml")
 
 
 def test_a_file_that_cannot_be_seen_is_not_taken_for_one_that_was_deleted(tmp_path: Path) -> None:
-    """What was deployed from it would be removed."""
+    """Otherwise, its deployment would be removed."""
     (tmp_path / "far").mkdir()
     folder = tmp_path / "pipelines"
     folder.mkdir()
@@ -54,7 +56,7 @@ def test_a_file_that_cannot_be_seen_is_not_taken_for_one_that_was_deleted(tmp_pa
     (folder / "b.yml").symlink_to(tmp_path / "missing.yml")
     (folder / "c.yml").mkdir()
     os.mkfifo(folder / "d.yml")
-    with pytest.raises(InvalidPipeline, match=r"b\.yml cannot be read: No such file(.|\n)*d\.yml is no file"):
+    with pytest.raises(InvalidPipeline, match=r"b\.yml cannot be read: No such file(.|\n)*d\.yml is not a file"):
         read_folder(folder)
 
 
@@ -143,7 +145,7 @@ def test_no_command_makes_an_installation(tmp_path: Path) -> None:
 
 def test_notices_are_plain_text_and_say_what_to_do() -> None:
     ended = EndedRun(workflow_id="p-1", run_id="r", outcome="quarantined", reason="<!channel>\nnot_null failed")
-    line = notice_line(ScheduleNotice(pipeline="p", ended=ended, paused=True))
+    line = slack_text(message_of_schedule(ScheduleNotice(pipeline="p", ended=ended, paused=True)))
     assert line == (
         ":warning: schedule of p: run p-1 ended quarantined: &lt;!channel&gt; not_null failed; it is paused until "
         "`resume p`"

@@ -1,4 +1,4 @@
-"""The local stack: ports, processes, and where the Temporal CLI is looked for and comes from."""
+"""The local stack: ports, processes, and the search for the Temporal CLI and its installation."""
 
 import os
 import socket
@@ -33,7 +33,7 @@ def test_two_services_never_get_one_port() -> None:
 
 
 def test_stacks_choose_ports_one_after_the_other() -> None:
-    """Two that start at once both saw the usual port free, and one of them did not come up."""
+    """In an earlier version, two that started at once both saw the usual port free, and one of them failed to start."""
     entered = threading.Event()
 
     def enter() -> None:
@@ -82,7 +82,7 @@ def script(path: Path, lines: str) -> Path:
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with no Temporal and no Go."""
+    """A machine without Temporal and Go."""
     monkeypatch.delenv("TEMPORAL_CLI_PATH", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     return tmp_path

@@ -1,4 +1,4 @@
-"""The documents: short lines, files that exist, and a glossary with every word that the code shows to users."""
+"""The documents: short lines, existing files, and a glossary with every word that the code shows to users."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def names(path: Path) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=names)
 def test_lines_are_short(document: Path) -> None:
-    """Outside of tables, code and the targets of links."""
+    """Tables, code and targets of links may have long lines."""
     text = re.sub(r"\]\([^)]*\)", "]", without_code(document.read_text()))
     long = [line for line in text.splitlines() if len(line) > LIMIT and not line.startswith("|")]
     assert not long, f"{names(document)} has lines of more than {LIMIT} characters: {long}"
@@ -38,7 +38,7 @@ def test_lines_are_short(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=names)
 def test_files_that_documents_name_exist(document: Path) -> None:
-    """A path that stands in backquotes, from the project's folder or the document's own."""
+    """A path in backquotes is relative to the project's folder or to the document."""
     folders = (ROOT, document.parent)
     missing = [
         path for path in PATH.findall(document.read_text()) if not any((folder / path).exists() for folder in folders)

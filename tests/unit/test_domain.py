@@ -11,10 +11,10 @@ from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
-from sluice.presentation.slack import blocks, headline
 from sluice.presentation.web_ui import details
 from sluice.publishing.outcomes import cause_of, describe_blocking_checks, ending, exit_code
 from sluice.settings import read_settings
+from tests.harness.slack import blocks, headline
 
 HOSTILE = [
     *("", " ", "a b", "a'b", 'a"b', "a`b", "a;b", "..", "a..b", "../a", "a/../b", "a@main", "a#b", "a\nb", "a\\b"),

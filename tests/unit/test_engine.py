@@ -1,4 +1,4 @@
-"""Around Spark: its Java, its command, its output, and the guard that ends it."""
+"""The surroundings of Spark: its Java, its command, its output, and the guard that ends it."""
 
 import asyncio
 import os
@@ -227,7 +227,7 @@ def _session(leader: int) -> list[int]:
 
 @pytest.mark.parametrize("how", ["pipe closed", "guard killed"])
 def test_nothing_outlives_the_worker(how: str) -> None:
-    """The whole family ends, a child in a process group of its own included."""
+    """The whole family ends, including a child in a process group of its own."""
     family = subprocess.Popen(
         [sys.executable, guard.__file__, sys.executable, "-c", FAMILY],
         stdin=subprocess.PIPE,
@@ -262,7 +262,7 @@ async def test_supervision(tmp_path: Path) -> None:
 
 
 def _guards() -> set[int]:
-    """Return the sessions of the guards below this process, without those that have ended but were not waited for."""
+    """Return the sessions of the guards below this process, except guards that ended and were not waited for."""
     sessions = set()
     for process in psutil.Process().children(recursive=True):
         try:
@@ -274,7 +274,7 @@ def _guards() -> set[int]:
 
 
 async def test_a_cancel_waits_until_all_is_over(tmp_path: Path) -> None:
-    others = _guards()  # a worker of other tests may keep a Spark warm
+    others = _guards()  # workers of other tests may keep a Spark warm
     task = asyncio.create_task(
         run_supervised([sys.executable, "-c", FAMILY], dict(os.environ), tmp_path, lambda _: None)
     )

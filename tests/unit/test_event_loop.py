@@ -1,4 +1,4 @@
-"""No activity blocks the event loop of its worker: the heartbeats and cancellations of all others would wait."""
+"""No activity blocks the event loop of its worker, which would delay the heartbeats and cancellations of all others."""
 
 import asyncio
 import json
@@ -48,14 +48,14 @@ from tests.harness.pipelines import csv_file
 
 T = TypeVar("T")
 _SLOW = 1.0
-"""Seconds that each slow call takes."""
+"""Duration of each slow call, in seconds."""
 _LAG = 0.9
-"""Seconds that the event loop may be late: less than a slow call, more than a busy machine."""
+"""Maximum lag of the event loop, in seconds: less than a slow call, more than a busy machine causes."""
 _REF = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
 
 
 def on_a_watched_loop(work: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
-    """Run work; make sure that the event loop was never late meanwhile."""
+    """Run work; assert that the event loop never lagged meanwhile."""
     lags = []
 
     async def watch() -> None:
@@ -79,7 +79,7 @@ def on_a_watched_loop(work: Callable[..., Coroutine[Any, Any, T]], *args: Any) -
 
 
 def slowly(monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str) -> list[str]:
-    """Make functions of a module or a class slow; return the list of those that are called then."""
+    """Make functions of a module or a class slow; return a list that collects their calls."""
     called: list[str] = []
 
     def make_slow(name: str) -> None:
@@ -98,7 +98,7 @@ def slowly(monkeypatch: pytest.MonkeyPatch, owner: Any, *names: str) -> list[str
 
 
 class FakeSpark:
-    """A worker's Spark whose jobs end at once, with an answer."""
+    """A worker's Spark whose jobs end at once with an answer."""
 
     def __init__(self, folder: Path) -> None:
         self.settings = Settings(sluice_home=folder)
@@ -110,7 +110,7 @@ class FakeSpark:
 
 
 class NoTables:
-    """Audited tables: none."""
+    """An audit without tables, whose loading is slow."""
 
     catalog = MemoryCatalog()
 
@@ -120,14 +120,14 @@ class NoTables:
 
 
 class NoReports:
-    """A report store that is slow."""
+    """A slow report store."""
 
     def write_verdicts(self, *_: Any) -> None:
         time.sleep(_SLOW)
 
 
 class SlowManifests:
-    """A store of manifests that is slow, and holds one."""
+    """A slow store with one manifest."""
 
     def __init__(self, files: list[InputFile]) -> None:
         self.loaded = files
@@ -195,7 +195,7 @@ def test_a_start_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_flood_of_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each piece is searched for secrets, which takes its time."""
+    """Each piece is searched for secrets, which takes time."""
     called = slowly(monkeypatch, OutputReader, "feed")
     result = on_a_watched_loop(run_supervised, ["echo", "a line"], {}, tmp_path, no_heartbeat)
     assert (result.code, result.tail) == (0, ["a line"]) and called

@@ -1,4 +1,4 @@
-"""What `doctor` says of the parts of an installation, each of them broken once."""
+"""The findings of `doctor` on the parts of an installation, each of them broken once."""
 
 import json
 import os
@@ -52,6 +52,7 @@ def test_an_installation_that_is_well(tmp_path: Path) -> None:
         "approvals": "off",
         "encryption": "off",
         "Slack": "off",
+        "routes": "off",
         "OpenLineage": "off",
         "targets": "off",
     }
@@ -67,7 +68,7 @@ def test_one_part_that_fails_hides_no_other(tmp_path: Path) -> None:
 
 
 class OtherServer(MemoryCatalog):
-    """What answers at the address of the catalog, and is none."""
+    """A server at the address of the catalog that is not a catalog."""
 
     def head(self, branch: str) -> str:
         raise ValueError("Expecting value: line 1 column 1")
@@ -143,6 +144,16 @@ def test_slack_that_is_half_set_up_or_away(tmp_path: Path) -> None:
     }
     finding = examined(tmp_path, **away)["Slack"]
     assert finding.state == "failed" and "does not answer" in finding.detail and "secret" not in finding.detail
+
+
+def test_routes_of_messages(tmp_path: Path) -> None:
+    file = tmp_path / "routes.yml"
+    file.write_text("- {to: 'json://127.0.0.1:1'}\n")
+    finding = examined(tmp_path, sluice_notifications_file=str(file))["routes"]
+    assert (finding.state, finding.detail) == ("ok", "messages go to json")
+    file.write_text("- {to: 'nothing://x'}\n")
+    finding = examined(tmp_path, sluice_notifications_file=str(file))["routes"]
+    assert (finding.state, finding.detail) == ("failed", "Apprise does not support addresses of this form: nothing://…")
 
 
 def test_a_token_that_slack_refuses(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which errors are tried again: every error of the layers below is mapped."""
+"""The errors that are retried: every error of the layers below is mapped."""
 
 import uuid
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.harness.activity import run_activity
 
 
 def converted(error: Exception, attempt: int = 1, activity_id: str = "") -> tuple[str | None, bool]:
-    """Return the type that Temporal is told, and whether it may try again."""
+    """Return the error type that Temporal gets, and True if Temporal may retry."""
     environment = ActivityEnvironment()
     activity_id = activity_id or uuid.uuid4().hex
     environment.info = replace(environment.info, attempt=attempt, activity_id=activity_id)
@@ -66,7 +66,7 @@ def test_a_bug_is_not_tried_for_ever() -> None:
 
 
 def test_a_temporal_server_that_is_away_or_busy_is_tried_again() -> None:
-    """It may be away for longer than a few tries take, and a cancel that waits for it must not be lost."""
+    """It may be away for longer than a few tries last, and a cancel that waits for it must not be lost."""
     for status, kind in ((RPCStatusCode.UNAVAILABLE, "ServiceUnavailable"), (RPCStatusCode.INTERNAL, "RPCError")):
         for _ in range(9):
             assert converted(RPCError("no", status, b""), activity_id=f"a-{status}")[0] == kind
@@ -75,7 +75,7 @@ def test_a_temporal_server_that_is_away_or_busy_is_tried_again() -> None:
 
 
 def test_tries_that_were_lost_do_not_make_an_error_final() -> None:
-    """The fifth try of an activity may be its first that says anything: workers and services took the others."""
+    """The fifth try may be the first that reports anything: the others were lost with workers and services."""
     assert converted(OSError("a store that failed once"), attempt=50) == ("OSError", True)
 
 

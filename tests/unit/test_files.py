@@ -1,4 +1,4 @@
-"""The files that a run loads, and their identity."""
+"""The files of a run, and their identity."""
 
 import os
 import threading
@@ -293,7 +293,7 @@ def test_an_object_that_was_replaced_is_named(bucket: MemoryStore) -> None:
 
 
 def test_what_a_store_says_of_an_object() -> None:
-    """A checksum is the content's wherever it lies; any other ETag is about one object."""
+    """A checksum is the same wherever the content lies. Any other ETag refers to one object only."""
     checksum = "9E107D9D372BB6826BD81D3542A419D6"
     assert store_identity("s3://b/x", 5, f'"{checksum}"', None) == store_identity("s3a://c/y", 5, checksum.lower(), "v")
     assert store_identity("s3://b/x", 5, f"{checksum}-2", None) != store_identity("s3://b/x", 5, checksum, None)

@@ -1,4 +1,4 @@
-"""Files that main holds are moved out of the landing zone: real files, main's history in memory, a clock of tests."""
+"""Loaded files are moved out of the landing zone: real files, main's history in memory, and a clock of the tests."""
 
 import errno
 import os
@@ -23,11 +23,11 @@ from sluice.settings import Settings
 from tests.harness.loading_run import roll_back
 from tests.harness.memory_zone import TEXT, Zone
 
-IDENTITY = "sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"  # of "1"
+IDENTITY = "sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"  # of the content "1"
 
 
 class MovingZone(Zone):
-    """A landing zone whose loaded files are moved."""
+    """A landing zone that moves its loaded files away."""
 
     def __init__(self, folder: Path, **arrival: Any) -> None:
         self.moved = folder / "moved"
@@ -38,13 +38,13 @@ class MovingZone(Zone):
         return ArrivalFinisher(self.collector).finish(self.pipeline, given, lambda _: None)
 
     async def publish(self, *names: str) -> None:
-        """Have files that settled published, and looked at once more."""
+        """Publish the files that have settled, and look once more."""
         assert self.settled() == [[*names]]
         await self.load()
         self.look()
 
     def files(self) -> dict[str, str]:
-        """Every file of both folders, hidden ones too, with its content."""
+        """Return every file of both folders, including hidden ones, with its content."""
         both = [path for folder in (self.landing.path, self.moved) for path in folder.rglob("*") if path.is_file()]
         return {str(path.relative_to(self.landing.path.parent)): path.read_text() for path in both}
 
@@ -85,7 +85,7 @@ async def test_the_same_content_again_is_moved_onto_itself_and_other_content_bes
 
 
 async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone, tmp_path: Path) -> None:
-    """They may be those of an archive, or of the folder that files are moved to."""
+    """They may belong to an archive, or to the folder that files are moved to."""
     assert zone.pipeline.arrival
     follows = zone.pipeline.arrival.model_copy(update={"follow_links": True})
     zone.pipeline = zone.pipeline.model_copy(update={"arrival": follows})
@@ -165,7 +165,7 @@ async def test_a_worker_that_lost_its_memory_moves_what_is_left(zone: MovingZone
         zone.landing.file(name, name)
     await zone.publish("a.csv", "b.csv")
     (zone.moved / "a.csv").parent.mkdir()
-    os.link(zone.landing.path / "a.csv", zone.moved / "a.csv")  # a worker was killed in the middle
+    os.link(zone.landing.path / "a.csv", zone.moved / "a.csv")  # left by a worker that was killed in the middle
     for file in (zone.home / "arrivals").iterdir():
         file.unlink()
     assert zone.settled() == [] and zone.finish().finished == 2
@@ -196,7 +196,7 @@ def move(tmp_path: Path) -> Move:
 
 @pytest.fixture(params=["links", "copies"])
 def either(request: pytest.FixtureRequest, move: Move, monkeypatch: pytest.MonkeyPatch) -> Move:
-    """A move within a file system, and one from a file system to another."""
+    """A move within a file system, and a move from one file system to another."""
     if request.param == "copies":
         link = os.link
 

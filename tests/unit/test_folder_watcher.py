@@ -1,4 +1,4 @@
-"""Folders that are watched: which of them are there, and which zones a path concerns."""
+"""Watched folders: the ones that exist, and the zones that a path concerns."""
 
 import threading
 from collections.abc import Iterator

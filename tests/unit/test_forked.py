@@ -1,4 +1,4 @@
-"""The fork server: each forked job is like a new process, has a guard, and does not depend on the others."""
+"""The fork server: each forked job is like a new process, has a guard, and is independent of the others."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ async def run(server: ForkServer, folder: Path, specification: str, log: str = "
 
 
 def named(name: str, folder: Path) -> list[psutil.Process]:
-    """Return the processes of the test with this folder that have this name."""
+    """Return the test's processes of this name. Their command names this folder."""
     return [process for process in psutil.process_iter() if _is_of_test(process, name, folder)]
 
 
@@ -69,7 +69,7 @@ def _is_of_test(process: psutil.Process, name: str, folder: Path) -> bool:
         path = process.environ().get("PYTHONPATH", "") if process.name() == name else ""
         return path == variables(folder)["PYTHONPATH"] and _runs(process)
     except psutil.AccessDenied:
-        return process.name() == name and _runs(process)  # a job hides its environment from all but root
+        return process.name() == name and _runs(process)  # a job hides its environment from everyone but root
     except psutil.Error:
         return False
 
@@ -93,7 +93,7 @@ async def test_a_job_ends_as_a_program_does(
 
 
 async def test_jobs_are_new_to_each_other(server: ForkServer, tmp_path: Path) -> None:
-    """Forked from one state, they still draw numbers of their own."""
+    """They are forked from one state, but draw different random numbers."""
     ended = await asyncio.gather(*(run(server, tmp_path, "draw", f"{each}.log") for each in range(4)))
     assert [each.code for each in ended] == [0] * 4
     drawn = [each.log.read_text().split("drawn ")[1].split()[:2] for each in ended]
@@ -137,7 +137,7 @@ async def test_a_dead_fork_server_is_replaced(server: ForkServer, tmp_path: Path
     (dead,) = named("sluice-forks", tmp_path)
     dead.kill()
     assert (await run(server, tmp_path, "code", "next.log")).code == 7
-    assert named("sluice-forks", tmp_path) != [dead] and psutil.pid_exists(pid)  # what ran goes on
+    assert named("sluice-forks", tmp_path) != [dead] and psutil.pid_exists(pid)  # the running job continues
     await job.end()
     await watching
 

@@ -1,4 +1,4 @@
-"""The command `generate`: the file that it writes, its name and bytes, and what it refuses."""
+"""The command `generate`: the file that it writes, its name and bytes, and its refusals."""
 
 import json
 from collections import Counter
@@ -64,7 +64,7 @@ def test_a_file_with_a_placeholder_is_given_its_value(tmp_path: Path) -> None:
 
 
 def test_no_file_is_overwritten(tmp_path: Path) -> None:
-    """In a landing zone it would be another file of the same name."""
+    """A landing zone would see another file of the same name."""
     asked = (pipeline_file(tmp_path), "-n", "5", "--to", str(tmp_path / "made"))
     assert run(*asked)[0] == 0
     (file,) = (tmp_path / "made").iterdir()
@@ -114,7 +114,7 @@ def test_without_a_pipeline_and_with_a_description(tmp_path: Path) -> None:
 def test_without_a_pipeline_the_format_is_that_of_s3_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, suffix: str
 ) -> None:
-    """As the loader with these variables will read it."""
+    """The loader with these variables will read it in this format."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text(f"TABLE_NAME=orders\nNAMESPACE=shop\nS3_PATH={path}\n")
     code, out, _ = run("-n", "3", "--json")
@@ -140,7 +140,7 @@ def test_what_cannot_be_done_is_one_message_and_no_file(
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 def test_values_are_those_of_the_source(tmp_path: Path, suffix: str) -> None:
-    """As often as they occur there, where the checks accept them. Keys are new."""
+    """They are as frequent as in the source, if the checks accept them. Keys are new."""
     cuts, carats = ["Ideal", "Ideal", "Ideal", "Good"], [0.23, 0.31, -7.0, 0.7]
     rows = [{"id": number, "cut": cuts[number % 4], "carat": carats[number % 4]} for number in range(40)]
     (tmp_path / "landing").mkdir()

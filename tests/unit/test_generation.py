@@ -1,4 +1,4 @@
-"""Generated rows: the checks accept them, and refuse a planted fault, by the queries with which runs are audited."""
+"""Generated rows: checks accept them, and reject a planted fault, by the same queries that audit runs."""
 
 from datetime import datetime, timezone
 from typing import Any
@@ -190,14 +190,14 @@ def test_a_share_is_taken_as_it_is_written(share: str, rows: int, bad: int) -> N
 
 
 def test_faults_that_undo_each_other_are_refused() -> None:
-    """The largest value is in a row that is overwritten by a null."""
+    """A null would overwrite the row with the largest value."""
     p = pipeline("not_null: x", "max_in_range: {column: x, max: 95}")
     with pytest.raises(InvalidPipeline, match="max_in_range:x would pass with the other faults"):
         generated(p, "not_null:x=0.6", "max_in_range:x")
 
 
 def test_a_fault_of_all_rows_leaves_those_of_single_rows() -> None:
-    """It makes other rows: it comes first, in whatever order they are asked for."""
+    """It creates other rows, so it comes first, in whatever order the faults are requested."""
     for faults in (("row_count", "not_null:s=0.05"), ("not_null:s=0.05", "row_count")):
         p = pipeline("not_null: s", "row_count: {max: 150}")
         made = generated(p, *faults)

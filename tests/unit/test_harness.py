@@ -1,4 +1,4 @@
-"""The helpers of the tests do not trip over themselves."""
+"""The helpers of the tests do not interfere with each other."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.harness.system import SystemHarness
 
 
 def test_runs_that_start_at_once_have_files_of_their_own(tmp_path: Path) -> None:
-    """A soak took one run for another: two threads had written their pipelines into one file."""
+    """A soak mistook one run for another because two threads had written their pipelines into one file."""
     system = SystemHarness(tmp_path, {})
     with ThreadPoolExecutor(8) as pool:
         files = list(pool.map(lambda number: system.file(f"name: p{number}"), range(200)))
@@ -18,7 +18,7 @@ def test_runs_that_start_at_once_have_files_of_their_own(tmp_path: Path) -> None
 
 
 def test_a_table_of_two_test_modules_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two modules used one table, and the second one to run failed: which it was, the processes decided."""
+    """Two modules used one table. The one that ran second failed, and the number of processes decided which."""
     system = SystemHarness(tmp_path, {"SLUICE_HOME": str(tmp_path / "home")})
     for _ in range(2):
         system.file(pipeline("one", Path("one.csv")))

@@ -1,4 +1,4 @@
-"""Heartbeats for every activity: what is lost is noticed soon, and what was given up knows that it was."""
+"""Heartbeats for every activity: a loss is noticed soon, and an activity notices that Temporal gave it up."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from tests.harness.waiting import until
 
 
 class Outbound(ActivityOutboundInterceptor):
-    """Records heartbeats."""
+    """A recorder of heartbeats."""
 
     def __init__(self) -> None:
         self.sent: list[Sequence[Any]] = []
@@ -34,7 +34,7 @@ class Outbound(ActivityOutboundInterceptor):
 
 
 class Execution(ActivityInboundInterceptor):
-    """Runs an activity: in a thread, if it is a plain function."""
+    """The innermost interceptor: it runs an activity, a plain function in a thread."""
 
     def __init__(self) -> None:
         self.heartbeat: Any = None
@@ -90,7 +90,7 @@ def test_what_an_activity_reported_last_is_repeated() -> None:
 
 @pytest.mark.parametrize(("seconds", "given_up"), [(40, False), (60, True)])
 def test_an_activity_that_temporal_gave_up_knows_it(seconds: float, given_up: bool) -> None:
-    """As after a pause of the process, in which no heartbeat was sent: its branch may have been published by then."""
+    """After a pause of the process without heartbeats, its branch may have been published already."""
 
     def opening() -> bool:
         with as_application_error(), pytest.MonkeyPatch.context() as clock:
@@ -111,7 +111,7 @@ def test_an_error_is_passed_on(timeout: float | None) -> None:
 
 
 def test_a_cancellation_does_not_interrupt_what_has_begun_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is delivered behind the end of the work, whose result is kept."""
+    """It arrives after the end of the work, whose result is kept."""
 
     @contextmanager
     def shield() -> Iterator[None]:

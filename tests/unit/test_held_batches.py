@@ -1,4 +1,4 @@
-"""The batches of a landing zone: how often files may change under their runs, and who split what."""
+"""The batches of a landing zone: the limit of changes during their runs, and the splits."""
 
 from sluice.arrivals.held_batches import HeldBatches
 from sluice.contracts.arrivals import BatchRef

@@ -1,4 +1,4 @@
-"""SQL of a pipeline reaches rows of the catalog's tables, and nothing else: what is refused, and what is not."""
+"""SQL of a pipeline reaches only rows of the catalog's tables: refused and accepted queries."""
 
 import pytest
 from pydantic import ValidationError
@@ -102,7 +102,7 @@ def test_a_hostile_query_is_refused_with_what_and_where(text: str, words: str) -
         ("SELECT 1 -- \\\n'\n, reflect('a') -- '", "reflect"),  # Spark continues the comment, so the quote is none
         ("SELECT 1 /* /* */ ' */ , reflect('a') -- '", "reflect"),  # comments of Spark nest
         ("SELECT 1 /* ' */, reflect('a') /* ' */", "reflect"),
-        ("SELECT r'\\', reflect('a'), '", "reflect"),  # in a raw string, a backslash is itself
+        ("SELECT r'\\', reflect('a'), '", "reflect"),  # in a raw string, a backslash is literal
         ('SELECT "\\"", reflect("a")', "reflect"),
         ("SELECT '\\'', reflect('a')", "reflect"),
         ("SELECT `a``b`, reflect('a')", "reflect"),

@@ -1,4 +1,4 @@
-"""The parts of the catalog `iceberg` that need no server: sequence numbers, layouts, its settings, and errors."""
+"""The parts of the catalog `iceberg` that need no server: sequence numbers, layouts, settings, and errors."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -47,7 +47,7 @@ SMALL = {"commit.manifest.min-count-to-merge": "2", "commit.manifest-merge.enabl
 
 
 class TwoCatalogs:
-    """A table in a catalog and in a second one, as a job has it: both go on from the same metadata file."""
+    """A table in a catalog and in a job's catalog, which both continue from the same metadata file."""
 
     def __init__(self, folder: Path, version: str = "2", **properties: str) -> None:
         self.catalogs = []
@@ -74,21 +74,21 @@ class TwoCatalogs:
 
     @property
     def loaded(self) -> CatalogTable:
-        """The table as changes take it."""
+        """The table in the form that changes expect."""
         return CatalogTable(("a", "t"), self.main.metadata, self.main.metadata_location)
 
     def change(self) -> TableChange:
-        """Return the change that makes main what the job made."""
+        """Return the change that sets main to the job's version."""
         target, present = self.job.metadata, self.main.current_snapshot()
         assert present
         return move_main(self.loaded, present.snapshot_id, target, target.current_snapshot_id, {})
 
     def publish(self) -> None:
-        """Make main what the job made of the table."""
+        """Set main to the job's version of the table."""
         SqlCommitter(self.catalogs[0]).commit([self.change()])
 
     def other_branch(self, *numbers: int) -> None:
-        """Append on another branch of the table, which uses up numbers."""
+        """Append on another branch of the table, which uses up sequence numbers."""
         snapshot = self.main.current_snapshot()
         assert snapshot
         if "other" not in self.main.refs():
@@ -101,7 +101,7 @@ class TwoCatalogs:
 
 
 def by_duckdb(table: Table) -> list[int]:
-    """Return the rows of a table, as DuckDB reads its data files and deletes through the scan's plan."""
+    """Return the rows of a table, as DuckDB reads its data files and deletes according to the scan's plan."""
     files = [task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()]
     return sorted(row[0] for row in duckdb.read_parquet(files).fetchall())
 
@@ -151,7 +151,7 @@ def test_an_overwrite_beside_another_branch(tables: TwoCatalogs) -> None:
 
 
 def test_the_files_of_the_job_stay_as_they_are(tables: TwoCatalogs) -> None:
-    """New lists of manifests are written: those of the job tell the audited state as it was."""
+    """New manifest lists are written: the job's lists still describe the audited state."""
     tables.job.append(ids(3))
     tables.other_branch(5)
     made = tables.job.current_snapshot()
@@ -174,7 +174,7 @@ def test_numbers_of_format_3_are_not_moved(tables: TwoCatalogs) -> None:
         renumbered(CatalogTable(loaded.identifier, newer, loaded.location), [made], {})
 
 
-# What readers see of a table beside its rows
+# Parts of a table besides its rows that readers see
 
 
 def test_columns_partitions_and_properties_are_published(tables: TwoCatalogs) -> None:
@@ -205,7 +205,7 @@ def test_a_removed_property_is_removed_on_main(tmp_path: Path) -> None:
 def test_a_property_that_deletes_files_is_made_safe(
     before: str, after: str | None, published: str, tmp_path: Path
 ) -> None:
-    """A table on main may have it, and a run sets it to false; that a job does not see it is no change."""
+    """A table on main may have it, and a run sets it to false. A job that does not see it changes nothing."""
     tables = TwoCatalogs(tmp_path, "2", **{"gc.enabled": before})
     transaction = tables.job.transaction()
     if after is None:
@@ -322,10 +322,10 @@ def test_what_clients_raise_becomes_the_domains_errors(raised: Exception, expect
 def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_at(
     changed: dict[str, str], message: str, tmp_path: Path
 ) -> None:
-    """Whatever the layers below raise: a worker that starts prints it, and ends."""
+    """Any error of the layers below becomes one line, which a starting worker prints before it ends."""
     (tmp_path / "a-file").write_text("no database, and long enough to be looked at as one")
     other = HttpReceiver()
-    other.answer = lambda number: 200  # a server of something else
+    other.answer = lambda number: 200  # another kind of server
     named = {key: value.format(folder=tmp_path, other=other.url) for key, value in changed.items()}
     settings = Settings.model_validate({"catalogue": "iceberg", "sluice_home": tmp_path, **named})
     with pytest.raises(BadEnvironment, match=message) as refused:
@@ -355,7 +355,7 @@ def test_a_jobs_output_tells_of_an_absent_catalog() -> None:
 
 
 class Answering:
-    """A session that gives one answer."""
+    """A session with one fixed answer."""
 
     def __init__(self, status: int, text: str) -> None:
         self._answer = requests.Response()
@@ -366,7 +366,7 @@ class Answering:
 
 
 class Answered:
-    """A REST catalog, as far as transactions need it."""
+    """A REST catalog with the parts that transactions use."""
 
     def __init__(self, status: int, text: str = "") -> None:
         self._session = Answering(status, text)

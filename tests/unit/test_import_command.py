@@ -1,4 +1,4 @@
-"""The command `import`: what it reads, prints and refuses."""
+"""The command `import`: its input, output and refusals."""
 
 import os
 import re
@@ -47,7 +47,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 
 def write_files(folder: Path, files: dict[str, str]) -> None:
-    """Write texts, by their paths in a folder."""
+    """Write texts into a folder by their paths."""
     for path, text in files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
@@ -164,7 +164,7 @@ def test_files_are_known_by_their_keys_in_any_style_and_any_folder_of_a_project(
 
 def test_checks_that_ignore_the_scope_are_counted(project: Path) -> None:
     _, _, err = run(str(project / "models/staging/schema.yml"), "--namespace", "shop", "--scope", "added")
-    assert "# about the whole table nevertheless: 2 checks `sql`" in err
+    assert "# 2 checks `sql` read the whole table in spite of --scope added" in err
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_template_without_end_ends_the_import_in_time(project: Path, monkeypat
 
 
 def test_a_test_of_a_table_without_other_tests_can_be_written(tmp_path: Path) -> None:
-    """What a query refers to by `ref` is more than a text while it is imported."""
+    """During the import, the `ref` of a query is more than a text."""
     files = {
         "dbt_project.yml": "name: p",
         "models/s.yml": "models: [{name: a, columns: [{name: id, tests: [unique]}]}]",

@@ -9,7 +9,7 @@ from tests.harness.imported_dbt import imported, reasons
 
 
 def of_column(tests: str) -> list[dict[str, Any]]:
-    """Import tests of one column, all of which must be carried over, and return the checks."""
+    """Import tests of one column, assert that none is left out, and return the checks."""
     result = imported(f"models:\n  - name: orders\n    columns:\n      - name: amount\n        tests: [{tests}]\n")
     assert not result.left, result.left
     return result.checks["shop.orders"]
@@ -73,7 +73,7 @@ def test_a_test_becomes_the_check_of_the_same_meaning(written: str, check: dict[
 
 
 def test_an_error_level_alone_still_warns_at_one_bad_row_as_in_dbt() -> None:
-    """dbt warns from the first failure on, unless `warn_if` says otherwise; a `warn_if` alone changes nothing."""
+    """dbt warns from the first failure on, unless `warn_if` states otherwise. A `warn_if` alone changes nothing."""
     assert of_column("{not_null: {error_if: '>100'}}")[0]["not_null"]["warn_if"] == "> 0"
     assert of_column("{not_null: {warn_if: '>100'}}") == [{"not_null": {"column": "amount", "scope": "table"}}]
     assert of_column("{not_null: {severity: warn, warn_if: '>100'}}") == [

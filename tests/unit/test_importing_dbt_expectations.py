@@ -126,7 +126,7 @@ def checks_of(test: str) -> list[dict[str, Any]]:
     ],
 )
 def test_a_null_is_not_in_a_set(name: str, accepted: dict[str, Any]) -> None:
-    """There the values are joined with the set, and a null has no partner."""
+    """dbt_expectations joins the values with the set, and a null has no match."""
     test = f"{name}: {{column_name: a, value_set: [x, y]"
     assert checks_of(f"{test}}}") == [
         {"not_null": {"column": "a", "scope": "table"}},

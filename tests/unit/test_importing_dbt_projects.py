@@ -1,4 +1,4 @@
-"""Importing from dbt: what the project around a property file says, and the tests that it defines itself."""
+"""Importing from dbt: the settings of the project around a property file, and the tests that it defines itself."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Importing from dbt: texts that are SQL, whose quotes mean a column in most systems and a text in Spark."""
+"""Importing from dbt: SQL texts, whose quotes mean a column in most systems and a text in Spark."""
 
 import pytest
 
@@ -8,7 +8,7 @@ ADVICE = "say whose SQL it is with --dialect"
 
 
 def of_test(test: str, dialect: str | None = None) -> str:
-    """Import one test of a table, and return its check as text, or why there is none."""
+    """Import one test of a table; return its check as text, or the reason why there is none."""
     result = imported(f"models:\n  - name: o\n    tests:\n      - {test}\n", dialect=dialect)
     return str(result.checks["shop.o"][0]) if result.checks else reasons(result)[0]
 
@@ -91,7 +91,7 @@ def test_a_table_without_a_time_is_not_recent(more: str) -> None:
     ["a > > 1", "coalesce(, true)", "concat(a,) = 'x'", "concat(a, , b) = 'x'", "a is", "a is 3", "a in ()", "() = a"],
 )
 def test_an_expression_that_is_no_sql_is_listed(expression: str) -> None:
-    """The parser of the validation lets these pass."""
+    """The validation's parser accepts these."""
     written = of_test(f'dbt_utils.expression_is_true: {{expression: "{expression}"}}')
     assert "dbt_utils.expression_is_true: " in written and "{'" not in written, written
 
@@ -115,7 +115,7 @@ def test_an_expression_that_is_sql_is_carried_over(expression: str) -> None:
     ],
 )
 def test_an_aggregate_without_values_passes(test: str, condition: str) -> None:
-    """Checks of these names fail without values."""
+    """Checks with these names would fail without values."""
     assert f"WHERE NOT ({condition})" in of_test(f"{test}column_name: a}}")
 
 

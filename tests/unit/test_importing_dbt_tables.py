@@ -189,7 +189,7 @@ sources:
 
 
 def test_what_the_project_disables_is_not_active_unless_the_file_of_the_table_states_otherwise() -> None:
-    """The folder that counts is that of the model, and not that of the file that describes it."""
+    """The folder of the model counts, not the folder of the file that describes it."""
     paths = ("models/old/a.sql", "models/old/stated.sql", "models/old/back/back.sql", "models/single.sql")
     files = Files(
         dbt=[SourceText("models/all.yml", OF_PROJECT)],

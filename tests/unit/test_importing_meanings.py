@@ -1,4 +1,4 @@
-"""Importing from Great Expectations what means something else there, in SQL or in dbt_expectations."""
+"""Importing from Great Expectations: tests whose meaning differs there, in SQL or in dbt_expectations."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Importing from SodaCL: which tables its queries, headers and references name."""
+"""Importing from SodaCL: the tables that its queries, headers and references name."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Importing formats of dates from Great Expectations: what Python's `strptime` reads is good, and nothing else."""
+"""Importing formats of dates from Great Expectations: exactly the values that Python's `strptime` reads are good."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def is_read_by_python(text: str, format_: str) -> bool:
 
 
 def is_good(text: str, format_: str) -> bool:
-    """Do what the condition does, by Python's regular expressions."""
+    """Evaluate the condition by Python's regular expressions."""
     pattern, order = strptime_pattern(format_)
     match = re.search(pattern.replace(r"\z", r"\Z"), text)
     if match is None or not {"m", "d"} <= {*order}:

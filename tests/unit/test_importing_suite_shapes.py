@@ -1,4 +1,4 @@
-"""Importing from Great Expectations: names of columns that are no plain ones, and values that have other types."""
+"""Importing from Great Expectations: unusual names of columns, and values of other types."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Importing from Great Expectations, and telling what a file is."""
+"""Importing from Great Expectations, and recognising the kind of a file."""
 
 import json
 from typing import Any

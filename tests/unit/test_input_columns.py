@@ -1,4 +1,4 @@
-"""Columns that a pipeline names are held against the header, the schema or Parquet's footer before anything starts."""
+"""Columns that a pipeline names are compared with the header, the schema or Parquet's footer before anything starts."""
 
 import gzip
 import json
@@ -81,7 +81,7 @@ def test_a_header_that_spark_may_read_in_another_way(tmp_path: Path, text: str, 
 
 
 def test_files_with_other_columns_each(tmp_path: Path) -> None:
-    """Parquet files may have; of CSV files, those that are left out because they were loaded before."""
+    """Parquet files may differ. CSV files may differ if they are left out because they were loaded before."""
     for number in range(12):
         (tmp_path / f"{number:03}.csv").write_text("id\n1\n" if number < 9 else "id,vat\n1,2\n")
     assert columns(tmp_path / "*.csv") == ["id", "vat"]
@@ -256,7 +256,7 @@ tables:
 
 
 def check_sql_pipeline(tmp_path: Path, transform: str, *, name: str = "a.csv", text: str = HEADER) -> str:
-    """Return what `inspect_input` says of a pipeline with queries."""
+    """Return the message of `inspect_input` about a pipeline with queries."""
     (tmp_path / name).write_text(text)
     pipeline = tmp_path / "p.yaml"
     given = f"  transform: {transform}" if transform else ""
@@ -267,7 +267,7 @@ def check_sql_pipeline(tmp_path: Path, transform: str, *, name: str = "a.csv", t
 
 
 def test_columns_of_queries_are_held_against_the_header(tmp_path: Path) -> None:
-    """A column without its table may be one of a table that is not known yet."""
+    """A column without a table name may belong to a table that is not known yet."""
     assert check_sql_pipeline(tmp_path, "").splitlines() == [
         "p.yaml:8: not_null: t.orders: the input has no column 'gross'",
         "p.yaml:9: sql: t.orders: the input has no column 'contry' (did you mean 'country'?)",
@@ -299,7 +299,8 @@ def test_check_accepts_a_landing_zone_in_which_no_file_has_arrived(
     file.write_text(text)
     done = CliRunner().invoke(app, ["check", str(file)])
     assert done.exit_code == 0, done.output
-    assert f"hint: no file has arrived in {tmp_path}/in yet: `deploy` has those loaded that arrive" in done.output
+    hint = f"hint: no file has arrived in {tmp_path}/in yet: after `deploy`, the landing zone loads arriving files"
+    assert hint in done.output
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("number\n1\n")
     wrong = CliRunner().invoke(app, ["check", str(file)])

@@ -1,4 +1,4 @@
-"""Which files a run loads, the manifest that says so, and what main's commits say of loaded files."""
+"""The files that a run loads, the manifest that lists them, and the records of loaded files in main's commits."""
 
 import pytest
 from pydantic import ValidationError
@@ -57,14 +57,14 @@ def test_nothing_new_is_refused_and_names_the_run_that_loaded_it() -> None:
 def test_a_pipeline_may_refuse_a_partly_loaded_input() -> None:
     with pytest.raises(InvalidInput, match="1 of 2 files was already published"):
         select_files([A, B], LOADED, "refuse")
-    with pytest.raises(AlreadyPublished):  # a start that is repeated has nothing to do
+    with pytest.raises(AlreadyPublished):  # a repeated start has nothing to do
         select_files([A], LOADED, "refuse")
     assert all(file.left_out is None for file in select_files([A, B], {}, "refuse"))
 
 
 def test_a_program_of_the_users_reads_what_it_wants() -> None:
     assert all(file.left_out is None for file in select_files([A, COPY], {}, "reload", reads_selection=False))
-    with pytest.raises(InvalidInput):  # as a partition of a backfill, it was "skipped", and one file never loaded
+    with pytest.raises(InvalidInput):  # once "skipped" as a partition of a backfill; one file was never loaded
         select_files([A, B], LOADED, "refuse", reads_selection=False)
     with pytest.raises(ValidationError, match="`loaded: skip` is of the job 'ingest'"):
         Write.model_validate({"job": "mine.py", "source": {"path": "a.csv", "loaded": "skip"}})

@@ -1,4 +1,4 @@
-"""The id of an installation: made once, kept, and the same for all who start at once."""
+"""The id of an installation: generated once, stored, and the same for all processes that start at once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ctrl-C: what a command tells a person depends on what it was about to do."""
+"""Ctrl-C: the message of a command depends on the step that it was about to take."""
 
 import asyncio
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What a Spark job inherits of the worker's environment: what is listed, and no credential of anybody else's."""
+"""The variables that a Spark job inherits from the worker: those on a list, without credentials of others."""
 
 import os
 import uuid

@@ -1,4 +1,4 @@
-"""Why a job failed: by its own fault, or for want of the catalog or the object store."""
+"""The cause of a job's failure: the job itself, or an unavailable catalog or object store."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ Caused by: java.nio.channels.ClosedChannelException
 
 
 class Catalog(FakeCatalog):
-    """A catalog that knows Nessie's words."""
+    """A catalog that recognises Nessie's error messages."""
 
     explain_absence = staticmethod(explain_absence)  # type: ignore[assignment]  # a function, not a method
 
@@ -103,5 +103,5 @@ def test_a_job_without_an_answer_tells_it_by_its_log() -> None:
 
 @pytest.mark.parametrize("kind", ["InvalidInput", "InvalidPipeline", "NothingToDo"])
 def test_an_answer_that_blames_the_input_is_believed(kind: Any) -> None:
-    """A row may hold any text, also that of a service that is away."""
+    """A row may contain any text, including the error message of an unavailable service."""
     assert failed(JobAnswer(error=f"cannot cast {REFUSED_CONNECTION!r}", error_kind=kind)) is None

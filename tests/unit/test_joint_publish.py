@@ -1,4 +1,4 @@
-"""What is published together: the values of all partitions, whose catalog an activity gets, and foreign commits."""
+"""Joint publishing: the values of all partitions, the catalog of an activity, and foreign commits."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -74,7 +74,7 @@ def put(catalog: MemoryCatalog, branch: str) -> str:
 
 
 def test_the_branch_that_a_backfill_left_is_taken_up_by_the_same_request_alone(catalog: MemoryCatalog) -> None:
-    """Another one would publish partitions that nobody asked it for."""
+    """Another request would publish partitions that it did not name."""
     left = opened(catalog)
     head = put(catalog, left.name)
     assert opened(catalog) == left and catalog.head(left.name) == head
@@ -149,7 +149,7 @@ def test_a_branch_that_somebody_deleted_is_not_taken_for_an_empty_one(catalog: M
 
 @pytest.mark.parametrize("properties", [{}, {PIPELINE: "q", RUN_ID: "x"}, {PIPELINE: "p", RUN_ID: "x"}])
 def test_a_commit_that_no_run_published_is_refused(catalog: MemoryCatalog, properties: dict[str, str]) -> None:
-    """Not even one with the properties of a run: it is no merge."""
+    """Even a commit with the properties of a run is refused: it is not a merge."""
     branch = opened(catalog)
     head = catalog.head(branch.name)
     version = TableVersion("/lake/t/x/metadata.json", 1)

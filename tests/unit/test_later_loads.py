@@ -1,4 +1,4 @@
-"""Older rows take the place of no younger ones: partitions, requeues, and writes that replace partitions."""
+"""Older rows do not replace younger ones: partitions, requeues, and writes that replace partitions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_snapshots_of_a_job_carry_the_partition_of_their_run() -> None:
 
 
 def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:
-    """`plan`, and every start by hand, ask a worker."""
+    """`plan` and every start by hand query a worker."""
     load(lake, "r3", "2018-03")
     planning = PlanPublishActivity(lake.catalog, {}).plan_publish
 
@@ -126,7 +126,7 @@ REQUEUED = parse_pipeline(
 
 
 def quarantine(folder: Path, *runs: str) -> TableVersion:
-    """Make a quarantine table that holds a row of each run."""
+    """Create a quarantine table with a row of each run."""
     lake = MemoryLake(MemoryCatalog(), folder / "quarantine")
     lake.catalog.initialize_main()
     named = pa.table({"quarantined_run": list(runs)})

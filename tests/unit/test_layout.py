@@ -1,4 +1,4 @@
-"""Output on consoles of any width: words stay whole, events are whole lines, tables become records where they must."""
+"""Output on consoles of any width: words are not split, events are whole lines, and wide tables become records."""
 
 import io
 
@@ -54,7 +54,7 @@ def test_only_a_word_wider_than_the_console_is_folded() -> None:
 
 
 def test_names_of_columns_are_data_too() -> None:
-    """Also where they look like the markup of the library that prints them."""
+    """They are printed literally even if they are markup of the printing library."""
     names = ("price [/unit]", "load [kg/h]", "\x1b[2Jx")
     for width in (200, 20):
         output = io.StringIO()

@@ -1,4 +1,4 @@
-"""The limits of a pipeline: what is below works, and what is above is refused with the limit."""
+"""The limits of a pipeline: it works up to the limit, and is refused above it with a message that names the limit."""
 
 import time
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from sluice.sql.dialect import DUCKDB
 
 _HEAD = "name: big\nwrite: {source: {path: a.csv}}\ntables:\n  n.t:\n    checks:\n"
 _PAYLOAD = 2 * 1024**2
-"""The limit of Temporal for one payload."""
+"""Temporal's maximum size of one payload, in bytes."""
 
 
 def refusal(text: str) -> str:
@@ -90,7 +90,7 @@ def test_twenty_thousand_accepted_values_are_read() -> None:
 
 
 def largest_pipeline() -> Pipeline:
-    """Return a pipeline of as many checks as there may be, as large as it may be."""
+    """Return a pipeline with the maximum number of checks and the maximum size."""
     text = _HEAD
     for number in range(MAX_CHECKS):
         text += f"      - expression_is_true: c{number:04} > '{'ä' * 40}'\n"
@@ -152,7 +152,7 @@ def test_all_present_takes_as_many_values_as_a_query_counts() -> None:
 
 
 def test_one_query_asks_a_part_of_many_checks_and_one_error_costs_few_queries() -> None:
-    """Engines fail on expressions by the thousand; one wrong check must not make a query of each other check."""
+    """Engines fail on thousands of expressions. One wrong check must not require a query for every other check."""
     asked: list[str] = []
 
     def run(sql: str) -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""OpenLineage events: what they say, that they are valid, and what a receiver may do to the one who sends them."""
+"""OpenLineage events: their content, their validity, and the possible effects of a receiver on the sender."""
 
 import copy
 import json
@@ -81,7 +81,7 @@ CHECKS = [
 
 
 class Lake:
-    """A lake with a table that a run published, and another one that it read."""
+    """A lake with a table that a run published, and a table that it read."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = MemoryCatalog()
@@ -124,7 +124,7 @@ class Lake:
 
 @pytest.fixture(autouse=True)
 def _no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run each test in a folder and with a home without a configuration; undo what the client adds to the variables."""
+    """Run each test in a folder and a home without configuration; undo the client's changes of variables."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     before = dict(os.environ)
@@ -190,7 +190,7 @@ def test_a_published_run(receiver: LineageReceiver, lake: Lake) -> None:
 
 
 def test_a_run_that_publishes_to_a_branch_of_a_backfill_has_no_outputs(receiver: LineageReceiver, lake: Lake) -> None:
-    """Main may never have its rows: the run that publishes all partitions says what main has."""
+    """Main may never have its rows. The run that publishes all partitions reports the rows of main."""
     partition = lake.input("COMPLETE", {"target": "wap/backfill"}, outcome="published", checks=CHECKS[:1])
     event = sent(receiver, lake, partition)
     assert (event["eventType"], event["outputs"]) == ("COMPLETE", [])
@@ -396,7 +396,7 @@ def test_the_configuration_file_of_the_client(receiver: LineageReceiver, lake: L
     transport = f"{{type: http, url: '{receiver.url}', endpoint: other/path, auth: {{type: api_key, apiKey: {KEY}}}}}"
     (tmp_path / "openlineage.yml").write_text(f"transport: {transport}\n")
     assert is_configured(Settings())
-    # The file comes before the variable, as the client has it.
+    # The file takes precedence over the variable, as in the client.
     run_activity(lake.sender(openlineage_url="http://127.0.0.1:1").emit_lineage, lake.input("START"))
     assert receiver.keys == [f"Bearer {KEY}"]
     named = tmp_path / "home" / "named.yml"

@@ -1,4 +1,4 @@
-"""Symbolic links in a landing zone: what lies outside of it is not read, unless the pipeline says so."""
+"""Symbolic links in a landing zone: files outside of the zone are not read, unless the pipeline permits it."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def zone(tmp_path: Path) -> Zone:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder beside the zone, with a token."""
+    """A folder next to the zone, with a token."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "token.csv").write_text("id\nsecret\n")
@@ -59,7 +59,7 @@ def _folder_above(landing: Path, outside: Path) -> Path:
 
 
 def _same_beginning(landing: Path, outside: Path) -> Path:
-    """A folder whose name begins like that of the zone is not in it."""
+    """Link to a folder outside whose name begins with the zone's name."""
     beside = landing.with_name(f"{landing.name}-private")
     outside.rename(beside)
     (landing / "a.csv").symlink_to(beside / "token.csv")
@@ -143,7 +143,7 @@ def test_a_notification_of_a_file_behind_a_link_leads_to_a_listing(zone: Zone, o
 def test_a_file_that_becomes_a_link_before_it_is_identified_is_not_read(
     zone: Zone, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = zone.landing.file("a.csv", "id\nsecret\n")  # the very same content: only the path tells
+    file = zone.landing.file("a.csv", "id\nsecret\n")  # the same content: only the path differs
     zone.look()
 
     def find(*given: Any) -> list[InputFile]:
@@ -161,7 +161,7 @@ def test_a_file_that_becomes_a_link_before_it_is_identified_is_not_read(
 
 
 def test_a_file_that_a_link_replaces_while_spark_reads_fails_the_attempt(zone: Zone, outside: Path) -> None:
-    """A folder is swapped, so that size, times and content of the file are what they were: only its path differs."""
+    """A folder is swapped. Size, times and content of the file stay the same; only its path differs."""
     file = zone.landing.file("day/token.csv", "")
     shutil.copy2(outside / "token.csv", file)
     source = Source(path=str(file), format="csv")

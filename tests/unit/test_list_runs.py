@@ -1,4 +1,4 @@
-"""What `list` says of each run, and how it tells apart runs of the same input."""
+"""The fields of each run in `list`, and the distinction of runs of the same input."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
 
 
 class Listed:
-    """A run as Temporal lists it."""
+    """A run in Temporal's list."""
 
     def __init__(self, run_id: str, memo: dict[str, Any] | Exception, status: str = "COMPLETED") -> None:
         self.id, self.run_id, self.start_time = "orders-4f6b2a1c9d3e", run_id, AT
@@ -51,7 +51,7 @@ def test_a_run_is_listed_with_what_it_loads() -> None:
 
 @pytest.mark.parametrize("memo", [{}, BadEnvironment("this run is encrypted"), ValueError("another key")])
 def test_a_run_is_listed_without_what_cannot_be_read(memo: dict[str, Any] | Exception) -> None:
-    """It is encrypted by a key that is not here, or was started by an earlier version."""
+    """It is encrypted by an unavailable key, or was started by an earlier version."""
     assert fields(Listed("r1", memo))["summary"] == ""
 
 
@@ -79,7 +79,7 @@ def test_a_filter_is_a_query() -> None:
     ("options", "problem"),
     [
         (("--state", "quarantine"), "--state: no run is 'quarantine' (did you mean 'quarantined'?)"),
-        (("--since", "yesterday"), "--since: 'yesterday' is no time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"),
+        (("--since", "yesterday"), "--since: 'yesterday' is not a time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"),
         (("--pipeline", 'a" OR "b'), "has a quote or a backslash, which no such name has"),
         (("--schedules", "--table", "t.x"), "select runs, not schedules or backfills"),
     ],

@@ -1,4 +1,4 @@
-"""The lines of `list`: one for each backfill, and what became of quarantines."""
+"""The lines of `list`: one for each backfill, and the fate of quarantines."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ def run(number: int, root: str = "", outcome: str = "published", **memo: str) ->
 
 
 class Temporal:
-    """Lists runs, the newest first, and knows how a backfill stands."""
+    """A Temporal client that lists runs, newest first, and has the status of a backfill."""
 
     def __init__(self, *runs: WorkflowExecution, is_running: bool = False) -> None:
         self.runs = sorted(runs, key=lambda each: each.start_time, reverse=True)

@@ -1,4 +1,4 @@
-"""What a run did to a table is read from its live files, and what it did to the table's past is refused."""
+"""The changes of a run to a table are read from its live files. Changes of the table's history are refused."""
 
 from collections.abc import Callable
 from itertools import product
@@ -40,7 +40,7 @@ UNSAFE = {"write.metadata.delete-after-commit.enabled": "true"}
 
 
 class Branch:
-    """An attempt at a table that main holds with the rows 1, 2 and 3, in two files."""
+    """An attempt on a table whose main has the rows 1, 2 and 3, in two files."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = MemoryCatalog()
@@ -109,7 +109,7 @@ def test_rows_that_a_run_adds_and_removes_itself_do_not_count(branch: Branch) ->
 
 
 def test_a_removed_row_counts_without_a_summary(branch: Branch) -> None:
-    """`createOrReplace` writes a snapshot whose summary says nothing of what it removed."""
+    """`createOrReplace` writes a snapshot whose summary does not mention the removed rows."""
     branch.change(lambda table: table.overwrite(_rows(9), snapshot_properties=marks(RUN)))
     version = branch.version()
     metadata = branch.state().table.metadata
@@ -239,7 +239,7 @@ def test_our_own_commits_delete_no_metadata_file(branch: Branch) -> None:
 
 
 def test_the_last_step_is_told_from_the_write_before_it(branch: Branch) -> None:
-    """Row quarantine: what left the table is what came into the quarantine table, and the run's own."""
+    """In row quarantine, the rows removed from the table are those added to the quarantine table, and the run's own."""
     branch.append(4, 5, 6)
     since = branch.verify().head
     branch.lake.append(branch.ref.name, "t.x__quarantine", [5], RUN)

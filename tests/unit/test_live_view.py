@@ -1,4 +1,4 @@
-"""What a terminal shows of a run that is followed: a pseudo-terminal, read by a terminal emulator."""
+"""The view of a followed run in a terminal: a pseudo-terminal, read by a terminal emulator."""
 
 import fcntl
 import os
@@ -51,7 +51,7 @@ with console.status("starting") as line:
 
 
 def screen_of(columns: int) -> list[str]:
-    """Run the program in a terminal of so many columns, and return the lines that a person sees at its end."""
+    """Run the program in a terminal of this width; return the lines that a person sees at its end."""
     person_side, program_side = pty.openpty()
     fcntl.ioctl(program_side, termios.TIOCSWINSZ, struct.pack("HHHH", 60, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
@@ -65,7 +65,7 @@ def screen_of(columns: int) -> list[str]:
         cwd=ROOT,
     )
     os.close(program_side)
-    screen = pyte.Screen(columns + 100, 60)  # wider than the program was told, so that longer lines would be seen
+    screen = pyte.Screen(columns + 100, 60)  # wider than the program assumes, to make longer lines visible
     stream = pyte.ByteStream(screen)
     while True:
         try:
@@ -99,4 +99,4 @@ def test_each_event_is_whole_and_in_its_order(columns: int) -> None:
     assert -1 not in positions and positions == sorted(positions), lines
     assert all(text.count(each) == 1 for each in wanted)
     assert max(map(len, lines)) <= columns
-    assert "a progress" not in text  # the spinner is gone at the end
+    assert "a progress" not in text  # the spinner has disappeared at the end

@@ -1,4 +1,4 @@
-"""The scope of a load: which partition and time are part of what a run is, and what main holds of a file by them."""
+"""The scope of a load: the partition and time that are part of a run's identity, and main's loads of a file by them."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -119,7 +119,7 @@ def digests(tmp_path: Path, write: str) -> set[str]:
     ],
 )
 def test_each_partition_is_a_run_of_its_own(tmp_path: Path, write: str) -> None:
-    """Only the files, or the program with its arguments, were a run's identity: the second month was `skipped`."""
+    """An earlier version identified a run by files, or by program and arguments, and `skipped` the second month."""
     for month in MONTHS:
         (tmp_path / f"{month}.csv").write_text("id\n1\n")
     assert len(digests(tmp_path, write)) == 2
@@ -190,7 +190,7 @@ def test_what_main_holds_otherwise_is_refused_in_one_sentence() -> None:
 
 
 def test_where_the_order_matters_the_latest_content_of_a_path_counts() -> None:
-    """A price file was sent as 10, 20, 10: the third was left out, and main kept 20."""
+    """A price file was sent as 10, 20, 10. An earlier version left out the third, and main kept 20."""
     ten, twenty = load(identity="10", run="r1"), load(identity="20", run="r2")
     wanted = WantedFile("a.csv", "10")
     assert find(wanted, ten, twenty) and find(wanted, ten, order_matters=True)

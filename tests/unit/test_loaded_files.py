@@ -1,4 +1,4 @@
-"""Which files main holds, from its history: sequences of runs on a catalog in memory, and the index on its own."""
+"""The files that main has, from its history: sequences of runs on a catalog in memory, and the index alone."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ async def test_policies_refuse_and_reload(folder: Folder) -> None:
 
 
 async def test_what_a_later_load_replaced_may_be_loaded_again(folder: Folder) -> None:
-    """A table that is overwritten by 10, 20, 10: the third was "already published", and main kept 20."""
+    """A table is overwritten by 10, 20, 10. In an earlier version, the third was "already published"; main kept 20."""
     january, february = LoadScope(path="2018-01"), LoadScope(path="2018-02")
     folder.file("a.csv", "10")
     first = folder.run(policy="reload", scope=january)
@@ -147,7 +147,7 @@ async def test_a_quarantine_of_a_landing_zone_is_not_released_over_other_content
 async def test_files_whose_rows_went_with_their_table_are_loaded_again(
     is_created_again: bool, folder: Folder, lake: MemoryLake
 ) -> None:
-    """They stayed "already published" when another program had dropped the table."""
+    """In an earlier version, they stayed "already published" after another program had dropped the table."""
     folder.file("a.csv", "1")
     await folder.run().load()
     folder.file("b.csv", "2")
@@ -189,7 +189,7 @@ async def test_a_quarantine_whose_files_were_published_meanwhile_is_not_released
         release_plan(folder.lake, first.ref.run_id)
     assert refused.value.type == "InvalidInput"
     with pytest.raises(ApplicationError, match="add --again"):
-        release(folder.lake, planned, first)  # it was planned before, and asks again
+        release(folder.lake, planned, first)  # it was planned before, and checks again
     assert len(folder.lake.ids(TABLE)) == 2
     plan = run_activity(
         PlanReleaseActivity(folder.lake.catalog, "here", folder.lake.loaded_files).plan_release,
@@ -257,7 +257,7 @@ async def test_a_rebase_goes_on_where_no_file_is_shared(folder: Folder) -> None:
     folder.file("a.csv", "1")
     folder.file("b.csv", "2")
     first, second = folder.run("a.csv"), folder.run("b.csv")
-    await folder.run().quarantine()  # main holds none of its files
+    await folder.run().quarantine()  # main has none of its files
     branch, selected = await second.write()
     await first.load()
     assert second.publish(branch, selected).conflicts == [TABLE]
@@ -265,7 +265,7 @@ async def test_a_rebase_goes_on_where_no_file_is_shared(folder: Folder) -> None:
 
 
 async def test_the_merge_asks_again_where_the_table_did_not_move(folder: Folder) -> None:
-    """A publication that left the table as it was cannot happen; if it does, no file is loaded twice."""
+    """A publication that left the table unchanged cannot happen. If it does, no file is loaded twice."""
     folder.file("a.csv", "1")
     run = folder.run()
     branch, selected = await run.write()
@@ -360,7 +360,7 @@ async def test_a_manifest_that_is_missing_or_altered_is_refused_until_it_is_rest
         assert refused.value.type == "ManifestUnreadable"
     listed: ListFilesResult = run_activity(ListFilesActivity(folder.lake.catalog, fresh).list_files, ListFilesInput())
     assert listed.unknown
-    assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []  # other tables are not concerned
+    assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []  # other tables are not affected
     assert (await folder.run(again=True).write())[1].files == 1
     path.write_bytes(content)
     with pytest.raises(ApplicationError, match="already published"):
@@ -370,12 +370,12 @@ async def test_a_manifest_that_is_missing_or_altered_is_refused_until_it_is_rest
 async def test_a_manifest_in_a_store_that_cannot_be_reached_concerns_its_own_tables_alone(
     folder: Folder, tmp_path: Path
 ) -> None:
-    """A run into a lake on S3 stopped every other run of a worker that does not reach that store."""
+    """In an earlier version, a run into a lake on S3 stopped all runs of a worker that cannot reach that store."""
     folder.file("a.csv", "1")
     first = await folder.run().load()
     path = Path(first.manifest.location.removeprefix("file://"))
     path.unlink()
-    path.mkdir()  # opening it fails, and not because it is missing
+    path.mkdir()  # opening it fails, but not because it is missing
     fresh = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
     assert fresh.find(["t.other"], [WantedFile("x", "x")]) == []
     folder.lake.loaded_files = fresh
@@ -435,7 +435,7 @@ def month(number: int, *, is_path: bool = False) -> LoadScope:
 
 
 async def test_each_partition_of_one_file_is_loaded_once(folder: Folder, tmp_path: Path) -> None:
-    """Only the first one was: of the others it was said that main holds their file."""
+    """An earlier version loaded only the first, and reported for the others that main has their file."""
     folder.file("a.csv", "1")
     for number in (1, 2, 3):
         assert (await folder.run(scope=month(number)).load()).files == 1
@@ -449,7 +449,7 @@ async def test_each_partition_of_one_file_is_loaded_once(folder: Folder, tmp_pat
         f"2018-0{number}" for number in (3, 2, 1)
     ]
     folder.lake.loaded_files = LoadedFiles(folder.lake.catalog, folder.lake.manifests, tmp_path / "other home")
-    with pytest.raises(ApplicationError, match="by run w-r3"):  # the index was built again from main's history
+    with pytest.raises(ApplicationError, match="by run w-r3"):  # the index was rebuilt from main's history
         await folder.run(scope=month(2)).write()
     roll_back(folder.lake, "back", "r3-".ljust(36, "0"))
     assert (await folder.run(scope=month(2)).load()).files == 1
@@ -481,7 +481,7 @@ async def test_two_partitions_of_a_file_at_once_are_both_published(folder: Folde
     folder.file("a.csv", "1")
     first, second = folder.run(scope=month(1)), folder.run(scope=month(2))
     assert first.digest != second.digest
-    await folder.run().quarantine()  # main has the table
+    await folder.run().quarantine()  # so that main has the table
     mine, other = await first.write(), await second.write()
     assert first.publish(*mine).merged
     assert second.publish(*other).conflicts == [TABLE]
@@ -499,17 +499,17 @@ async def test_the_quarantine_of_a_partition_is_released_although_another_was_pu
 
 
 async def test_content_that_is_sent_again_after_another_is_loaded_where_the_order_matters(folder: Folder) -> None:
-    """Prices sent as 10, 20, 10 under one path: the third was left out, and main kept 20."""
+    """Prices were sent as 10, 20, 10 under one path. An earlier version left out the third, and main kept 20."""
     for price in ("10", "20", "10"):
         folder.file("prices.csv", price)
         assert (await folder.run("prices.csv", order_matters=True).load()).files == 1
         with pytest.raises(ApplicationError, match="already published"):
             await folder.run("prices.csv", order_matters=True).write()
     folder.file("copy.csv", "20")
-    with pytest.raises(ApplicationError, match="already published"):  # nothing else came from this path
+    with pytest.raises(ApplicationError, match="already published"):  # this path had no other content
         await folder.run("copy.csv", order_matters=True).write()
     folder.file("prices.csv", "20")
-    with pytest.raises(ApplicationError, match="already published"):  # appended rows are there, whatever came since
+    with pytest.raises(ApplicationError, match="already published"):  # appended rows stay, whatever is loaded later
         await folder.run("prices.csv").write()
 
 

@@ -1,4 +1,4 @@
-"""The scan by DuckDB is locked: what gets past the validation of SQL still reaches the audited data files alone."""
+"""The DuckDB scan is locked: SQL that passes the validation by mistake reaches only the audited data files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def session(tmp_path: Path) -> Iterator[DuckDBSession]:
 
 
 def answer(session: DuckDBSession, sql: str, *paths: str) -> ScanAnswer:
-    """Run a user's query past every validation."""
+    """Run a user's query without any validation."""
     view = ParquetView("sluice_rows", _FIELDS, paths)
     types = {"id": "long"}
     return session.answer([view], {"k": CheckQuery(user_query=sql)}, types, with_other_rows=False, sample_rows=5)["k"]
@@ -61,7 +61,7 @@ READS = [
     "SELECT * FROM query('SELECT * FROM read_text(''/etc/hostname'')')",
     "SELECT * FROM python_rows",
 ]
-"""Queries that are one SELECT, as a check may be."""
+"""Queries that are one SELECT, as a check may use."""
 
 STATEMENTS = [
     "COPY (SELECT 1) TO '{folder}/out.csv'",
@@ -82,7 +82,7 @@ STATEMENTS = [
     "LOAD '{folder}/any.duckdb_extension'",
     "CREATE PERSISTENT SECRET s (TYPE http)",
 ]
-"""Statements that no check may be."""
+"""Statements that no check may use."""
 
 
 def written(sql: str, audited: str, other: str) -> str:
@@ -109,7 +109,7 @@ def test_nothing_else_is_read(session: DuckDBSession, audited: str, other: str, 
 def test_the_locked_database_itself_refuses_what_is_no_query(
     session: DuckDBSession, audited: str, other: str, sql: str, tmp_path: Path
 ) -> None:
-    """By its configuration: without any look at the statement."""
+    """The configuration refuses them; the statements are not examined."""
     before = sorted(tmp_path.iterdir())
     connection = session._open([audited])
     with pytest.raises((duckdb.PermissionException, duckdb.InvalidInputException, duckdb.CatalogException)):
@@ -132,7 +132,7 @@ def test_a_secret_is_not_kept(session: DuckDBSession) -> None:
     ],
 )
 def test_only_one_select_is_run(session: DuckDBSession, tmp_path: Path, sql: str) -> None:
-    """Nor does a session run what its database would allow."""
+    """A session also refuses statements that its database would permit."""
     scratch = session._config["temp_directory"]
     with pytest.raises(duckdb.PermissionException, match="one SELECT"):
         session._run(session._open([]), sql.format(scratch=scratch))

@@ -1,4 +1,4 @@
-"""The log context: what each log line says of the run, whatever the activity's input is."""
+"""The log context: the run's fields in each log line, for any input of the activity."""
 
 import pytest
 

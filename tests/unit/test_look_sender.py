@@ -1,4 +1,4 @@
-"""Landing zones are told to look: seldom enough, and in spite of a Temporal that does not answer."""
+"""Landing zones are notified to look: rarely enough, and also if Temporal does not answer for a while."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from tests.harness.waiting import in_time, until
 
 
 class Recorder:
-    """What landing zones are told, and whether they can be."""
+    """A recorder of notifications, which can refuse them."""
 
     def __init__(self) -> None:
         self.signals: list[str] = []
@@ -138,9 +138,7 @@ async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zo
             await asyncio.sleep(0.02)
     assert not telling.done()
     assert len(sender._waiting) == 3
-    assert [record.message for record in caplog.records] == [
-        "a cannot be told to look, which is tried again: no server"
-    ]
+    assert [record.message for record in caplog.records] == ["cannot notify a, will try again: no server"]
     recorder.error = None
     await in_time(telling)
     await recorder.until(3)

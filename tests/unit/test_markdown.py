@@ -1,4 +1,4 @@
-"""The report as markdown: a table of what changed and of the verdicts, and no row."""
+"""The report in Markdown: tables of the changes and of the verdicts, and no row."""
 
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult

@@ -1,4 +1,4 @@
-"""Looks at a landing zone of which notifications named files: no other file of the zone is looked at."""
+"""Looks at files of a landing zone that notifications named: they examine no other file of the zone."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def zone(tmp_path: Path) -> Zone:
 
 @pytest.fixture
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is listed from now on."""
+    """A list that collects all later listings."""
     listed: list[str] = []
 
     def counted(path: str, **more: Any) -> Any:
@@ -64,7 +64,7 @@ def test_a_file_that_changes_or_vanishes_while_it_settles_is_not_loaded(zone: Zo
 def test_a_file_that_changed_in_its_batch_settles_again(zone: Zone, listings: list[str]) -> None:
     assert zone.names(zone.look(after=60)) == [["loaded.csv"]]
     zone.landing.file("loaded.csv", "9")
-    zone.held = []  # its run ended, since the file changed under it
+    zone.held = []  # its run ended because the file changed meanwhile
     listings.clear()
     assert zone.look(after=5, files=[]).batches == []
     assert zone.names(zone.look(after=60, files=[])) == [["loaded.csv"]]

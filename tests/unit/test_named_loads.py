@@ -1,4 +1,4 @@
-"""Files of a landing zone that a person names: what was rolled back or overwritten is loaded, by the zone's rules."""
+"""Files of a landing zone that a person names: rolled-back or overwritten files are loaded by the zone's rules."""
 
 from pathlib import Path
 

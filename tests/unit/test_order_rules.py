@@ -1,4 +1,4 @@
-"""Every cell of the table of loading, asked at each door by which a start comes in."""
+"""Every cell of the table of loading rules, applied to every way to start a run."""
 
 import asyncio
 import re
@@ -139,7 +139,7 @@ def test_partitions_of_a_backfill_keep_their_order(kind: Kind, publish: Any, tmp
 def test_a_worker_refuses_a_start_that_came_another_way(
     cell: tuple[Way, Kind], rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody may start `StartPipeline` without the command that asks the table."""
+    """Somebody may start `StartPipeline` without the command that applies the table."""
     way, kind = cell
     (tmp_path / "2018.csv").write_text("id,day\n1,1\n")
 
@@ -201,7 +201,7 @@ def test_only_rows_that_depend_on_nothing_are_released_onto_a_newer_main(
 @cells("retry")
 def test_an_older_batch_is_not_retried_after_a_younger_one(kind: Kind, rule: Rule) -> None:
     if rule.refused:
-        return  # there is no landing zone of such a pipeline
+        return  # such a pipeline has no landing zone
     zone, in_order = kept_out_zone(), rule.order == "one at a time"
     zone.end(EndedRun(key="c", outcome="published"))
     for request in (BatchCommand(action="retry", batch="a", by="ana"), SplitBatch(batch="a", by="ana")):
@@ -213,7 +213,7 @@ def test_an_older_batch_is_not_retried_after_a_younger_one(kind: Kind, rule: Rul
 
 
 def kept_out_zone() -> HeldBatches:
-    """Return a zone of which the oldest batch was kept out, and the youngest runs."""
+    """Return a zone whose oldest batch was kept out, and whose youngest batch runs."""
     zone = HeldBatches()
     zone.add([BatchRef(id=name, location="", files=2, bytes=2) for name in "abc"], 1.0)
     zone.keep_out("a", "not_null failed")

@@ -1,4 +1,4 @@
-"""A file that is overwritten while its batch is under way: one of its contents is published, and people are told."""
+"""A file that is overwritten while its batch is under way: one content is published, and people are notified."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ class InFlight:
         self.zone.held = []
 
     def waits(self) -> bool:
-        """Return whether the new content is in no batch, however long the zone looks."""
+        """Return True if no batch gets the new content, however long the zone looks."""
         looks = [self.zone.look(after=60, files=named) for named in (None, [self.file], [])]
         assert not any(look.batches or look.kept_out for look in looks)
         return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
@@ -66,7 +66,7 @@ async def test_the_newer_content_of_a_run_that_was_not_published_is_simply_loade
     given = InFlight(tmp_path, "alert")
     await given.begin()
     assert given.waits()
-    given.zone.held = []  # it failed, since the file had changed
+    given.zone.held = []  # the run failed because the file had changed
     assert given.zone.names(given.zone.look()) == [["a.csv"]]
 
 
@@ -137,7 +137,7 @@ def test_people_read_what_a_file_waits_for() -> None:
 
 
 async def test_a_run_that_no_zone_knows_any_more_publishes_no_second_content(tmp_path: Path) -> None:
-    """The zone was removed and deployed again while its run waited: it holds no batch, and both contents have a run."""
+    """The zone was removed and deployed again while its run waited: it has no batch, and both contents have a run."""
     given = InFlight(tmp_path, "alert")
     await given.begin()
     given.zone.held = []

@@ -1,4 +1,4 @@
-"""What the footers of Parquet files say of their columns."""
+"""Columns in the footers of Parquet files."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def _write(path: Path, **columns: Any) -> Path:
 def test_a_footer_tells_rows_and_types(tmp_path: Path) -> None:
     many = {f"column_{number}_{'x' * 60}": pa.array([1.5, None]) for number in range(1000)}
     file = _write(tmp_path / "a.parquet", id=pa.array([1, 2]), name=pa.array(["x", "y"]), fee=pa.nulls(2), **many)
-    footer = read_footer(describe_local(file))  # longer than what is read at first
+    footer = read_footer(describe_local(file))  # longer than the first read
     assert (footer.rows, len(footer.types)) == (2, 1003)
     assert [footer.types[name] for name in ("id", "name", "fee")] == ["int64", "", "null"]
 
@@ -42,7 +42,7 @@ def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) ->
     ],
 )
 def test_values_without_a_type_inside_others_are_refused(type: pa.DataType, tmp_path: Path) -> None:
-    """Spark would make whole numbers of them, and a table with such a column could not hold what later files bring."""
+    """Spark would read them as integers, and a table with such a column could not store the values of later files."""
     file = _write(tmp_path / "a.parquet", id=[1], tags=pa.nulls(1, type))
     with pytest.raises(InvalidInput, match=r"a\.parquet: the column tags is .*null.*: write the file with the type"):
         read_footer(describe_local(file))

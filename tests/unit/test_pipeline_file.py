@@ -1,4 +1,4 @@
-"""Pipeline files: what they may say, and how a mistake is told."""
+"""Pipeline files: valid content, and messages about mistakes."""
 
 from pathlib import Path
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_yaml_1_2_means_what_it_says() -> None:
-    """NO is Norway's code and no truth value; a date is a text that ANSI casts."""
+    """NO is Norway's code, not a boolean. A date is a text that ANSI casts."""
     text = GOOD.replace("not_null: [id, name]", "accepted_values: {column: id, values: [NO, on, 2024-01-05, 7]}")
     check = parse_pipeline(text, "p.yml").tables["geo.cities"].checks[0]
     assert check.model_dump()["values"] == ["NO", "on", "2024-01-05", 7]

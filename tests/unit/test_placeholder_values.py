@@ -1,4 +1,4 @@
-"""The values of placeholders that a person gives one run: those that a schedule or a backfill would give."""
+"""Placeholder values that a person gives one run: the same that a schedule or a backfill would give."""
 
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def test_without_options_there_are_no_values(plain: Path) -> None:
 @pytest.mark.parametrize(
     ("time", "partition", "why"),
     [
-        ("tomorrow", "2018", "'tomorrow' is no time"),
-        ("2026-03-01T05:00", "2018", "has no time zone, nor has the pipeline a `schedule`"),
+        ("tomorrow", "2018", "'tomorrow' is not a time"),
+        ("2026-03-01T05:00", "2018", "has no time zone, and the pipeline no `schedule` with one"),
         ("2026-03-01T05:00Z", "", "partition }} has no value in this run"),
         ("", "../x", "is no name of a partition"),
     ],

@@ -1,4 +1,4 @@
-"""The plain notation of values, and how guessed types are described."""
+"""The plain notation of values, and the description of guessed types."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What metadata proves, and what it must leave undecided, where a careless planner would be wrong."""
+"""Proofs from metadata, and cases that must stay undecided although a careless planner would decide them wrongly."""
 
 import struct
 from dataclasses import replace
@@ -78,15 +78,15 @@ DATES = {"accepted_range": {"column": "c", "min": "2024-01-01", "max": "2024-12-
         (COUNT, table(file()), (False, 10)),
         (COUNT, table(file(), file(), row_deletes=True), None),
         (RANGE, table(file(nulls=0, lower=0, upper=9)), (True, 0)),
-        (RANGE, table(file(nulls=0, lower=0, upper=10)), None),  # a bound is no value: it proves no fail
+        (RANGE, table(file(nulls=0, lower=0, upper=10)), None),  # a bound need not occur: it proves no fail
         (RANGE, table(file(nulls=0, lower=0, upper=None)), None),
         (RANGE, table(file(nulls=10)), (True, 0)),  # only nulls, so no bounds
         (RANGE, table(file(nulls=None)), None),
-        (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=None), kind="double"), None),  # NaN is in no bounds
+        (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=None), kind="double"), None),  # bounds ignore NaN
         (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=1), kind="double"), None),
         (RANGE, table(file(nulls=0, lower=0.0, upper=9.0, nans=0), kind="double"), (True, 0)),
         (RANGE, table(file(nulls=0, lower=1, upper=2), row_deletes=True), (True, 0)),
-        (RANGE, table(file(nulls=1, lower=10, upper=12)), (False, 9)),  # all values lie beyond, exactly
+        (RANGE, table(file(nulls=1, lower=10, upper=12)), (False, 9)),  # all values are outside, exactly
         (RANGE, table(file(nulls=1, lower=10, upper=12), row_deletes=True), None),  # these may be deleted
         (RANGE, table(file(nulls=None, lower=10, upper=12)), None),
         (RANGE, table(file(nulls=0, lower=None, upper=None)), None),  # metrics mode `counts`
@@ -216,7 +216,7 @@ def test_a_share_of_rows_counts_files_that_were_not_read() -> None:
     assert evaluation(group_of(shared, statistics), 0, answer).level == "pass"
     deleted = table(file(rows=10, nulls=0, lower=1, upper=2, deletes=True), file(nulls=0, lower=5, upper=15))
     assert isinstance(shared, RowCheck)
-    assert len(shared.undecided_in(deleted)) == 2  # the first file's rows must be counted
+    assert len(shared.undecided_in(deleted)) == 2  # the rows of the first file must be counted
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_share_of_rows_counts_files_that_were_not_read() -> None:
         ("double", struct.pack("<f", 0.5), 0.5),  # written as float, promoted since
         ("double", struct.pack("<d", float("nan")), None),
         ("date", (19000).to_bytes(4, "little"), date(2022, 1, 8)),
-        ("timestamp", (19000).to_bytes(4, "little"), None),  # a date promoted since: of another width
+        ("timestamp", (19000).to_bytes(4, "little"), None),  # promoted from date, which has another width
         ("timestamptz", (0).to_bytes(8, "little"), datetime(1970, 1, 1, tzinfo=timezone.utc)),
         ("string", b"abc", "abc"),
         ("string", b"\xff\xfe", None),
@@ -263,10 +263,10 @@ def test_keys_of_two_parts_never_meet() -> None:
 
     assert parts((1, 2), (3, 4), (5, 6)) == [[1], [3], [5]]
     assert parts((5, 6), (1, 2)) == [[1], [5]]
-    assert parts((1, 3), (3, 4), (5, 6)) == [[1, 3], [5]]  # the bound may be a key of both
+    assert parts((1, 3), (3, 4), (5, 6)) == [[1, 3], [5]]  # the bound may be a key of both files
     assert parts((1, 9), (2, 3), (4, 5)) == [[1, 2, 4]]  # the second ends before the first does
     assert parts((1, 2), (None, None)) == [[1, None]]
-    assert parts((1.0, 2.0), (3.0, 4.0), kind="double") == [[1.0, 3.0]]  # a NaN lies in no bounds
+    assert parts((1.0, 2.0), (3.0, 4.0), kind="double") == [[1.0, 3.0]]  # bounds ignore NaN
 
 
 def test_which_deletes_reach_a_file() -> None:

@@ -1,4 +1,4 @@
-"""How messages show times, decisions and states: in one form everywhere."""
+"""Times, decisions and states in messages have one form everywhere."""
 
 import re
 from datetime import datetime, timedelta, timezone
@@ -68,7 +68,7 @@ def test_cells_of_results_read_as_what_they_are() -> None:
 
 
 def test_each_column_of_the_results_is_documented() -> None:
-    """`results` prints the columns of the audit results table: docs/audit.md says what each is."""
+    """`results` prints the columns of the audit results table, and docs/audit.md describes each."""
     section = (ROOT / "docs" / "audit.md").read_text().split("## Reports and results")[1]
     documented = {name for row in re.findall(r"^\| (`.*?) \|", section, re.M) for name in re.findall(r"`(\w+)`", row)}
     assert documented == {field.name for field in _schema().fields}

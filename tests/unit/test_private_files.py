@@ -1,4 +1,4 @@
-"""Files of runs: their owner alone can read them, a stranger's answer is refused, and they are removed after a time."""
+"""Files of runs: only their owner can read them, a stranger's answer is refused, and they are removed after a time."""
 
 import os
 import time
@@ -30,7 +30,7 @@ RUN = RunRef(run_id=str(uuid.uuid4()), workflow_id="w", pipeline="p", label="p",
 
 @pytest.fixture(autouse=True)
 def _permissive() -> Iterator[None]:
-    """Whatever the umask of the worker is."""
+    """Set a permissive umask: the files must be private under any umask of the worker."""
     before = os.umask(0)
     yield
     os.umask(before)
@@ -78,7 +78,7 @@ def test_an_answer_is_read_only_with_the_key_of_its_job(tmp_path: Path) -> None:
 
 
 class FakeClient:
-    """Temporal, which knows these runs."""
+    """A Temporal client with these runs."""
 
     def __init__(self, **states: WorkflowExecutionStatus) -> None:
         self.states, self.queries = {name.replace("_", "-"): state for name, state in states.items()}, 0

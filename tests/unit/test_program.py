@@ -1,4 +1,4 @@
-"""The command that messages quote, the ports that a stack keeps, and decisions that are refused early."""
+"""The command that messages quote, the ports of a stack, and decisions that are refused early."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def test_a_stack_has_the_ports_that_it_had_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["ana", "Ana@elsewhere"])
 def test_the_starter_is_refused_before_the_report_is_shown(by: str) -> None:
-    """25 lines and a question came first."""
+    """An earlier version first printed 25 lines and a question."""
     approval = {"required": 1, "excluded": "ana@host"}
     result = RunResult.model_validate(
         {"run_id": "r", "workflow_id": "w", "pipeline": "p", "audited_hash": "ab" * 32, "approval": approval}

@@ -1,4 +1,4 @@
-"""What a pipeline says of its merge commit: what it may say, what a start replaces, and what the commit holds."""
+"""The merge commit in a pipeline: permitted options, the parts that a start replaces, and the commit's content."""
 
 import hashlib
 import subprocess
@@ -174,7 +174,7 @@ def test_a_release_and_a_requeue_carry_the_metadata_and_a_roll_back_carries_none
 
 
 def test_what_several_tables_may_be_published_one_by_one_for_is_kept() -> None:
-    """A message at the start takes nothing back; a roll-back does what the pipeline allowed, or its own option."""
+    """A message at the start cancels nothing. A roll-back uses the pipeline's permission, or its own option."""
     partial = PublishOptions(message="Load", metadata={"owner": "ana"}, allow_partial=True)
     assert changed_options(partial, "Load again", []).allow_partial
     recorded = Pipeline.model_validate_json(commit(request(pipeline(partial)))[ROLLBACK_PIPELINE])
@@ -185,7 +185,7 @@ def test_what_several_tables_may_be_published_one_by_one_for_is_kept() -> None:
 
 
 def test_a_pipeline_that_says_nothing_has_the_digest_that_it_had() -> None:
-    """It is signed at a start: a worker of a newer version must compute the same."""
+    """The digest is signed at a start: a worker of a newer version must compute the same."""
     plain = pipeline(PublishOptions())
     without = plain.model_dump_json(by_alias=True, exclude={"publish", "after_publish", "schedule", "arrival"})
     assert plain.digest == hashlib.sha256(without.encode()).hexdigest() != pipeline().digest
@@ -194,6 +194,6 @@ def test_a_pipeline_that_says_nothing_has_the_digest_that_it_had() -> None:
 def test_a_start_of_another_message_does_not_attach_to_the_run_under_way() -> None:
     assert _difference(request(), request()) == ""
     other = request(pipeline(STATED.model_copy(update={"message": "Correct June"})))
-    assert _difference(request(), other) == "the message or metadata of its merge commit are other ones"
+    assert _difference(request(), other) == "its merge commit has another message or other metadata"
     changed = request(pipeline(show_values=True))
     assert "another version of the pipeline" in _difference(request(), changed)

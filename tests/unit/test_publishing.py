@@ -1,4 +1,4 @@
-"""The decisions about branches: complete writes, rebases, orphans, and what is refused at opening."""
+"""The decisions about branches: complete writes, rebases, orphans, and refusals at opening."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -191,7 +191,7 @@ LAYOUT = TableLayout(columns=["1: a"], partitionings=["day"], sort_order=["a"], 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A `RebaseCandidate` that only appends, to a table that main changed too."""
+    """A `RebaseCandidate` that only appends to a table that main changed too."""
 
     name: str
     dropped: bool = False

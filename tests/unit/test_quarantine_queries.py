@@ -1,4 +1,4 @@
-"""What the queries about quarantines return: evidence that is cut to a size that Temporal carries."""
+"""The results of queries about quarantines: evidence is cut to a size that Temporal can carry."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ def catalog_with_quarantines(count: int, reason: str, verdicts: str = "") -> Mem
 
 
 class Reports(ReportStore):
-    """A store of one report, with large samples."""
+    """A store with one report, which has large samples."""
 
     def read_report(self, run_ref: object) -> Any:
         return type("Report", (), {"checks": CHECKS})()
@@ -68,7 +68,7 @@ def test_a_described_quarantine_has_every_verdict_and_short_evidence(
 
 
 def test_a_report_that_a_job_changed_in_the_lake_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The quarantine's commit, which only the publisher makes, has the digest of the verdicts."""
+    """The quarantine's commit, which only the publisher can write, has the digest of the verdicts."""
     passed = [CHECKS[0].model_copy(update={"verdict": "pass"}), *CHECKS[1:]]
     assert describe(monkeypatch, tmp_path, [], recorded=passed).checks == []
     other_samples = [each.model_copy(update={"sample": []}) for each in CHECKS]

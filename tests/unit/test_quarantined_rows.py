@@ -1,4 +1,4 @@
-"""Rows of quarantine tables, as `quarantine list` and `show` find them, and the sentences about them."""
+"""Rows of quarantine tables, as `quarantine list` and `show` read them, and the sentences about them."""
 
 import asyncio
 from typing import Any, cast
@@ -27,7 +27,7 @@ CLIENT = cast(Client, None)
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that a worker gets: it has three tables, one of which is not Sluice's."""
+    """The queries that a worker gets. It has three quarantine tables, one of them foreign to Sluice."""
     queries: list[str] = []
 
     async def query_lake(client: object, settings: object, query: Any, result_type: object) -> QueryRows:

@@ -1,4 +1,4 @@
-"""The columns that queries read and return, told from their text."""
+"""The columns that queries read and return, determined from their text."""
 
 import pytest
 
@@ -42,7 +42,7 @@ TABLES = {"a.t": ["id", "name", "n", "ts", "xs"], "source": ["id", "amount", "ts
         ("SELECT window, count(1) FROM a.t GROUP BY window(ts, '1 day')", []),
         ("SELECT o.id, o.contry FROM a.t o JOIN a.unknown USING (town)", ["contry"]),
         ("SELECT id, upper(name) FROM a.t WHERE iid = 1", ["iid"]),
-        # What the text alone does not tell is left to Spark.
+        # Spark decides the cases that the text leaves open.
         ("SELECT * FROM a.t JOIN a.u USING (id) WHERE zzz = 1", []),
         ("SELECT * FROM a.t LATERAL VIEW explode(xs) e AS item WHERE item > 2", []),
         ("SELECT * FROM a.t PIVOT (sum(id) FOR name IN ('x', 'y')) WHERE x > 1", []),

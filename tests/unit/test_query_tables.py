@@ -1,4 +1,4 @@
-"""SQL over tables of main or of a branch: at one hash, from files or from rows, and nothing else is reached."""
+"""SQL over tables of main or of a branch: at one hash, from files or from rows, without access to anything else."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path

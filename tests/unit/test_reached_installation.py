@@ -1,4 +1,4 @@
-"""A command reaches the stack of its folder, or the Temporal that a person chose, and no other installation."""
+"""A command connects to the stack of its folder, or to the Temporal that a person chose, and to nothing else."""
 
 import json
 import os
@@ -22,7 +22,7 @@ OWN, OTHER, USUAL = "own-1", "other-2", "127.0.0.1:7233"
 
 
 class Temporal:
-    """A server: the workers that ask for work have these identities, and these schedules are there."""
+    """A Temporal server with these identities of polling workers, and these schedules."""
 
     def __init__(self, *identities: str, schedules: tuple[str, ...] = (), answers: bool = True) -> None:
         self.identities, self.schedules, self.answers = identities, schedules, answers
@@ -48,9 +48,9 @@ class Temporal:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a home with an id, whose stack is down."""
+    """A home with an id, whose stack is down."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))  # no configuration file of Temporal's
+    monkeypatch.setenv("HOME", str(tmp_path))  # no configuration file of Temporal
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / FILE).write_text(f"{OWN}\n")
@@ -85,7 +85,7 @@ async def test_another_stack_on_the_usual_port_is_not_talked_to(
 ) -> None:
     with pytest.raises(ServiceUnavailable, match=f"is down: `make up` starts it.*{who}"):
         await reach(monkeypatch, temporal)
-    start_stack(home)  # it was not stopped, as before a reboot
+    start_stack(home)  # the stack's file remains, as after a reboot
     with pytest.raises(ServiceUnavailable, match=f"listens at {USUAL}: run `make down`, then `make up`"):
         await reach(monkeypatch, temporal)
     (home / FILE).unlink()
@@ -158,7 +158,7 @@ def test_a_worker_names_its_installation() -> None:
 
 
 def test_a_command_in_a_folder_whose_stack_is_down(home: Path, tmp_path: Path) -> None:
-    """Whatever listens on the usual port of this machine."""
+    """The test does not depend on the usual port of this machine."""
     ended = run_command(tmp_path, os.environ, "list", "--json")
     assert (ended.code, ended.json["exit_code"]) == (7, 7)
     assert "the stack of this folder is down: `make up`" in ended.err
@@ -171,7 +171,7 @@ def test_a_command_in_a_folder_whose_stack_is_down(home: Path, tmp_path: Path) -
 async def test_a_command_has_the_installation_that_it_reaches(
     home: Path, monkeypatch: pytest.MonkeyPatch, served: tuple[str, ...], installation: str
 ) -> None:
-    """No person sets it, and landing zones, schedules and backfills are found by it."""
+    """No person sets the id, but landing zones, schedules and backfills are found by it."""
     monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
     temporal = Temporal(*(f"1@host#{each}" for each in served))
     monkeypatch.setattr(reached_installation, "connect", temporal.connect)

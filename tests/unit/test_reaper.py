@@ -1,4 +1,4 @@
-"""One round of the reaper: each branch on its own, at the head that was looked at, and only what is its own."""
+"""One round of the reaper: each branch by itself, at the head that was read, and only branches of its installation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +57,7 @@ def redescribe(lake: MemoryLake, branch: str, changes: dict[str, str]) -> None:
     lake.catalog.commit_tables(branch, lake.catalog.head(branch), "by hand", properties=named)
 
 
-# Whose branch it is
+# Owner of a branch
 
 
 def test_another_installation_leaves_orphans_and_expired_quarantines_alone(lake: MemoryLake) -> None:
@@ -78,7 +78,7 @@ def test_a_run_that_goes_on_keeps_its_branch_also_under_the_run_id_of_a_reset(la
 
 
 def test_a_job_that_commits_as_another_run_does_not_hand_its_branch_over(lake: MemoryLake) -> None:
-    """It may commit what it likes to its branch: the first commit counts, which the run made."""
+    """A job may commit anything to its branch, but the first commit, which the run wrote, counts."""
     run = written(lake, 1)
     forged = {RUN_ID: run.run_id, WORKFLOW_ID: "ended-long-ago", PIPELINE: "p", INSTALLATION: HERE, ATTEMPT: "1"}
     lake.catalog.commit_tables(run.ref.branch, lake.catalog.head(run.ref.branch), "x", properties=forged)
@@ -93,7 +93,7 @@ def test_a_published_branch_that_was_left_behind_is_deleted(lake: MemoryLake) ->
 
 
 def test_an_attempt_of_a_run_that_another_attempt_published_is_deleted(lake: MemoryLake) -> None:
-    """Its rows are on main already: a quarantine of them would be an offer to load them twice."""
+    """Its rows are on main already. Their quarantine would invite people to load them twice."""
     first = written(lake, 1)
     second = LakeRun(lake, run_id=first.run_id)
     second.ref = first.ref.model_copy(update={"attempt": 2})
@@ -103,7 +103,7 @@ def test_an_attempt_of_a_run_that_another_attempt_published_is_deleted(lake: Mem
     assert result.quarantined == [] and lake.ids("t.x") == [1]
 
 
-# A release that waits
+# A waiting release
 
 
 def test_an_expired_quarantine_is_kept_while_its_release_waits(lake: MemoryLake) -> None:
@@ -125,13 +125,13 @@ def test_what_an_orphaned_release_brought_is_in_its_quarantine_already(lake: Mem
     assert lake.ids("t.x", kept) == [1]
     lost = LakeRun(lake)
     lost.resume(resume)
-    lake.catalog.delete_branch(kept)  # by hand: now the rows are nowhere else
+    lake.catalog.delete_branch(kept)  # by hand: the rows are nowhere else now
     (saved,) = reap(lake).quarantined
     assert lake.ids("t.x", saved) == [1]
 
 
 def test_what_the_run_quarantined_itself_is_not_quarantined_again(lake: MemoryLake) -> None:
-    """As when it was terminated between the quarantine and the deletion of its branch."""
+    """It may be terminated between the quarantine and the deletion of its branch."""
     run = LakeRun(lake)
     branch = run.open()
     run.append(branch, 1)
@@ -146,7 +146,7 @@ def test_what_the_run_quarantined_itself_is_not_quarantined_again(lake: MemoryLa
 
 
 def test_one_malformed_branch_does_not_stop_the_round(lake: MemoryLake) -> None:
-    """Each of these made the whole round fail; behind each, the others waited for their turn."""
+    """In an earlier version, each of these made the whole round fail, and the branches after it had to wait."""
     catalog, main = lake.catalog, lake.catalog.initialize_main()
     version = TableVersion("file:///nowhere/00000.metadata.json", 1)
     dated, undescribed, naive, nonsense, unreadable = (LakeRun(lake).quarantined(2, expires=PAST) for _ in range(5))
@@ -216,7 +216,7 @@ def test_a_round_reports_at_most_so_many_failures(lake: MemoryLake, monkeypatch:
     assert all("abcdefghijkl" not in why for why in result.failed.values())
 
 
-# At the same time
+# Concurrent changes
 
 
 class _Moving(MemoryCatalog):
@@ -225,7 +225,7 @@ class _Moving(MemoryCatalog):
     before_delete: Callable[[str], None] | None = None
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Do what was asked for, and then delete the branch if it did not move."""
+        """Call the hook, then delete the branch if it did not move."""
         if self.before_delete:
             self.before_delete(name)
         super().delete_branch_at(name, head)

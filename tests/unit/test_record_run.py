@@ -1,4 +1,4 @@
-"""The record of a run: every verdict that counts, also those that no engine gave."""
+"""The record of a run: every verdict that counts, including verdicts that no engine gave."""
 
 from pathlib import Path
 

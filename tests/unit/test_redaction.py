@@ -1,4 +1,4 @@
-"""Redaction: what real secrets look like is hidden, and ordinary text is left as it is. No key here is a real one."""
+"""Redaction: text in the form of real secrets is hidden, and ordinary text is unchanged. No key here is a real one."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from engine.process.progress import OutputReader
 from sluice.redaction import redacted
 
 B64 = "".join(chr(65 + n % 26) + chr(97 + n * 7 % 26) + str(n % 10) for n in range(60))
-"""Letters and digits, as keys are made of them."""
+"""Letters and digits, as in a key."""
 HEX = "0123456789abcdef" * 4
 BODY = "\n".join([B64[:64], B64[64:128], "Zm9v=="])
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----"
@@ -125,5 +125,5 @@ def test_a_key_over_many_lines_of_a_log_is_hidden_and_the_log_goes_on() -> None:
 
 @pytest.mark.parametrize("text", ["a1" * 50_000, "a." * 50_000, "://" + "a" * 100_000, "-----BEGIN A-----" * 3000])
 def test_a_long_text_takes_no_time(text: str) -> None:
-    """A pattern that begins again at each character would take minutes."""
+    """A pattern that restarts at each character would take minutes."""
     assert len(redacted(text)) <= len(text)

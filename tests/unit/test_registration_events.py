@@ -1,4 +1,4 @@
-"""Webhooks and commands: what they get, what they may answer, and what is never shown."""
+"""Webhooks and commands: their input, their possible answers, and the values that are never shown."""
 
 import base64
 import hashlib
@@ -63,7 +63,7 @@ def test_the_event_is_a_cloud_event_and_the_same_each_time() -> None:
 
 
 def test_the_signature_is_that_of_standard_webhooks() -> None:
-    """The vector of the convention's own libraries."""
+    """The vector is from the convention's own libraries."""
     key = signing_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     headers = signed_headers("msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}', key, 1614265330)
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

@@ -1,4 +1,4 @@
-"""The targets of an installation: what their file may say, who may name them, and which publications they get."""
+"""The targets of an installation: valid content of their file, permission to name them, and their publications."""
 
 from pathlib import Path
 
@@ -120,7 +120,7 @@ def test_a_start_names_the_line_of_a_target_that_does_not_exist(tmp_path: Path) 
     environment = {"SLUICE_TARGETS_FILE": str(tmp_path / "targets.yml")}
     with pytest.raises(InvalidPipeline, match=r"p.yml:4: .*no target 'serch' \(did you mean 'search'\?\)"):
         load_pipeline(file, environment, tmp_path)
-    not_here = {"SLUICE_TARGETS_FILE": "/nonexistent/targets.yml"}  # a worker has it, this machine does not
+    not_here = {"SLUICE_TARGETS_FILE": "/nonexistent/targets.yml"}  # a worker has it, but this machine does not
     assert load_pipeline(file, not_here, tmp_path).after_publish == ["serch"]
 
 

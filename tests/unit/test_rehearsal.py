@@ -1,4 +1,4 @@
-"""Rehearsals: how faults are put into few batches, and what is made of the verdicts of their runs."""
+"""Rehearsals: the distribution of faults over few batches, and the evaluation of their runs' verdicts."""
 
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -113,7 +113,7 @@ _OF_WRITE = {
     "transform: SELECT * FROM source": (),
     "conf: {spark.sql.shuffle.partitions: 2}": (),
 }
-"""The options of a write, and the only modes that take them."""
+"""The options of a write, and the modes that accept them. Empty stands for all modes."""
 _OF_SOURCE = ["", ", loaded: skip", ", loaded: refuse", ", loaded: reload", ", format: csv, options: {header: 'true'}"]
 
 
@@ -121,7 +121,7 @@ _OF_SOURCE = ["", ", loaded: skip", ", loaded: refuse", ", loaded: reload", ", f
 @pytest.mark.parametrize("of_table", _OF_TABLE)
 @pytest.mark.parametrize("of_source", _OF_SOURCE)
 def test_the_copy_of_every_pipeline_that_loads_files_is_valid(mode: str, of_table: str, of_source: str) -> None:
-    """A copy that a worker refuses keeps its run from ever ending."""
+    """If a worker refused the copy, its run would never end."""
     needed = "keys: [id], " if mode == "merge" else ""
     if mode == "overwrite_partitions" and not of_table:
         of_table = "partition_by: [id], "

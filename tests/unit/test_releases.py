@@ -1,4 +1,4 @@
-"""Releases: what is resumed is verified as a write is, published once, and otherwise left as it was."""
+"""Releases: the resumed rows are verified like a write, published once, and otherwise stay in the quarantine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def lake(tmp_path: Path) -> MemoryLake:
 
 @pytest.fixture(autouse=True)
 def nothing_else_moves(lake: MemoryLake) -> Iterator[None]:
-    """No quarantine is changed by a release that does not publish: these tests delete none but where they say so."""
+    """Assert that no release without a publication changed a quarantine. Tests delete none unless they say so."""
     yield
     for each in lake.catalog.list_branches("quarantine/"):
         assert EXPIRES in each.properties
@@ -52,7 +52,7 @@ def redescribe(lake: MemoryLake, branch: str, properties: dict[str, str]) -> Non
     lake.catalog.commit_tables(branch, lake.catalog.head(branch), "by hand", properties=properties)
 
 
-# What is released
+# The released rows
 
 
 def test_half_of_a_job_over_two_tables_is_never_publishable(lake: MemoryLake) -> None:
@@ -74,7 +74,7 @@ def test_a_whole_write_over_two_tables_is_released_whole(lake: MemoryLake) -> No
     run = LakeRun(lake, ("t.x", "t.y"))
     kept = run.quarantined(1, 2)
     assert find_quarantined_branch(lake.catalog, run.run_id).summary.verified
-    LakeRun(lake, ("t.x",)).published(7)  # main moved in one of them
+    LakeRun(lake, ("t.x",)).published(7)  # main changed one of the tables
     released = release(lake, plan(lake, run.run_id), ("t.x", "t.y"))
     assert (lake.ids("t.x"), lake.ids("t.y")) == ([1, 2, 7], [1, 2])
     commit = lake.catalog.find_published({"sluice.released-run": run.run_id})
@@ -90,7 +90,7 @@ def test_a_pipeline_that_names_fewer_tables_now_is_refused(lake: MemoryLake) -> 
 
 
 def test_a_pipeline_that_appends_now_cannot_rebase_what_did_not(lake: MemoryLake) -> None:
-    """Files of a merge or an overwrite hold what they hold because of the main of that day."""
+    """Files of a merge or an overwrite depend on main at that time."""
     run = LakeRun(lake, write=Write.model_validate({"job": "job.py", "on_conflict": "rewrite"}))
     run.quarantined(1)
     LakeRun(lake).published(2)
@@ -117,7 +117,7 @@ def test_a_quarantine_that_is_not_what_its_run_verified_is_refused(lake: MemoryL
 
 
 def test_a_data_file_that_main_holds_is_not_added_again(lake: MemoryLake) -> None:
-    """As when somebody added the files of a quarantine to main by hand."""
+    """Somebody may have added the files of a quarantine to main by hand."""
     run = LakeRun(lake)
     LakeRun(lake).published(7)
     kept = run.quarantined(1)
@@ -144,7 +144,7 @@ def test_a_request_that_names_another_hash_is_refused(lake: MemoryLake) -> None:
 
 
 def test_a_partition_that_is_published_together_with_others_is_not_released_by_itself(lake: MemoryLake) -> None:
-    """Neither when it is planned, nor by a run that was started without a plan."""
+    """Both the plan and a run that was started without a plan are refused."""
     run = LakeRun(lake)
     kept = run.quarantined(1, 2, target="sluice/backfill/here/p")
     quarantined = read_quarantined_branch(lake.catalog, kept)
@@ -162,7 +162,7 @@ def test_what_another_installation_quarantined_is_its_own(lake: MemoryLake) -> N
 
 
 def test_a_quarantine_of_a_branch_that_was_fenced_before_is_released_too(lake: MemoryLake) -> None:
-    """It is made again from the verified versions of its tables, under another hash."""
+    """It is recreated from the verified versions of its tables, under another hash."""
     run = LakeRun(lake)
     branch = run.open()
     run.append(branch, 1)
@@ -175,11 +175,11 @@ def test_a_quarantine_of_a_branch_that_was_fenced_before_is_released_too(lake: M
     assert lake.ids("t.x") == [1]
 
 
-# Once
+# Published once
 
 
 def test_two_releases_at_once_publish_once(lake: MemoryLake) -> None:
-    """The second met a conflict, and asks again: the quarantine is still there, and main holds its rows."""
+    """The second meets a conflict and checks again: the quarantine still exists, and main has its rows."""
     run = LakeRun(lake)
     run.quarantined(1)
     resume = plan(lake, run.run_id)
@@ -212,7 +212,7 @@ def test_a_run_that_was_published_after_all_is_not_released(lake: MemoryLake) ->
     written = run.verify(branch)
     kept = run.quarantine(branch, written)
     lake.catalog.create_branch(branch.name, written.head)
-    assert run.publish(branch, written).merged  # a merge that was in flight
+    assert run.publish(branch, written).merged  # a merge that was already under way
     with pytest.raises(ApplicationError, match=f"were published by {run.ref.workflow_id}"):
         plan(lake, run.run_id)
     assert lake.catalog.find_head(kept)
@@ -240,7 +240,7 @@ def test_every_release_of_a_quarantine_is_the_same_workflow() -> None:
     assert first != release_workflow_id("p", "quarantine/p/d/r", "g" * 64)
 
 
-# As it was
+# Unchanged quarantines
 
 
 @pytest.mark.parametrize("why", ["rejected", "overtaken", "refused"])
@@ -312,7 +312,7 @@ def test_only_quarantines_of_that_hash_are_deleted(lake: MemoryLake) -> None:
     assert lake.catalog.find_head("main") and lake.catalog.find_head(kept) and head
 
 
-# People at the same time
+# Concurrent actions of people
 
 
 def test_a_quarantine_is_not_discarded_while_it_is_released_and_may_be_kept_longer(lake: MemoryLake) -> None:
@@ -331,7 +331,7 @@ def test_a_quarantine_is_not_discarded_while_it_is_released_and_may_be_kept_long
     assert lake.catalog.find_head(kept) is None
 
 
-# Quarantines that do not say enough
+# Incomplete quarantines
 
 
 @pytest.mark.parametrize("missing", [QUARANTINED, BASE, EXPIRES, INSTALLATION])

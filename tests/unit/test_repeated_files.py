@@ -1,4 +1,4 @@
-"""The last defence: a merge adds no data file that a table holds already, and none twice."""
+"""The last defence: a merge adds no data file that a table lists already, and none twice."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def lake(tmp_path: Path) -> MemoryLake:
 
 
 def add_again(lake: MemoryLake, branch: str, files_of: str, run_ref: RunRef, times: int = 1) -> None:
-    """Add the live files of a branch to the table of another, by one commit, whether they are there or not."""
+    """Add the live files of a branch to another branch's table in one commit, even if the table lists them already."""
     version, source = (lake.catalog.table_version(each, "t.x") for each in (branch, files_of))
     assert version and source
     files = [entry.data_file for entry in TableState.load(source, None, {}).entries(added_only=False)]
@@ -69,7 +69,7 @@ def test_files_that_main_holds_are_refused_right_before_the_merge(lake: MemoryLa
 
 
 def test_files_of_long_ago_are_found_where_all_are_compared(lake: MemoryLake) -> None:
-    """A program of the user's may add what the table has had for years: then every file is compared."""
+    """A user's program may add a file that the table has had for years. Then every file is compared."""
     published(lake, "r1", 1, 2)
     run = Run(lake, "r2")
     branch = run.open()

@@ -1,4 +1,4 @@
-"""What a requeue and a release do: decided without a lake."""
+"""The decisions of a requeue and a release, without a lake."""
 
 from typing import Any
 

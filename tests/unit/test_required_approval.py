@@ -1,4 +1,4 @@
-"""The worker demands approval for tables, whatever a request says: the activities on a catalog in memory."""
+"""The worker requires approval for tables, whatever a request states: the activities on a catalog in memory."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def approvers(tmp_path: Path) -> Path:
 
 
 class PublishHarness:
-    """A run that wrote to `t.x`, and a worker that demands approval for some tables."""
+    """A run that wrote to `t.x`, and a worker that requires approval for some tables."""
 
     def __init__(self, folder: Path, rules: str, approvers: Path | str = "") -> None:
         self.lake = MemoryLake(MemoryCatalog(), folder)
@@ -82,7 +82,7 @@ def test_a_request_that_asks_for_no_approval_is_not_published(tmp_path: Path) ->
 
 
 def test_tables_are_those_that_the_branch_changed(tmp_path: Path) -> None:
-    """Whatever the request says of the branch's base: a forged one would hide the change."""
+    """The base in the request does not count: a forged one would hide the change."""
     harness = PublishHarness(tmp_path, "t.*")
     forged = harness.branch.model_copy(update={"base": harness.written.head})
     assert "there are 0" in harness.refused(branch=forged)
@@ -93,7 +93,7 @@ def test_who_may_start_workflows_cannot_publish_alone(tmp_path: Path, approvers:
     harness = PublishHarness(tmp_path, "t.*", approvers)
     forged = [harness.yes(by, signed=False) for by in ("ana", "ben", "cleo")]
     assert "it is not signed" in harness.refused(*forged, starter="nobody")
-    assert harness.required(starter="nobody").required == 2  # the start is not signed: it may be any approver's
+    assert harness.required(starter="nobody").required == 2  # not signed: any approver may have started it
     assert "2 approvals are required, and there are 1" in harness.refused(harness.yes("ana"), starter="ben")
     assert "there are 1" in harness.refused(harness.yes("ana"), harness.yes("ana"), starter="ben")
     assert harness.publish(harness.yes("ana"), harness.yes("ben"), starter="nobody").merged

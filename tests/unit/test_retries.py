@@ -1,4 +1,4 @@
-"""When another attempt is made, when a run stops to rebase, and which runs wait in the merge queue."""
+"""The conditions for another attempt, for a stop to rebase, and for a wait in the merge queue."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -83,7 +83,7 @@ def test_delays_grow_to_a_minute_and_begin_again_after_a_failure_of_the_job() ->
 
 
 def test_a_day_of_losses_is_a_few_hundred_attempts() -> None:
-    """Each is some ten events of the run's history, which Temporal limits."""
+    """Each attempt is some ten events of the run's history, which Temporal limits."""
     limit, at = AttemptLimit(3, DAY), 0.0
     while again := limit.after(NESSIE, NOW + timedelta(seconds=at)):
         at += again.delay
@@ -118,7 +118,7 @@ def test_failures_of_the_job_end_before_the_history_is_full_too() -> None:
 
 
 def test_crashes_of_a_shared_server_are_waited_out_and_then_count() -> None:
-    """A run that meets a crash is run apart. Where that is not possible, one that crashes each server must end."""
+    """A run that meets a crash is repeated alone. If that is impossible, a run that crashes every server must end."""
     limit = AttemptLimit(2, DAY)
     decided = after(limit, *([CRASH] * (MAX_SERVER_CRASHES + 2)))
     assert [each.is_counted for each in decided if each] == [False] * MAX_SERVER_CRASHES + [True]
@@ -151,7 +151,7 @@ def test_a_day_of_tries_to_open_fills_no_history() -> None:
 
 
 def test_a_lost_worker_does_not_use_up_the_time_for_the_catalog() -> None:
-    """As when workers and Nessie are killed in turn: each loss of a worker takes a heartbeat time-out."""
+    """Workers and Nessie may be killed alternately. Each loss of a worker lasts a heartbeat time-out."""
     limit = OpeningLimit(60, DAY)
     steps = [(0, NESSIE), (30, WORKER), (61, NESSIE), (90, WORKER), (122, NESSIE)]
     assert None not in opened(limit, *steps)

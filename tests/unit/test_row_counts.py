@@ -1,4 +1,4 @@
-"""Rows are counted as people count them: what was carried along in a rewritten file is not changed."""
+"""Rows are counted as people count them: unchanged rows in a rewritten file are not changed."""
 
 from collections import Counter
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_a_merge_that_deletes_in_place_carries_nothing_along() -> None:
 
 @pytest.mark.parametrize("rows_merged", [None, 49, 200])
 def test_a_merge_whose_numbers_do_not_add_up_is_not_counted_by_keys(rows_merged: int | None) -> None:
-    """The number is missing, or the table holds keys more than once."""
+    """The number is missing, or the table has keys more than once."""
     assert written_row_counts(REWRITTEN, WRITE_MODES["merge"], rows_merged) is None
 
 
@@ -126,7 +126,7 @@ def test_a_repair_of_five_rows_changes_five(lake: MemoryLake) -> None:
 
 
 def test_rows_that_were_inserted_and_then_repaired_are_inserted(lake: MemoryLake) -> None:
-    """As in the release of a quarantine with a repair: what counts is main before and after."""
+    """In the release of a quarantine with a repair, main before and after counts."""
     lake.append_rows("b", "t.x", [{"id": each, "v": -1} for each in range(200, 210)])
     _update(lake, [200, 1], value=9)
     assert count_changed_rows(_state(lake)) == RowCounts(inserted=10, updated=1, rewritten=99, known_by="rows compared")

@@ -1,4 +1,4 @@
-"""Values of rows in messages: hidden unless the pipeline shows them, and the rest of the message stays."""
+"""Values of rows in messages: hidden unless the pipeline shows them, while the rest of the message stays."""
 
 from pathlib import Path
 
@@ -94,7 +94,7 @@ OBSERVE_VALUES = {
     "freshness",
     "changed_partitions",
 }
-"""A new check belongs here if what it observes is a value of rows, or is computed of values."""
+"""Checks that observe a value of rows, or a value computed from rows. A new check of this kind belongs here."""
 
 
 def test_the_checks_that_observe_values() -> None:

@@ -1,4 +1,4 @@
-"""Which landing zone may start a run: decided without Temporal."""
+"""The landing zone that may start the next run, decided without Temporal."""
 
 import random
 
@@ -16,7 +16,7 @@ def zone(
 
 
 def granted(slots: RunSlots, now: float = 10) -> list[str]:
-    """Grant what can be; return the zones and batches."""
+    """Grant all possible runs; return the zones and batches."""
     given: list[str] = []
     while grant := slots.next(now):
         given.append(f"{grant.zone}/{grant.grant.batch}")
@@ -51,7 +51,7 @@ def test_a_report_from_before_the_grant_keeps_the_slot(slots: RunSlots) -> None:
     assert first
     slots.report(zone("x", ("a", 1), ("b", 2), at=2, answered=first.grant.number - 1), 1)
     assert granted(slots) == []
-    slots.report(zone("x", ("b", 2), at=3, answered=first.grant.number), 1)  # it was declined
+    slots.report(zone("x", ("b", 2), at=3, answered=first.grant.number), 1)  # the zone declined it
     assert granted(slots) == ["x/b"]
 
 
@@ -111,7 +111,7 @@ def test_numbers_rise_also_after_all_was_lost() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_two_hundred_zones_come_to_an_end_whatever_happens_to_them(seed: int) -> None:
-    """Zones answer, decline, vanish and lose reports in any order: the limit holds, and every batch has its run."""
+    """Zones answer, decline, disappear and lose reports in any order: the limit holds, and every batch gets its run."""
     chance = random.Random(seed)
     slots, limit, now = RunSlots(RunSlotsState()), 8, 0.0
     zones = {f"z{n}": {f"b{n}-{k}": chance.uniform(0, 100) for k in range(3)} for n in range(200)}

@@ -1,4 +1,4 @@
-"""The scan engines without Spark: what a job is handed, what its answer becomes, what DuckDB hands back."""
+"""The scan engines without Spark: the input of a job, the use of its answer, and the groups that DuckDB hands back."""
 
 import asyncio
 import gc
@@ -41,7 +41,7 @@ from tests.harness.bound_catalog import FakeCatalog
 
 @dataclass
 class FakeSpark:
-    """Stands in for a worker's Spark: leaves this answer, and records the job."""
+    """A stand-in for a worker's Spark that leaves this answer, and records the job."""
 
     answer: JobAnswer | None
     settings: Settings
@@ -82,7 +82,7 @@ def test_spark_scans_the_audited_hash_and_answers_every_check(tmp_path: Path) ->
 
 
 def test_a_job_that_fails_as_a_whole_is_tried_again(tmp_path: Path) -> None:
-    (tmp_path / "answer.json").write_text(JobAnswer().model_dump_json())  # of an earlier attempt
+    (tmp_path / "answer.json").write_text(JobAnswer().model_dump_json())  # left by an earlier attempt
     with pytest.raises(JobFailed):
         scanned(FakeSpark(None, Settings(sluice_home=tmp_path)), tmp_path)
     with pytest.raises(JobFailed, match="no Nessie"):
@@ -91,7 +91,7 @@ def test_a_job_that_fails_as_a_whole_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_group_that_duckdb_cannot_answer_is_handed_back(tmp_path: Path) -> None:
     with DuckDBSession("64MB", tmp_path) as session:
-        assert scan_groups_by(session, groups(DUCKDB)) == {}  # there is no such file
+        assert scan_groups_by(session, groups(DUCKDB)) == {}  # the file does not exist
         session.interrupt()
         with pytest.raises(duckdb.InterruptException):
             scan_groups_by(session, groups(DUCKDB))
@@ -125,7 +125,7 @@ def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
 def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the worker shuts down while a cancelled scan ends."""
+    """The worker may shut down while a cancelled scan ends."""
     begun, go_on = threading.Event(), threading.Event()
     closed_during_query: list[bool] = []
     unread: list[dict[str, Any]] = []
@@ -154,7 +154,7 @@ def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
         go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await work
-        gc.collect()  # asyncio reports an error that nobody read when its task is freed
+        gc.collect()  # asyncio reports an unread error when its task is freed
 
     try:
         asyncio.run(cancelled_twice())
@@ -171,7 +171,7 @@ def test_a_session_may_be_interrupted_once_it_is_closed(tmp_path: Path) -> None:
 
 
 class SilentEngine:
-    """An engine that answers only the first of the checks that it is given."""
+    """An engine that answers only the first of its checks."""
 
     name, dialect = "spark", SPARK
 

@@ -1,4 +1,4 @@
-"""The schedule of a pipeline: which ones are valid, what is said of the others, and that runs do not depend on it."""
+"""The schedule of a pipeline: valid and invalid schedules with their messages. Runs do not depend on it."""
 
 import asyncio
 from types import SimpleNamespace

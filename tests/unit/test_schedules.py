@@ -1,4 +1,4 @@
-"""Registering the reaper's schedule again, as every worker does when it starts."""
+"""Repeated registration of the reaper's schedule, as every worker does at its start."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,7 +23,7 @@ SETTINGS = Settings(sluice_installation="here", sluice_reap_every=60)
 
 
 class FakeClient:
-    """A client of a server that has the schedule already."""
+    """A client of a server that already has the schedule."""
 
     def __init__(self, present: Schedule | None) -> None:
         self.present, self.updated = present, cast(Schedule | None, None)

@@ -1,4 +1,4 @@
-"""`source.schema` is names and types: no expression reaches Spark by it."""
+"""`source.schema` consists of names and types: no expression reaches Spark through it."""
 
 import pytest
 

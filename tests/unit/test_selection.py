@@ -9,7 +9,7 @@ from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLD
 
 @pytest.fixture
 def selected(request: pytest.FixtureRequest) -> list[tuple[str, str, str]]:
-    """All tests that were collected, before those that are not wanted were deselected."""
+    """All collected tests, including deselected ones."""
     collected = request.config.stash[SELECTED]
     if {folder for folder, _, _ in collected} != {*QUICK_FOLDERS, *SLOW_FOLDERS}:
         pytest.skip("only some of the folders were collected")

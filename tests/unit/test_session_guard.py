@@ -1,4 +1,4 @@
-"""Nothing that tests start outlives the process that ran them, however that process ends."""
+"""Nothing that tests start outlives their process, however that process ends."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def test_it():
     subprocess.Popen(["sleep", "600"])
 {READY}
 """
-"""A test that starts a process that ignores SIGTERM, with its parent in a session of their own, and another process."""
+"""A test that starts a parent and a child that ignores SIGTERM, in a session of their own, and another process."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The set-up: steps side by side, second tries, failures, interruptions, and what is shown meanwhile."""
+"""The set-up: parallel steps, second tries, failures, interruptions, and the progress display."""
 
 import fcntl
 import io
@@ -88,7 +88,7 @@ def test_a_step_runs_after_those_that_it_needs(tmp_path: Path) -> None:
 
 
 def test_independent_steps_run_side_by_side(tmp_path: Path) -> None:
-    """Each of the two ends only when the other has begun."""
+    """Each of the two steps ends only after the other has begun."""
     one, two = tmp_path / "one", tmp_path / "two"
     failed, states = run(
         tmp_path, step(tmp_path, "one", python(MEET, one, two)), step(tmp_path, "two", python(MEET, two, one))
@@ -206,7 +206,7 @@ def test_an_interrupted_set_up_leaves_no_process_and_no_stamp(
     assert slow_set_up.returncode == command.INTERRUPTED
     assert "interrupted. Run it again" in error
     assert not (tmp_path / "slow.installed").exists()
-    wait_for(lambda: not is_locked(tmp_path))  # a process that was killed just now may still be ending
+    wait_for(lambda: not is_locked(tmp_path))  # a process that was just killed may still be ending
 
 
 def test_what_a_killed_set_up_leaves_behind_holds_the_lock(tmp_path: Path, slow_set_up: subprocess.Popen[str]) -> None:
@@ -246,7 +246,7 @@ def test_plain_lines_say_what_starts_what_goes_on_and_what_ended(tmp_path: Path)
 
 
 def drawn(text: str) -> list[str]:
-    """Return the lines that were drawn, without what clears the rest of each."""
+    """Return the drawn lines without the codes that clear the rest of each."""
     return text.replace("\r", "").replace("\x1b[K", "").splitlines()
 
 
@@ -359,7 +359,7 @@ def test_settings_of_pip_hold_for_uv() -> None:
 
 
 def test_set_up_needs_nothing_but_the_standard_library() -> None:
-    """It runs before anything is installed: `-S` takes the installed packages away."""
+    """It runs before anything is installed: `-S` removes the installed packages."""
     command = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import devstack.set_up.__main__"
     subprocess.run([sys.executable, "-S", "-c", command], check=True)
 

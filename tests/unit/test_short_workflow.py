@@ -1,4 +1,4 @@
-"""A short workflow that a person waits for: given up without a worker, and ended when its command is interrupted."""
+"""A short workflow that a person waits for: abandoned without a worker, and ended when its command is interrupted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ REQUEST = LakeQueryRequest(query=ListQuarantineInput())
 
 
 class FakeHandle:
-    """A workflow that is as each description in sequence says."""
+    """A workflow whose successive descriptions are given."""
 
     id = "discard-quarantine-1"
 

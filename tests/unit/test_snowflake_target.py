@@ -1,4 +1,4 @@
-"""Snowflake as a target, with a fake at the boundary of its connector: the service cannot be had here."""
+"""Snowflake as a target, with a fake of its connector: the service is not available here."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class _ProgrammingError(_Error):
 
 
 class FakeSnowflake(ModuleType):
-    """The connector: tables by name, and the statements that it was given."""
+    """A fake connector: its tables by name, and the statements that it got."""
 
     def __init__(self, volume: str) -> None:
         super().__init__("snowflake.connector")
@@ -72,7 +72,7 @@ class FakeSnowflake(ModuleType):
 
 
 class _OfLocalFiles(SnowflakeTarget):
-    """Snowflake cannot read this machine's files, and these tests read metadata alone."""
+    """A Snowflake target for files on this machine. Snowflake cannot read them, but these tests read only metadata."""
 
     def location_problem(self, location: str) -> str | None:
         return None
@@ -121,7 +121,7 @@ def test_a_table_is_created_once_then_refreshed(main: MainTables, snowflake: Fak
     before = len(snowflake.statements)
     assert register(main, target).endswith("already")
     assert all(each.startswith("SELECT") for each in snowflake.statements[before:])
-    assert snowflake.closed == 2 * len(snowflake.logins)  # each cursor and each connection
+    assert snowflake.closed == 2 * len(snowflake.logins)  # every cursor and every connection
 
 
 def test_a_snowflake_that_answers_500_for_a_while_is_registered_in_the_end(

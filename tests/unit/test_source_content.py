@@ -1,4 +1,4 @@
-"""What files hold, looked at before Spark reads them: what Spark would not read whole is refused by name."""
+"""The content of files, examined before Spark reads them: a file that Spark would not read whole is refused by name."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ from sluice.pipeline.source import Source
 
 @pytest.fixture(params=[2, 3, 7, 1024 * 1024], autouse=True)
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read in pieces, and no answer depends on where these end."""
+    """Sizes of the pieces in which files are read. No answer may depend on them."""
     monkeypatch.setattr(local, "CHUNK", request.param)
     monkeypatch.setattr(text, "_MAX_PIECE", request.param)
 
@@ -207,7 +207,7 @@ def test_folders_that_are_columns_are_no_part_of_a_header(tmp_path: Path) -> Non
     ],
 )
 def test_an_array_names_a_number_that_a_double_would_round(tmp_path: Path, content: str, is_kept: bool) -> None:
-    """Spark reads the numbers of an array over several lines as DOUBLE, and rounds them without a word."""
+    """Spark reads the numbers of an array over several lines as DOUBLE, and rounds them without a message."""
     seen = inspect(tmp_path, {"in.json": content})
     assert seen.one_value and bool(seen.rounded) is not is_kept
 

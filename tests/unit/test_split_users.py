@@ -1,4 +1,4 @@
-"""Which settings the control worker and the Spark worker get as two users, and what the command refuses."""
+"""The settings of the control worker and the Spark worker as two users, and the refusals of the command."""
 
 import io
 import os
@@ -21,7 +21,7 @@ _OF_SPARK = ["SPARK_MASTER", "SPARK_SLOTS", "NESSIE_URI", "TEMPORAL_ADDRESS", "S
 
 
 def test_the_spark_worker_gets_no_secret() -> None:
-    """Whatever a setting is called: one that is new stays with the control worker until it is listed."""
+    """The name of a setting does not matter: a new one stays with the control worker until it is listed."""
     given = {field.upper(): "x" for field in Settings.model_fields}
     given |= dict.fromkeys(("TEMPORAL_ADDRESS", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "SOMETHING_NEW"), "x")
     control, spark = given_to("control", given), given_to("spark", given)
@@ -59,9 +59,9 @@ def test_an_env_file_is_read_as_it_was_meant() -> None:
     [
         (("root", "b", "c"), "'root' cannot be the name"),
         (("a", "-b", "c"), "'-b' cannot be the name"),
-        (("a", "a", "c"), "need names that differ"),
+        (("a", "a", "c"), "need different names"),
         (("a", "b", "root"), "cannot be the name"),
-        (("a", "b", "daemon"), "the group daemon is there already, of daemon"),
+        (("a", "b", "daemon"), "the group daemon is there already, with members: daemon"),
     ],
 )
 def test_names_that_are_taken_or_cannot_be_used(names: tuple[str, str, str], why: str) -> None:
@@ -86,7 +86,7 @@ def test_tokens_that_do_not_keep_jobs_from_main(tmp_path: Path) -> None:
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """In a folder that jobs write to, it could lead root to give any folder away."""
+    """In a folder that jobs can write to, it could make root give away any folder."""
     (target := tmp_path / "target").mkdir(mode=0o755)
     (tmp_path / "link").symlink_to(target)
     with pytest.raises(StackError, match="a folder is needed there"):

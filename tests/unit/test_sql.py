@@ -1,4 +1,4 @@
-"""What people write in SQL and regular expressions: refused early, or understood alike by both engines."""
+"""People's SQL and regular expressions: refused early, or understood alike by both engines."""
 
 import re
 
@@ -75,19 +75,19 @@ def test_the_tables_of_a_query() -> None:
         ("a > 1", '"a" > 1'),
         ("a + b <= 5", '"a" + "b" <= 5'),
         ("`o x` IS NULL OR s = 'it\\'s'", "\"o x\" IS NULL OR \"s\" = 'it''s'"),
-        ("s = 'it''s'", None),  # to Spark, two texts side by side
+        ("s = 'it''s'", None),  # Spark reads two adjacent texts
         ("d >= DATE '2024-01-01'", "\"d\" >= CAST('2024-01-01' AS DATE)"),
         ("x > 0.5", '"x" > 0.5'),
         ("coalesce(a, 0) = 0", 'COALESCE("a", 0) = 0'),
         ("s IN ('a', 'b') AND NOT a BETWEEN 1 AND 2", "\"s\" IN ('a', 'b') AND NOT \"a\" BETWEEN 1 AND 2"),
-        ("a % 2 = 0", None),  # of a zero, Spark fails and DuckDB says null
+        ("a % 2 = 0", None),  # if the divisor is zero, Spark fails and DuckDB returns null
         ("a / 2 > 1", None),
         ("x + 1 > 2", None),
         ("f > 0.1", None),
         ("d > '2024-01-01'", None),  # a cast
         ("s > 1", None),
         ("lower(s) = 'a'", None),
-        ("A > 1", None),  # Spark does not care for capitals
+        ("A > 1", None),  # Spark ignores upper and lower case
         ("s.a = 1", None),
         ("CASE WHEN a > 1 THEN true END", None),
         ("a > 10000000000", '"a" > 10000000000'),

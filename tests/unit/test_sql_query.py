@@ -1,4 +1,4 @@
-"""SQL of people: each query sees its tables and nothing else, and has memory and time of its own."""
+"""People's SQL: each query can read only its tables, and has memory and time of its own."""
 
 import asyncio
 import os
@@ -118,7 +118,7 @@ def test_nothing_is_left_of_queries(queries: BlockingQueries) -> None:
 
 
 async def _start(runner: QueryRunner, sql: str) -> tuple["asyncio.Task[QueryRows]", psutil.Process]:
-    """Start a query, and return it with its process."""
+    """Start a query; return it with its process."""
     task = asyncio.create_task(runner.read(sql))
     while not (processes := query_processes(os.getpid())):
         await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What the Temporal Web UI shows of landing zones and backfills."""
+"""The details of landing zones and backfills in the Temporal Web UI."""
 
 from sluice.contracts.arrivals import Batch, BatchRef, ZoneStatus
 from sluice.contracts.backfill import CampaignState, JointPublish, PartitionNote

@@ -1,4 +1,4 @@
-"""How programs find the object store: variables, the credentials of the local stack, and buckets by name."""
+"""The access of programs to the object store: variables, the credentials of the local stack, and buckets by name."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def test_buckets_have_the_names_that_the_user_gives(tmp_path: Path, monkeypatch:
 
 def test_a_stack_with_a_store_does_not_mix_with_another_lake(tmp_path: Path) -> None:
     for name in ("WAREHOUSE", "AWS_ENDPOINT_URL_S3"):
-        with pytest.raises(StackError, match=f"{name} is set, and S3=1 brings a store of its own"):
+        with pytest.raises(StackError, match=f"{name} is set, but S3=1 starts its own store"):
             Stack(tmp_path, {name: "s3://other"}, s3=True).up()
     assert not (tmp_path / "stack.json").exists()
     running = {"name": "temporal", "pid": os.getpid(), "born": 0, "log": ""}

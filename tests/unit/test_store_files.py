@@ -1,4 +1,4 @@
-"""DuckDB on files of an object store: exactly the bytes that it asks for, of the audited files alone, or an error."""
+"""DuckDB on files of an object store: exactly the bytes that it requests, of the audited files alone, or an error."""
 
 import threading
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_rows_are_those_of_the_files_whatever_thread_reads_them(session: DuckDBS
 
 
 def delete_file(folder: Path, *rows: tuple[str, int]) -> DeleteFile:
-    """Write position deletes; return them as metadata describes them."""
+    """Write position deletes; return them in metadata's form."""
     columns = {"file_path": [path for path, _ in rows], "pos": pyarrow.array([pos for _, pos in rows], pyarrow.int64())}
     path = folder / "deletes.parquet"
     parquet.write_table(pyarrow.table(columns), path)

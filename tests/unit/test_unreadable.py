@@ -1,4 +1,4 @@
-"""A row that cannot be read is named by file, line, column and value."""
+"""An error names file, line, column and value of a row that cannot be read."""
 
 import pytest
 

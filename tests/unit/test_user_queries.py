@@ -8,7 +8,7 @@ from sluice.sql.dialect import SPARK
 
 
 class Engine:
-    """Answers queries of the form `SELECT … FROM rows_N`, of which there are N rows; that of `wrong` fails."""
+    """An engine for queries of the form `SELECT … FROM rows_N`, which return N rows. A query with `wrong` fails."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -24,7 +24,7 @@ class Engine:
 
 
 def answered(*tables: str) -> tuple[list[int | str], int]:
-    """Return the number of bad rows of each query, or its error, and how many queries the engine ran."""
+    """Return the number of bad rows of each query, or its error, and the number of queries that the engine ran."""
     engine = Engine()
     queries = {f"k{number}": CheckQuery(user_query=f"SELECT * FROM {table}") for number, table in enumerate(tables)}
     audit = AuditQuery(engine.run, SPARK, {}, queries, False, 5, error_message=str)

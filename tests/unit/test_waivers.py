@@ -1,4 +1,4 @@
-"""Waivers: which failed checks may be waived, which decisions waive them, until when, and how messages show that."""
+"""Waivers: waivable checks, the decisions that waive them, the end of waivers, and their messages."""
 
 import io
 import json
@@ -43,8 +43,8 @@ from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.decisions import describe_decisions, describe_state
 from sluice.presentation.markdown import markdown_report
-from sluice.presentation.slack import blocks, headline
 from sluice.presentation.web_ui import details
+from tests.harness.slack import blocks, headline
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 UNTIL = "2026-12-01T23:59:59+00:00"
@@ -84,7 +84,7 @@ def yes(*waivers: Waiver, **fields: Any) -> Decision:
     return Decision(**{"approve": True, "by": "ana", "waivers": list(waivers), **fields})
 
 
-# Which checks
+# Waivable checks
 
 
 def test_failed_checks_that_say_so_may_be_waived_and_nothing_else() -> None:
@@ -124,7 +124,7 @@ def test_a_fingerprint_is_the_same_after_a_message_of_temporal() -> None:
 
 
 def test_a_query_is_known_by_its_name() -> None:
-    """Without, all imported queries that fail would have one name."""
+    """Without a name, all failed imported queries would have the same title."""
     query = "- sql: {query: SELECT 1 FROM t.x, name: no orphans, waivable: true}"
     text = f"name: p\nwrite: {{job: j.py}}\ntables:\n  t.x:\n    checks:\n      {query}\n"
     tables = parse_pipeline(text, "p.yml").tables
@@ -149,7 +149,7 @@ def test_a_name_with_spaces_around_it_is_not_that_of_a_check() -> None:
     assert refused and "is none of them" in refused
 
 
-# Until when
+# End of a waiver
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Waivers at the merge and after it: the activities on a catalog in memory, with and without keys of approvers."""
+"""Waivers at the merge and after it: the activities on a catalog in memory, with and without approvers' keys."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -49,7 +49,7 @@ def in_days(days: float) -> str:
 
 
 class WaiverHarness:
-    """A run that wrote to `t.x` and failed one check, and a worker, with or without keys of approvers."""
+    """A run that wrote to `t.x` and failed one check, and a worker, with or without approvers' keys."""
 
     def __init__(self, lake: MemoryLake, run_id: str, approvers: Path | str = "", installation: str = "here") -> None:
         self.lake, self.run = lake, Run(lake, run_id)
@@ -227,7 +227,7 @@ def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) ->
 
 
 def test_a_commit_that_says_something_else_is_not_merged(lake: MemoryLake, approvers: Path) -> None:
-    """Somebody who may send activity inputs would have a later run believe the waiver of one that was never merged."""
+    """Somebody who may send activity inputs could make a later run accept a waiver that was never merged."""
     first, second = (WaiverHarness(lake, run_id, approvers) for run_id in ("r1", "r2"))
     approval = first.waiver(signed=True)
     copied = certificate(REQUEST, first.run.ref, first.report, [approval], waived=first.granted(approval))
@@ -269,7 +269,7 @@ def test_a_commit_that_cannot_be_read_grants_nothing(lake: MemoryLake) -> None:
 
 
 def test_a_waiver_is_of_one_installation(lake: MemoryLake) -> None:
-    """Another team on the same main may have a pipeline of that name, with a check like that, on that table."""
+    """Another team on the same main may have a pipeline of that name, with such a check, on that table."""
     first = WaiverHarness(lake, "r1")
     assert first.publish(first.waiver()).merged and first.properties()["sluice.installation"] == "here"
     other = WaiverHarness(lake, "r2", installation="there")
@@ -279,7 +279,7 @@ def test_a_waiver_is_of_one_installation(lake: MemoryLake) -> None:
 
 
 def test_a_waiver_is_of_the_tables_that_its_run_changed(lake: MemoryLake) -> None:
-    """A pipeline of that name that writes other tables is another one; a table that was made again is another one."""
+    """A pipeline of the same name that writes other tables is another pipeline. A recreated table is another table."""
     first = WaiverHarness(lake, "r1")
     assert first.publish(first.waiver()).merged and WaiverHarness(lake, "r2").in_force()
     other = WaiverHarness(lake, "r3")

@@ -1,4 +1,4 @@
-"""Which tables a run watches from its audit until its merge: all that its checks read."""
+"""The tables that a run watches from its audit until its merge: all tables that its checks read."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ import pytest
 from devstack.stack import ROOT
 from tests.harness.markdown import without_code
 
-# A part of an identifier, in snake case or camel case, or some that follow each other, and the term to use instead.
+# Parts of identifiers, in snake case or camel case, with the term to use instead. An entry may have several parts.
 NAMES = {
     "acts": "activities",
     "act": "activity",
@@ -71,7 +71,7 @@ NAMES = {
     "words_of": "root_cause, describe_…",
     "world": "harness, fake activities",
 }
-# Identifiers that hold such a part for a reason: another package or a protocol chose them, or the word is a plain one.
+# Identifiers that contain such a part for a reason: another package or a protocol chose them, or the word is plain.
 ALLOWED_NAMES = {
     "gather",  # asyncio.gather
     "catalogue", "CATALOGUE", "_CATALOGUE",  # a setting
@@ -80,7 +80,7 @@ ALLOWED_NAMES = {
     "FileNotFoundError", "ModuleNotFoundError", "PackageNotFoundError",
 }  # fmt: skip
 
-# What prose (docstrings, comments, messages, documents) does not say, and what it says instead.
+# Words and phrases that prose (docstrings, comments, messages, documents) must not use, with their replacements.
 PROSE = {
     r"\bacts\b(?! (?:as|on|only)\b)|\b(?:an|the|each|every|one|any|its|their|last|first|short) act\b": "activity",
     r"\banew\b": "again",
@@ -109,8 +109,8 @@ PROSE = {
     r"\bwritten again\b": "rewritten",
 }
 
-# Rooms whose prose is held to the list: texts, comments and docstrings. The tests too, but for the lists of this file.
-# The first line of a docstring is held in all rooms but the tests.
+# Rooms whose texts, comments and docstrings must obey the list, and so must the tests, except the lists in this file.
+# The rule for the first line of a docstring applies to all rooms except the tests.
 ROOMS_BY_PROSE = [
     *("sluice", "lakehouse", "engine", "spark_jobs", "workflows", "activities", "runtime", "cli", "devstack"),
     *("generation", "importing", "hosting", "pipelines", "bench", "run_workflow.py", "worker.py"),
@@ -127,7 +127,7 @@ def sources(room: str) -> list[Path]:
 
 
 def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Each name that the code gives or uses, with its line."""
+    """Yield each name that the code defines or uses, with its line."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(asname=str(name)):
@@ -139,13 +139,13 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def listed(name: str) -> list[str]:
-    """The entries of the list that are part of an identifier in snake case or camel case."""
+    """Return the entries of the list that are part of an identifier in snake case or camel case."""
     snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
     return [entry for entry in NAMES if f"_{entry}_" in f"_{snake}_"]
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Each text and comment of a source file, or each line of a document outside of code, with its line."""
+    """Yield each text and comment of a source file, or each line of a document outside of code, with its line."""
     if path.suffix == ".md":
         text = re.sub(r"`[^`\n]*`", "``", without_code(path.read_text()))
         yield from enumerate(text.splitlines(), 1)
@@ -157,7 +157,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The first line of each docstring, with the line of what it describes."""
+    """Yield the first line of each docstring, with the line of its definition."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)

@@ -12,7 +12,7 @@ from worker import open_catalog_when_it_answers
 
 @pytest.mark.parametrize("silent", [False, True])
 async def test_a_worker_that_waits_for_its_catalog_ends_when_it_is_asked_to(silent: bool) -> None:
-    """The server refuses connections, or takes the request and is silent."""
+    """The server refuses connections, or accepts the request and does not answer."""
     server = socket.create_server(("127.0.0.1", 0)) if silent else None
     port = server.getsockname()[1] if server else 1
     settings = Settings(catalogue="iceberg", iceberg_type="rest", iceberg_uri=f"http://127.0.0.1:{port}")
@@ -23,4 +23,4 @@ async def test_a_worker_that_waits_for_its_catalog_ends_when_it_is_asked_to(sile
     stop.set()
     assert await in_time(opening) is None
     if server:
-        server.close()  # so that the thread ends, which waits for the answer
+        server.close()  # ends the thread that waits for the answer

@@ -1,4 +1,4 @@
-"""The activity that runs the write of an attempt, with an engine that does what the test says."""
+"""The activity that runs the write of an attempt, with an engine that does as the test says."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ Step = Callable[[Path], None]
 
 
 class Engine:
-    """Reads nothing; does what the test says instead, as somebody else would while Spark reads."""
+    """An engine that reads nothing. It runs a step of the test instead, for changes by others while Spark reads."""
 
     has_jvm = True
 
@@ -63,7 +63,7 @@ def nothing(_: Path) -> None:
 
 
 def replace_by_same_size(file: Path) -> None:
-    """Other content, of the same size and time."""
+    """Replace the content by another one of the same size and time."""
     times = file.stat()
     file.write_text("id\n9\n")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -154,7 +154,7 @@ def test_a_file_that_changed_while_spark_read(file: Path, change: Step) -> None:
 
 
 def test_a_file_that_changed_is_the_reason_for_what_spark_could_not_read(file: Path) -> None:
-    """Spark counts other rows than were counted before, and would blame the options of the source."""
+    """Spark reads another number of rows than was counted, and would blame the options of the source."""
     counted = "Spark read 3 rows of 2 files that hold 2"
     with pytest.raises(ApplicationError, match=r"b\.csv .* start the run again"):
         write(file, during=append, error=counted)

@@ -1,4 +1,4 @@
-"""Wrong words of a command are one sentence, with where its options are."""
+"""Wrong words in a command: the message is one sentence, with a hint to the command's options."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Landing zones that list files of Sluice, or of another zone, are refused; and so are runs that read files of one."""
+"""Refusals: landing zones that list files of Sluice or of another zone, and runs that read files of a zone."""
 
 from pathlib import Path
 from typing import Any

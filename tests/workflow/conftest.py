@@ -21,7 +21,7 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _STUCK, _FREED = 60.0, 0.5
-"""Seconds without a result after which the time is freed, longer than any activity of a test runs; and for how long."""
+"""Seconds without a result before the time is unlocked, more than any test's activity lasts; seconds of the unlock."""
 
 
 @asynccontextmanager
@@ -42,10 +42,10 @@ async def _time_skipping(home: Path, folder: Path) -> AsyncIterator[WorkflowEnvi
 
 
 def _free_stuck_time(environment: WorkflowEnvironment) -> None:
-    """Have the server skip time where it has stopped to, while a result is awaited.
+    """Make the server skip time again if it has stopped while a test awaits a result.
 
-    Rarely, a lock of the time stays with the server after all activities have ended, and a timer of a day lasts a day.
-    One more unlock, taken back at once, frees it.
+    In rare cases, the server keeps a lock on the time after all activities have ended, so that a timer of a day lasts a
+    day. One more unlock, which is taken back after a moment, fixes that.
     """
     unlocked = environment.time_skipping_unlocked  # type: ignore[attr-defined]  # of the environment that skips time
 
@@ -65,7 +65,7 @@ def _free_stuck_time(environment: WorkflowEnvironment) -> None:
 async def _free(service: TestService) -> None:
     while True:
         await asyncio.sleep(_STUCK)
-        with suppress(RPCError):  # the server refuses an unlock where nothing is locked
+        with suppress(RPCError):  # the server refuses an unlock if nothing is locked
             await service.unlock_time_skipping(UnlockTimeSkippingRequest())
             try:
                 await asyncio.sleep(_FREED)
@@ -75,7 +75,7 @@ async def _free(service: TestService) -> None:
 
 @pytest.fixture(scope="session")
 async def time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
-    """The session's time-skipping server: tests leave no workflow open in it, which would stop the time."""
+    """The session's time-skipping server. Tests must not leave a workflow open in it: that would stop the time."""
     async with _time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
         yield environment
 
@@ -89,14 +89,14 @@ async def own_time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 async def harness(time_skipping: WorkflowEnvironment) -> AsyncIterator[WorkflowHarness]:
-    """A run to be, and the worker that hosts it."""
+    """A workflow harness, whose worker runs."""
     async with _hosted(WorkflowHarness(time_skipping.client, FakeActivities())) as harness:
         yield harness
 
 
 @pytest.fixture
 async def real_time_harness(client: Client) -> AsyncIterator[WorkflowHarness]:
-    """The same on a real Temporal server, for runs that are cancelled while one of their timers may fire.
+    """The harness on a real Temporal server, for runs that are cancelled while one of their timers may fire.
 
     The time-skipping server refuses a workflow task that cancels a timer which fired meanwhile, and never sends it
     again (https://github.com/temporalio/sdk-java/issues/3088).

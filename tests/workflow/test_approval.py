@@ -1,4 +1,4 @@
-"""The order of things in an approval: decisions whose verification lasts while the run goes on."""
+"""The order of steps in an approval: the run goes on while decisions are verified."""
 
 import asyncio
 
@@ -24,12 +24,12 @@ async def _waits_for(handle: Handle, audited_hash: str) -> None:
 
 
 async def test_a_decision_does_not_count_for_a_newer_hash_than_was_verified(harness: WorkflowHarness) -> None:
-    """It names no hash: it is for the one that waited when it arrived."""
+    """The decision names no hash, so it is about the hash that waited when it arrived."""
     verifying, go_on = asyncio.Event(), asyncio.Event()
     verified: list[tuple[str, str]] = []
 
     async def verify(input: VerifyDecisionInput, call: int) -> str:
-        if call == 1:  # the local try, during which the workflow would learn of nothing else
+        if call == 1:  # longer than the local try, during which the workflow gets no events
             raise ApplicationError("not now")
         if input.decision.by == "slow":
             verifying.set()
@@ -63,7 +63,7 @@ async def _demand(harness: WorkflowHarness, required: RequiredApproval) -> Handl
         return required
 
     harness.fakes.overrides["require_approval"] = demand
-    handle = await harness.start()  # its pipeline asks for no approval
+    handle = await harness.start()  # its pipeline requires no approval
     await _waits_for(handle, HEAD)
     return handle
 
@@ -108,7 +108,7 @@ async def test_a_decision_about_a_report_that_changed_does_not_count(harness: Wo
         with pytest.raises(WorkflowUpdateFailedError) as refused:
             await handle.execute_update(WriteAuditPublish.decide, yes.model_copy(update=fields))
         assert why in str(refused.value.cause)
-    await handle.signal(WriteAuditPublish.approve, Decision(by="ana"))  # by Temporal's own tools
+    await handle.signal(WriteAuditPublish.approve, Decision(by="ana"))  # as Temporal's own tools send it
     await handle.execute_update(WriteAuditPublish.decide, yes)
     result = await harness.end(handle)
     assert result.outcome == "published" and result.approval

@@ -1,4 +1,4 @@
-"""The limit of runs over all landing zones, on a real Temporal server: oldest first, whatever becomes of a zone."""
+"""The limit of runs over all landing zones, on a real Temporal server: oldest batch first, also if zones disappear."""
 
 import asyncio
 import uuid
@@ -33,7 +33,7 @@ def _has(batch: str, running: set[str]) -> bool:
 
 
 class Installation:
-    """Landing zones of one installation, which share its slots."""
+    """Landing zones of one installation, which share its run slots."""
 
     def __init__(self, client: Client) -> None:
         self.client, self.name = client, f"i-{uuid.uuid4().hex[:8]}"
@@ -41,7 +41,7 @@ class Installation:
         self.zones: dict[str, Zone] = {}
 
     async def zone(self, name: str, *batches: str, at_once: int = 5, since: float = 0.0, **more: Any) -> Zone:
-        """Start a landing zone that holds batches, as if it had continued as new."""
+        """Start a landing zone with batches, as if it had continued as new."""
         zone = self.zones[name] = Zone(self.client)
         zone.name = f"{self.name}-{name}"
         held = [Batch(ref=batch(each), since=since + number) for number, each in enumerate(batches)]
@@ -54,7 +54,7 @@ class Installation:
         return self.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(self.name, self.name))
 
     async def running(self) -> set[str]:
-        """Return the batches that run, by zones that are there."""
+        """Return the running batches of all zones."""
         states = {name: await zone.states() for name, zone in self.zones.items()}
         return {each for now in states.values() for each, state in now.items() if state == "running"}
 
@@ -92,7 +92,7 @@ async def installation(client: Client, monkeypatch: pytest.MonkeyPatch) -> Async
         yield installation
         for zone in installation.zones.values():
             await zone.handle.terminate()
-        with suppress(RPCError):  # it has ended
+        with suppress(RPCError):  # it has ended already
             await installation.slots.terminate()
 
 
@@ -149,7 +149,7 @@ async def test_the_runs_of_a_zone_that_vanished_have_their_slots_until_they_end(
     await installation.zone("next", "c", "d")
     await asyncio.sleep(3)
     assert await installation.running() == set()
-    await run.terminate()  # nobody hears of it
+    await run.terminate()  # nobody gets its report
     await installation.until(lambda now: now == {"c"})
     await other.terminate()
     await installation.until(lambda now: now == {"c", "d"})
@@ -159,7 +159,7 @@ async def test_slots_that_are_ended_by_force_are_learnt_from_reports(installatio
     zone = await installation.zone("zone", "a", "b", "c")
 
     async def both_are_known() -> bool:
-        with suppress(RPCError):  # it was ended
+        with suppress(RPCError):  # the test ended it
             zones = (await installation.slots.query(ArrivalRuns.slots)).zones
             return [len(each.running) for each in zones] == [2]
         return False

@@ -1,4 +1,4 @@
-"""The order of things in an audit: which engine is asked, and what becomes of bad rows."""
+"""The order of steps in an audit: the choice of the engine, and the treatment of bad rows."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.run import Notification, RecordRunInput
-from sluice.presentation.slack import blocks, headline
 from sluice.publishing.certificate import AUDITED, REASON, VERDICTS
+from tests.harness.slack import blocks, headline
 from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
@@ -43,7 +43,7 @@ async def test_bad_rows_are_quarantined_and_the_rest_audited_again(harness: Work
 
     harness.fakes.overrides["audit_branch"] = audit
     result = await harness.end(await harness.start(**PARTED))
-    assert second == [False, True]  # a job of the second audit is not one of the first
+    assert second == [False, True]  # a job of the second audit needs another name than one of the first
     assert (result.outcome, result.bad_rows) == ("published", {"t.x": 2})
     assert "2 bad rows of t.x went to t.x__quarantine" in result.reason
     middle = ["verify_write", "audit_branch", "quarantine_rows", "verify_write", "audit_branch", "require_approval"]
@@ -98,7 +98,7 @@ async def test_an_error_is_no_bad_row(harness: WorkflowHarness) -> None:
 
 
 async def test_sql_in_checks_is_read_inside_the_workflow(harness: WorkflowHarness) -> None:
-    """Its sandbox refuses what a parser imports when it is first used."""
+    """The workflow sandbox refuses modules that a parser imports at its first use."""
     checks = [
         {"check": "not_null", "column": "a", "where": "b > 1 AND c IN ('x', `d e`) OR length(f) > 2"},
         {"check": "expression_is_true", "expression": "d >= DATE '2024-01-01' - INTERVAL 1 DAY"},
@@ -227,7 +227,7 @@ SECRET = "4711-meier"
 async def test_no_value_of_a_row_leaves_the_report_unless_the_pipeline_says_so(
     harness: WorkflowHarness, show_values: bool
 ) -> None:
-    """Not by the reason, which lists, commits and Slack show."""
+    """The value is not in the reason either, which lists, commits and Slack show."""
     quarantined: list[QuarantineBranchInput] = []
     notified: list[Notification] = []
 
@@ -252,7 +252,7 @@ async def test_no_value_of_a_row_leaves_the_report_unless_the_pipeline_says_so(
 
 
 async def test_verdicts_that_hold_over_a_rebase_come_from_the_history(harness: WorkflowHarness) -> None:
-    """The lake, where a job can write, is not asked."""
+    """The lake is not read for them, since a job can write to it."""
     audits: list[AuditInput] = []
     row, whole = ({"check": "not_null", "column": "a"}, {"check": "row_count", "min": 1})
 

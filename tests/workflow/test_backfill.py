@@ -1,4 +1,4 @@
-"""Campaigns: the window, pause and resume, the stop rule, cancels, children that are lost, and short histories."""
+"""Campaigns: the window, pause and resume, the stop rule, cancels, lost children, and short histories."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -139,14 +139,14 @@ async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfi
 async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(
     backfills: Backfills, has_published: bool, state: PartitionState
 ) -> None:
-    """It would publish after the backfill was cancelled; one that has published before counts as that."""
+    """It would publish after the backfill was cancelled. If it has published already, its partition is `published`."""
     handle = await backfills.start(2, WITH_RUN, window=1, starts_per_run=1)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
     run = backfills.client.get_workflow_handle(f"{child.id}-run")
     await until_it_runs(run)
     while (await backfills.handle().describe()).run_id == handle.first_execution_run_id:
-        await asyncio.sleep(0.1)  # the next run of the workflow does not see the end of the child
+        await asyncio.sleep(0.1)  # the next run of the workflow does not see the child's end
     await child.terminate("killed")
     if has_published:
         await run.signal("publish")
@@ -167,7 +167,7 @@ async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(back
 
 
 async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Backfills) -> None:
-    """A start that runs cancels its own run. If it was terminated, too, its run goes on, and is cancelled directly."""
+    """A running start cancels its own run. If the start was terminated too, the run itself is cancelled."""
     await backfills.start(1, WITH_RUN)
     await backfills.wait(lambda status: len(status.children) == 1)
     child = await backfills.child("p0")
@@ -182,7 +182,7 @@ async def test_what_a_terminated_backfill_left_is_cancelled_once(backfills: Back
     async def is_done() -> bool:
         return await cancel_start(backfills.client, child.id) == []
 
-    await until(is_cancelled)  # once Temporal lists what runs
+    await until(is_cancelled)  # once Temporal lists the running workflows
     with pytest.raises(WorkflowFailureError):
         await run.result()
     await until(is_done)
@@ -229,7 +229,7 @@ async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfil
 
 
 async def test_it_takes_no_report_of_a_start_that_publishes_to_another_branch(backfills: Backfills) -> None:
-    """Its partition would count as published, and main would lack it."""
+    """Its partition would count as published, although main lacks it."""
     branch = JointPublish(branch="sluice/backfill/here/p", catalog_id="catalog")
     await backfills.start(1, together=branch)
     await backfills.wait(lambda status: len(status.children) == 1)
@@ -286,7 +286,7 @@ async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for
         await handle.execute_update(Backfill.add, too_many)
     await backfills.change("resume")
     await backfills.wait(lambda status: list(status.children) == ["p1"])
-    await backfills.end("p1", "failed", "error")  # the text that was refused would end it by itself
+    await backfills.end("p1", "failed", "error")  # the refused text would end by itself
     await handle.execute_update(Backfill.add, repaired)
     assert partition_states((await handle.result()).campaign) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
 
@@ -304,7 +304,7 @@ async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
     runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
     assert len(runs) >= 4
     replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=backfills.client.data_converter)
-    for run in runs:  # as another worker does after a kill
+    for run in runs:  # as another worker replays after a kill
         history = await backfills.client.get_workflow_handle(backfills.id, run_id=run.run_id).fetch_history()
         await replayer.replay_workflow(history)
 
@@ -344,7 +344,7 @@ async def test_many_partitions_have_short_histories(backfills: Backfills, count:
 
 
 async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
-    """Temporal hands the end of the first child and the retry to the new worker together, and to later ones apart."""
+    """Temporal delivers the child's end and the retry to the new worker together, and to later workers separately."""
     backfills = Backfills(client)
     async with backfills.worker():
         handle = await backfills.start(2, window=2)

@@ -1,4 +1,4 @@
-"""Decisions about all runs of a backfill that wait, each about the hash that was shown; and the list of backfills."""
+"""Decisions about all waiting runs of a backfill, each about the hash that was shown; and the list of backfills."""
 
 import asyncio
 import io
@@ -38,7 +38,7 @@ NEEDS_WAIVER = "p3"
 
 @workflow.defn(name="WriteAuditPublish", sandboxed=False)
 class FakeRun:
-    """A run that waits for one decision about its hash, which `move` changes."""
+    """A fake run that waits for one decision about its hash, which `move` changes."""
 
     @workflow.init
     def __init__(self, partition: str) -> None:
@@ -74,7 +74,7 @@ class FakeRun:
 
 @workflow.defn(name="StartPipeline", sandboxed=False)
 class FakeStart:
-    """Starts the fake run of a partition, and reports its end."""
+    """A fake start that starts the fake run of a partition and reports its end."""
 
     @workflow.run
     async def run(self, input: StartPipelineInput) -> EndedRun:
@@ -89,7 +89,7 @@ class FakeStart:
 
 
 class Waiting:
-    """A backfill whose partitions all wait for an approval, and what commands print about it."""
+    """A backfill whose partitions all wait for an approval, and the output of commands about it."""
 
     def __init__(self, client: Client, stack: dict[str, str]) -> None:
         installation = uuid.uuid4().hex[:8]
@@ -153,8 +153,8 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
     printed = waiting.out.getvalue()
     assert all(hash[:12] in printed for name, hash in HASHES.items() if name != NEEDS_WAIVER)
     assert "7 rows added" in printed and "t.p" in printed
-    assert f"Not p1, {runs['p1'].handle.id}: it is for another hash" in printed
-    assert "needs a waiver of unique(id) of t.p: approve it by itself" in printed
+    assert f"Not decided: p1, {runs['p1'].handle.id}: it is for another hash" in printed
+    assert "needs a waiver of unique(id) of t.p: decide about it separately, by `approve " in printed
     assert "Approved 2 runs of p." in printed
     handles = [waiting.client.get_workflow_handle(runs[name].handle.id) for name in ("p0", "p2")]
     assert [await each.result() for each in handles] == ["published"] * 2

@@ -1,4 +1,4 @@
-"""The order of things when main moves under a run: rebased, or rewritten."""
+"""The order of steps when main changes during a run: rebase or rewrite."""
 
 import asyncio
 import json
@@ -107,7 +107,7 @@ _CONFLICT_STEPS = ("publish_branch", "discard_branch", "confirm_publication", "r
 async def test_the_attempt_is_fenced_and_the_run_looked_for_before_it_is_rebased(
     requested: bool, harness: WorkflowHarness
 ) -> None:
-    """Between fence and look, a merge that the catalog works on is waited out, if one may have been requested."""
+    """If a merge may have been requested, the run waits between fence and search for a merge still in progress."""
     started: list[Handle] = []
     timers: list[int] = []
 
@@ -149,7 +149,7 @@ async def test_a_merge_that_overtook_the_conflict_is_what_is_published(harness: 
 
 
 async def test_a_failed_attempt_is_looked_for_too(harness: WorkflowHarness) -> None:
-    """As after a reset of the run, or where Temporal's database went back to an earlier state."""
+    """A reset of the run, or an older backup of Temporal's database, may hide that an attempt was published."""
 
     async def fails(_: Any, __: int) -> Any:
         raise ApplicationError("it broke", type="JobFailed")
@@ -181,7 +181,7 @@ async def test_a_merge_is_told_how_many_conflicts_the_run_met(harness: WorkflowH
 
 
 async def test_a_run_that_people_approve_claims_no_priority(harness: WorkflowHarness) -> None:
-    """It would hold up others while it waits for them again."""
+    """It would delay others while it waits for people again."""
 
     async def collide(input: PublishBranchInput, times: int) -> Publication:
         assert input.rebases == 0
@@ -240,7 +240,7 @@ def _workflow_tasks(history: WorkflowHistory) -> list[list[str]]:
 
 
 async def test_a_conflict_is_in_the_history_before_its_branch_is_deleted(harness: WorkflowHarness) -> None:
-    """A worker that is killed after the deletion must not leave the next one to look for a conflict on no branch."""
+    """A worker that is killed after the deletion must not leave the next one to find conflicts of a missing branch."""
 
     async def moved(_: Any, times: int) -> list[str]:
         return ["t.x"] if times == 1 else []

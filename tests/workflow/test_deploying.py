@@ -1,4 +1,4 @@
-"""Deploys on a real Temporal server: what a folder says is there afterwards, and a second deploy has nothing to do."""
+"""Deploys on a real Temporal server: they create what a folder states, and a second deploy has nothing to do."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -26,7 +26,7 @@ from workflows.sandbox import sandbox
 
 
 class Installation:
-    """An installation of its own, and folders that are deployed to it."""
+    """An installation of its own, and folders to deploy to it."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client, self.folder = client, folder
@@ -50,7 +50,7 @@ class Installation:
         return deploy.changes
 
     async def wait_until_planned(self, *planned: tuple[str, str]) -> None:
-        """Wait until a deploy would do this: the server's list is behind what it did, for a moment."""
+        """Wait until a deploy plans these actions: for a moment, the server's list is out of date."""
 
         async def is_planned() -> bool:
             return actions((await self.plan()).changes) == [*planned]
@@ -58,7 +58,7 @@ class Installation:
         await until(is_planned)
 
     async def wait_until_listed(self, *names: str) -> None:
-        """Wait until the server lists these: its list is behind what it did, for a moment."""
+        """Wait until the server lists these names: for a moment, its list is out of date."""
 
         async def are_listed() -> bool:
             return await self.names() == [*names]
@@ -190,7 +190,7 @@ async def collect_nothing(_: CollectArrivalsInput) -> CollectArrivalsResult:
 async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan that took it for unchanged would leave nobody to load the files, once a worker has ended it."""
+    """A plan that counted the zone as unchanged would leave nobody to load the files once a worker has ended it."""
     settings = installation.settings.model_copy(update={"sluice_task_queue": installation.settings.sluice_installation})
     installation.settings = settings
     file = installation.write("p", "")
@@ -204,7 +204,7 @@ async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
     first = (await handle.describe()).run_id
     await installation.wait_until_planned(("unchanged", "p"))
     file.unlink()
-    for _ in range(2):  # removed, and made again
+    for _ in range(2):  # removed, and created again
         with pytest.raises(ServiceUnavailable, match="no worker answered"):
             await installation.deploy()
         file.write_text(text)

@@ -1,4 +1,4 @@
-"""The order of things for a run that loads files: they are selected in each attempt, and asked for before its merge."""
+"""The order of steps of a run that loads files: each attempt selects them, and the merge checks them again."""
 
 from typing import Any
 

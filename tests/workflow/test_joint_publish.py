@@ -1,4 +1,4 @@
-"""Campaigns that publish all partitions by one merge: when they do, when they wait, and what they delete."""
+"""Campaigns that publish all partitions by one merge: the time of the merge, their waits, and deleted branches."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ BRANCH, QUARANTINE = "sluice/backfill/here/p", "quarantine/p/2026-01-31/r"
 
 
 class Branches:
-    """Stands for the catalog: what was opened, collected and discarded."""
+    """A fake catalog that counts the opened, collected and discarded branches."""
 
     def __init__(self) -> None:
         self.opened = self.collected = self.discarded = 0
@@ -51,7 +51,7 @@ class Branches:
         self.requests: list[str] = []
         self.is_empty = False
         self.hold = False
-        """Whether `collect_backfill` waits for `go_on`."""
+        """True if `collect_backfill` waits for `go_on`."""
         self.began, self.go_on = Event(), Event()
 
     @activity.defn(name="open_backfill")
@@ -178,7 +178,7 @@ async def test_a_cancel_while_all_are_published_keeps_what_was_put_together(
 
 
 async def test_a_cancel_while_all_are_put_together_is_followed(backfills: Backfills, branches: Branches) -> None:
-    """The activity completes and takes the cancel: without a question for it, everything would be published."""
+    """The activity completes in spite of the cancel. Without a check for it, everything would be published."""
     branches.hold = True
     handle = await start(backfills, 1)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
@@ -226,7 +226,7 @@ async def test_the_branch_goes_along_when_it_continues_as_new(backfills: Backfil
 async def test_it_waits_for_a_partition_that_is_missing_also_when_it_has_started_many(
     backfills: Backfills, branches: Branches
 ) -> None:
-    """Its history is long enough then, and there is nothing to continue as new with."""
+    """Its history is then long enough to continue as new, but no partition is left to continue with."""
     handle = await start(backfills, 1, starts_per_run=1)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     await backfills.end("p0", "failed", "error")
@@ -272,7 +272,7 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_is_begun_again(
 async def test_the_start_of_the_merge_that_is_ended_by_force_after_a_cancel_is_not_begun_again(
     backfills: Backfills, branches: Branches
 ) -> None:
-    """It would publish everything, after somebody had cancelled it."""
+    """It would publish everything after somebody had cancelled the backfill."""
     handle = await start(backfills, 1, SLOW_TO_CANCEL)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     await backfills.end("p0")
@@ -283,7 +283,7 @@ async def test_the_start_of_the_merge_that_is_ended_by_force_after_a_cancel_is_n
 
 
 async def test_no_partitions_are_added_to_what_is_published_together(backfills: Backfills, branches: Branches) -> None:
-    """Its branch is known by the partitions that were asked for at the start."""
+    """The partitions requested at the start identify its branch."""
     handle = await start(backfills, 1)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     child = await backfills.child("p0")
@@ -300,7 +300,7 @@ async def test_no_partitions_are_added_to_what_is_published_together(backfills: 
 async def test_the_same_request_has_the_same_branch_unless_it_publishes_again(
     backfills: Backfills, branches: Branches, again: bool, requests: int
 ) -> None:
-    """With `again`, what a branch was left with would be loaded onto it a second time."""
+    """With `again`, the leftover content of a branch would be loaded onto it a second time."""
     for _ in range(2):
         await (await start(backfills, 2, AT_ONCE, again=again)).result()
     assert len(set(branches.requests)) == requests

@@ -1,4 +1,4 @@
-"""What the command line asks about the lake: answered by real activities on a catalog in memory."""
+"""Queries of the command line about the lake, answered by real activities on a catalog in memory."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ class Lake:
 
 @pytest.fixture(scope="module")
 async def server(home: Path) -> AsyncIterator[Client]:
-    """Temporal's development server: these tests are about real seconds."""
+    """Temporal's development server: these tests need real time."""
     cli = str(find_temporal_cli(home))
     async with await WorkflowEnvironment.start_local(
         data_converter=pydantic_data_converter,
@@ -167,7 +167,7 @@ async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
     digest = RunInput(digest="d3")
     assert not await start_and_follow(context, loads("a.b", "a.c"), digest, StartOptions(), detach=True)
     await lake.client.get_workflow_handle("p-d3").terminate()
-    assert "hint: what the publish guarantees is not known yet: no worker takes work" in capsys.readouterr().err
+    assert "hint: the guarantee of the publish is not known yet: no worker takes work" in capsys.readouterr().err
 
 
 async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:
@@ -180,7 +180,7 @@ async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:
 async def test_a_command_of_a_folder_talks_to_its_own_installation(
     lake: Lake, tmp_path: Path, installation: str, code: int
 ) -> None:
-    """As after `make down`, when another stack has the port that this folder's stack had."""
+    """After `make down`, another stack may use the port of this folder's stack."""
     lake.results.record("run-1", [{"run_id": "run-1", "pipeline": "cities"}], again=False)
     address = lake.client.service_client.config.target_host
     (tmp_path / "stack.json").write_text(json.dumps({"environment": {"TEMPORAL_ADDRESS": address}}))

@@ -1,4 +1,4 @@
-"""The workflow of a landing zone: it looks, starts runs under its limits, and holds what was kept out."""
+"""The workflow of a landing zone: it looks, starts runs within its limits, and keeps the batches that were kept out."""
 
 import asyncio
 import time
@@ -57,9 +57,9 @@ async def zone(client: Client) -> AsyncIterator[Zone]:
         activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish, reporting.report_arrival_runs],
     ):
         yield zone
-        with suppress(RPCError):  # the test ended it
+        with suppress(RPCError):  # the test has ended it
             await zone.handle.terminate()
-        with suppress(RPCError):  # nothing was to be started
+        with suppress(RPCError):  # the test has nothing to start
             await client.get_workflow_handle(arrival_runs_id(zone.name, zone.name)).terminate()
 
 
@@ -242,7 +242,7 @@ async def test_where_order_matters_an_older_batch_is_not_retried_after_a_younger
 
 @pytest.mark.parametrize("lost", ["its run", "its list"])
 async def test_a_batch_that_no_run_can_report_about_pauses_it_too(zone: Zone, lost: str) -> None:
-    """With `mode: merge`, a later batch would be loaded over it, and it over that one when it is retried."""
+    """With `mode: merge`, a later batch would be loaded over this one, and a retry of this one over the later."""
     name = "lost" if lost == "its list" else "a"
     zone.answers = [arrived(name, "b")]
     await zone.start(on_failure="pause")
@@ -255,7 +255,7 @@ async def test_a_batch_that_no_run_can_report_about_pauses_it_too(zone: Zone, lo
 
 @pytest.mark.parametrize(("files", "length"), [(501, 10), (200, 500)], ids=["many", "long"])
 async def test_more_names_than_a_request_can_hold_have_the_zone_listed(zone: Zone, files: int, length: int) -> None:
-    """Names that arrive during a look are collected: a hostile sender must not make the next look impossible."""
+    """Names that arrive during a look are collected. A hostile sender must not make the next look impossible."""
     zone.pause = asyncio.Event()
     await zone.start()
     await zone.until(lambda _: len(zone.looks) == 1)
@@ -303,10 +303,10 @@ async def test_a_batch_is_started_while_the_zone_is_listed(zone: Zone) -> None:
 
 
 async def test_a_removal_while_a_batch_is_read_is_followed(zone: Zone) -> None:
-    """The reading completes and takes the cancel with it; nobody could remove the landing zone afterwards."""
+    """The reading completes in spite of the cancel. Otherwise, nobody could remove the landing zone afterwards."""
     zone.held_read, zone.answers = asyncio.Event(), [arrived("a")]
     await zone.start()
-    while len(zone.reads) < 2:  # the local try is given up after some seconds
+    while len(zone.reads) < 2:  # the local try ends after some seconds
         await asyncio.sleep(0.1)
     await zone.handle.cancel()
     await asyncio.sleep(1)
@@ -411,7 +411,7 @@ async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> No
     held = [Batch(ref=batch("a"), state="kept out", reason="bad"), Batch(ref=batch("b"), state="running", tries=1)]
     await zone.start(batches=held, paused="by ana", latest_arrival=5.0)
     await zone.until(lambda _: bool(zone.looks))
-    await zone.run_of("b")  # nobody ran it any more: it is started
+    await zone.run_of("b")  # no workflow runs it any more, so the zone starts it
     now = await zone.status()
     assert (zone.looks[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
     ended = EndedRun(key="b", outcome="published")
@@ -468,7 +468,7 @@ async def test_a_run_that_was_started_before_is_not_started_at_each_look(zone: Z
 
 
 async def test_a_file_that_changes_under_each_run_is_left_to_people(zone: Zone) -> None:
-    """Each time it is another batch, of the same paths."""
+    """Each change results in another batch with the same paths."""
     ids = ["a1", "a2", "a3", "a4"]
     refs = [batch(id).model_copy(update={"paths": "same"}) for id in ids]
     zone.answers = [CollectArrivalsResult(batches=[refs[0]])]
@@ -506,7 +506,7 @@ async def test_another_version_of_the_pipeline_is_taken(zone: Zone) -> None:
 
 
 async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zone: Zone) -> None:
-    """It keeps what it holds, and gives its slots back where it was: no worker may be left there."""
+    """It keeps its batches, and releases its slots on the old queue, where no worker may be left."""
     zone.answers = [arrived("a")]
     await zone.start(batches=[Batch(ref=batch("k"), state="kept out", reason="bad")])
     await zone.until(lambda now: now == {"k": "kept out", "a": "running"})
@@ -532,7 +532,7 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
         activities=[zone.collect, zone.read, reporting.report_arrival_runs],
     ):
         await zone.until(lambda now: now == {"k": "kept out", "a": "running"})
-        await zone.end("a", "published")  # on the task queue that it was started on
+        await zone.end("a", "published")  # it still runs on its first task queue
         await zone.look(arrived("b"))
         await zone.until(lambda now: now == {"k": "kept out", "b": "running"})
         there = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, queue))
@@ -540,7 +540,7 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
 
 
 async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Zone, tmp_path: Path) -> None:
-    """The zones of another installation stay as they are, whatever is deployed here."""
+    """Deploys of this installation do not change the zones of another one."""
     settings = Settings(sluice_installation=zone.name, sluice_task_queue=zone.name)
     other = settings.model_copy(update={"sluice_installation": f"{zone.name}-other"})
     file = tmp_path / "p.yml"
@@ -576,7 +576,7 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
     await until_listed([])
     assert await list_zones(zone.client, other) == ["p"]
     await zone.client.get_workflow_handle(landing_zone_id(f"{zone.name}-other", "p")).terminate()
-    await zone.start()  # what the fixture ends
+    await zone.start()  # for the fixture to end
 
 
 async def test_without_a_worker_a_command_says_so(
@@ -599,9 +599,9 @@ async def test_files_that_notifications_name_are_looked_at_without_a_listing(zon
     await zone.until(lambda _: len(zone.looks) == 1)
     await zone.handle.signal(LandingZone.look, ["/landing/b.csv", "/landing/a.csv"])
     await zone.handle.signal(LandingZone.look, ["/landing/a.csv"])
-    await zone.until(lambda _: len(zone.looks) == 3)  # again when they are settled
+    await zone.until(lambda _: len(zone.looks) == 3)  # once more when the files have settled
     assert zone.named == [None, ["/landing/a.csv", "/landing/b.csv"], []]
-    await zone.until(lambda _: len(zone.looks) == 4)  # the interval between two listings goes on
+    await zone.until(lambda _: len(zone.looks) == 4)  # the interval between two listings continues
     assert zone.named[3] is None
     await zone.handle.signal(LandingZone.look)
     await zone.until(lambda _: len(zone.looks) == 5)
@@ -646,7 +646,7 @@ async def test_the_web_ui_shows_what_the_zone_holds(zone: Zone) -> None:
     await zone.until(lambda now: now == {"a": "running"})
     details = ""
 
-    async def are_shown() -> bool:  # they follow the state
+    async def are_shown() -> bool:  # the details follow the state
         nonlocal details
         metadata = await zone.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
         details = metadata.current_details

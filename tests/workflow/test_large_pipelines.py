@@ -1,4 +1,4 @@
-"""A pipeline at the limit: its SQL is parsed neither in a workflow nor on an event loop, and its messages fit."""
+"""A pipeline at the limit: no workflow and no event loop parses its SQL, and its messages fit."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 
 def watch_parser(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, bool]]:
-    """Forget what was parsed; return a list of where it is parsed again: in a workflow, on the event loop."""
+    """Clear the parser's cache; return a list of later parsing in a workflow or on the event loop."""
     parsed: list[tuple[bool, bool]] = []
     loop_thread = threading.current_thread()
 

@@ -1,4 +1,4 @@
-"""OpenLineage events beside the steps of a run: which are sent, and that no step waits for them."""
+"""OpenLineage events next to the steps of a run: the events that it sends, and that no step waits for them."""
 
 import asyncio
 from typing import Any
@@ -21,8 +21,8 @@ NEW = TableVersionRef(metadata_location="file:///lake/t/x/metadata/1.metadata.js
 class Receiver:
     """A receiver of events in place of `emit_lineage`.
 
-    Steps wait for no event, and the end of a run leaves out those that still wait. Where a test counts events,
-    `heard_of_write` holds the audit back until RUNNING has arrived.
+    Steps wait for no event, and the end of a run drops the events that still wait. If a test counts events,
+    `heard_of_write` delays the audit until RUNNING has arrived.
     """
 
     def __init__(self, harness: WorkflowHarness) -> None:
@@ -189,7 +189,7 @@ async def test_without_a_receiver_nothing_is_described(harness: WorkflowHarness)
 
 
 async def test_a_check_sends_none(harness: WorkflowHarness) -> None:
-    """Who starts a run only to check it follows the run itself."""
+    """The person who starts such a run follows the run itself."""
     Receiver(harness)
     await harness.end(await harness.start(publish=False))
     assert "can_emit_lineage" not in harness.fakes.calls

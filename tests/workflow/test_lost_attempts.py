@@ -1,4 +1,4 @@
-"""Attempts that are lost with workers and services do not count: they are made again, for a day, and shown as lost."""
+"""Attempts lost with workers and services do not count: for a day, the run repeats them and reports them as lost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
 _SILENCE = 1.7
-"""Seconds: longer than the heartbeat time-out of these tests, which is one."""
+"""Silence of an attempt, in seconds. It exceeds the heartbeat time-out of these tests, one second."""
 
 
 def away(message: str = "Nessie does not answer", kind: str = "ServiceUnavailable") -> ApplicationError:
@@ -39,7 +39,7 @@ def fails(number_of_times: int, error: Exception, result: Any) -> Callable[[Any,
 
 @pytest.mark.parametrize("reports_progress", [True, False])
 async def test_an_attempt_that_fell_silent_is_lost(harness: WorkflowHarness, reports_progress: bool) -> None:
-    """As when its worker was killed, or was paused and still takes tasks: nobody hears of it any more."""
+    """Its worker was killed, or paused while it still accepts tasks: no heartbeat arrives any more."""
 
     async def falls_silent(_: Any, number: int) -> JobReport:
         if number <= 4:
@@ -119,7 +119,7 @@ async def test_without_a_spark_worker_the_run_waits_and_then_says_so(harness: Wo
 
 
 async def test_where_attempts_cannot_be_fenced_a_lost_one_is_not_repeated(harness: WorkflowHarness) -> None:
-    """Its job may still write on the branch: no second one may, whatever was to blame."""
+    """Its job may still write to the branch. No second job may, whatever the cause of the loss."""
 
     async def open_without_fence(input: OpenBranchInput, _: int) -> BranchRef:
         return opened(input.run_ref.branch).model_copy(update={"can_be_fenced": False})
@@ -176,7 +176,7 @@ async def test_opening_waits_for_a_catalog_that_is_away_for_seconds_at_a_time(ha
 
 
 async def test_only_a_local_try_is_refused_for_the_age_of_its_task(harness: WorkflowHarness) -> None:
-    """An activity is given to one worker by the server, so that it may take its time to be started."""
+    """The server gives an activity to one worker only, so the activity may start late."""
     requested: list[float] = []
 
     async def note(input: OpenBranchInput, number: int) -> BranchRef:
@@ -199,11 +199,11 @@ async def test_opening_gives_up_when_the_catalog_stays_away(harness: WorkflowHar
 
 @pytest.mark.slow
 async def test_opening_outlasts_lost_workers(harness: WorkflowHarness) -> None:
-    """A try that is lost with its worker says nothing about the catalog, and does not use up the time for it."""
+    """A try that is lost with its worker proves nothing about the catalog, and does not count against its time."""
 
     async def falls_silent(input: OpenBranchInput, number: int) -> BranchRef:
         if number <= 8:
-            await asyncio.sleep(6 if number % 2 else _SILENCE)  # a local try may take five seconds
+            await asyncio.sleep(6 if number % 2 else _SILENCE)  # a local try may last five seconds
         return opened(input.run_ref.branch)
 
     harness.fakes.overrides["open_branch"] = falls_silent
@@ -212,7 +212,7 @@ async def test_opening_outlasts_lost_workers(harness: WorkflowHarness) -> None:
 
 
 async def test_a_short_activity_is_kept_alive_by_its_worker(time_skipping: WorkflowEnvironment) -> None:
-    """An activity that sends no heartbeats is not taken for lost while its worker lives."""
+    """An activity that sends no heartbeats does not count as lost while its worker lives."""
     harness = WorkflowHarness(time_skipping.client, FakeActivities())
 
     async def slow(_: Any, number: int) -> AuditResult:

@@ -1,4 +1,4 @@
-"""What a run asks the merge commit to say, and the summary of the run at each stage."""
+"""The content that a run requests for the merge commit, and the summary of the run at each stage."""
 
 from temporalio.exceptions import ApplicationError
 
@@ -15,7 +15,7 @@ STATED = PublishOptions(message="Load {table}", metadata={"owner": "ana"})
 
 
 def _noted(harness: WorkflowHarness) -> list[PublishBranchInput]:
-    """Return what is asked of each merge."""
+    """Return a list that collects the input of each merge."""
     asked: list[PublishBranchInput] = []
 
     async def publish(given: PublishBranchInput, _: int) -> Publication:
@@ -65,7 +65,7 @@ async def test_a_release_may_be_published_one_by_one_if_its_pipeline_allows_it(h
 
 
 async def test_the_guarantee_is_shown_before_there_is_a_branch(harness: WorkflowHarness) -> None:
-    """It is what a worker answered before the start; the branch says it again."""
+    """A worker stated it before the start; the branch states it again."""
     harness.fakes.overrides["open_branch"] = fails_for_good
     handle = await harness.start(guarantee="checked")
     result = await harness.end(handle)
@@ -74,7 +74,7 @@ async def test_the_guarantee_is_shown_before_there_is_a_branch(harness: Workflow
 
 
 async def test_the_summary_is_that_of_the_present_write(harness: WorkflowHarness) -> None:
-    """An attempt that fails before its write is verified leaves none behind."""
+    """An attempt that fails before the verification of its write leaves no summary."""
     _noted(harness)
     tables = {"t.x": TableChange(operation="append", added_rows=3, created=True)}
 

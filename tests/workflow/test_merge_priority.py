@@ -1,4 +1,4 @@
-"""A run that met many conflicts merges before runs that just begin to merge, and a lost one holds up no other."""
+"""A run that met many conflicts merges before runs that just begin to merge. A lost run delays no other."""
 
 import asyncio
 import threading
@@ -33,15 +33,15 @@ from tests.harness.waiting import LIMIT, in_time, until
 from workflows.publishing import merge_priority
 
 _AT_ONCE = LIMIT / 2
-"""Seconds within which a publish that does not wait ends: here, those that wait do so for longer."""
+"""Seconds within which a publish without a wait ends. Here, publishes that wait take longer."""
 _MANY = 4
-"""So many rebases that the next conflict claims priority."""
+"""Number of rebases after which the next conflict claims priority."""
 _MOVED = Publication(merged=False, conflicts=["t.x"])
 _MERGED = Publication(merged=True)
 
 
 class PriorityHarness:
-    """Publishes of runs at a table in memory, as workers with a Temporal server make them."""
+    """Publishes of runs that write one table in memory, as workers with a Temporal server perform them."""
 
     def __init__(self, client: Client, lake: MemoryLake) -> None:
         self.client, self.lake, self.task_queue = client, lake, str(uuid.uuid4())
@@ -53,7 +53,7 @@ class PriorityHarness:
         return MergePriority(self.client, asyncio.get_running_loop(), self.installation, target, self.task_queue)
 
     def input(self, name: str, rebases: int = 0, ids: tuple[int, ...] = (1,)) -> PublishBranchInput:
-        """Write as a run does; return what it gives to `publish_branch`."""
+        """Write as a run does; return its input of `publish_branch`."""
         run = Run(self.lake, name)
         branch, written = run.write(*ids)
         return PublishBranchInput(
@@ -68,7 +68,7 @@ class PriorityHarness:
         )
 
     def rebased(self, input: PublishBranchInput) -> PublishBranchInput:
-        """Rebase what a run wrote onto main; return what it gives to `publish_branch` then."""
+        """Rebase a run's write onto main; return its new input of `publish_branch`."""
         run = Run(self.lake, input.run_ref.run_id)
         result = run.rebase(input.branch, run.verify(input.branch))
         assert result.branch and result.write_result
@@ -85,7 +85,7 @@ class PriorityHarness:
 
     @staticmethod
     def environment(**info: Any) -> ActivityEnvironment:
-        """Return what an activity runs in, with the time-out of a run."""
+        """Return the environment of an activity, with the time-out of a run."""
         environment = ActivityEnvironment()
         timeout = timedelta(seconds=Policy().activity_timeout)
         environment.info = replace(environment.info, **{"start_to_close_timeout": timeout, **info})
@@ -100,11 +100,11 @@ class PriorityHarness:
         return asyncio.ensure_future(asyncio.to_thread(environment.run, with_mapped_errors(real), input))
 
     async def update(self, input: PublishBranchInput, publication: Publication) -> None:
-        """Tell how a publish ended."""
+        """Report how a publish ended."""
         await asyncio.to_thread(self.priority.update, input, publication)
 
     async def claims(self, table: str = "t.x", target: str = "main") -> int:
-        """Return how many claims were made of the priority that a run has; 0 if none has it."""
+        """Return the number of claims that the run with priority has made; 0 if no run has priority."""
         claim = self.client.get_workflow_handle(priority_id(self.installation, target, table))
         try:
             if (await claim.describe()).status != WorkflowExecutionStatus.RUNNING:
@@ -126,7 +126,7 @@ class PriorityHarness:
 
 @pytest.fixture
 async def harness(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PriorityHarness]:
-    """Publishes that wait for priority for as long as a test may take, however slow Temporal is."""
+    """Publishes that wait for priority as long as a test may last, on any slow Temporal."""
     monkeypatch.setattr(merge_priority, "_CLAIM_TIME", timedelta(seconds=LIMIT))
     monkeypatch.setattr(merge_priority, "_LONGEST", timedelta(seconds=LIMIT))
     monkeypatch.setattr(priority_activities, "_LONGEST_WAIT", LIMIT)
@@ -187,7 +187,7 @@ async def test_only_the_run_that_has_priority_keeps_and_releases_it(
         assert await harness.claims() > number
     for _ in range(3):
         await harness.update(second, _MOVED)
-    await harness.wait_until_released()  # by itself: the run that claimed it may be lost
+    await harness.wait_until_released()  # without a message: the run that claimed it may be lost
     assert time.monotonic() - began > 7
     await harness.update(first.model_copy(update={"watched_tables": ["t.y"]}), _MERGED)
     await harness.update(second, _MOVED)
@@ -202,7 +202,7 @@ async def test_claims_that_follow_each_other_end(harness: PriorityHarness, monke
     await harness.update(harness.input("first", _MANY), _MOVED)
     began = time.monotonic()
     await harness.wait_until_released()
-    assert time.monotonic() - began < _AT_ONCE  # and not as long as the claim
+    assert time.monotonic() - began < _AT_ONCE  # and not after the time of the claim
 
 
 async def test_nobody_waits_longer_than_the_limit_for_all_tables(

@@ -1,4 +1,4 @@
-"""The merge queue: runs get the slot in the order of their requests, whatever becomes of the run that holds it."""
+"""The merge queue: runs get the slot in the order of their requests, also if the run with the slot is lost."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -17,12 +17,12 @@ from workflows.publishing.merge_queue import MergeQueue
 
 _TOO_LONG = 8
 HOLDERS: list[str] = []
-"""The workflow ids of the runs that got the slot, in that order."""
+"""The workflow ids of the runs that got the slot, in order."""
 
 
 @workflow.defn
 class FakeRun:
-    """A run that waits for the slot, holds it for some seconds, and releases it unless it holds it too long."""
+    """A fake run that waits for the slot, keeps it for some seconds, and releases it unless it keeps it too long."""
 
     @workflow.init
     def __init__(self, ticket: MergeTicket, seconds: int) -> None:

@@ -40,7 +40,7 @@ def created(bucket: str, key: str) -> str:
 
 
 async def until_messages(server: QueueServer, count: int) -> None:
-    """Wait until so many messages are in the queue."""
+    """Wait until the queue has this number of messages."""
 
     async def are_there() -> bool:
         return await asyncio.to_thread(server.messages) == count
@@ -90,7 +90,7 @@ async def test_an_unreadable_message_is_left_and_logged_once(
             server.send(created("landing", "orders/a.csv"))
             await zones.until("orders", 2)
             await until_messages(server, 1)
-    assert len([message for message in caplog.messages if "is no notification, and is left there" in message]) == 1
+    assert len([message for message in caplog.messages if "is not a notification, and stays there" in message]) == 1
     assert zones.looks["rides"] == 1
 
 
@@ -104,12 +104,12 @@ async def test_trouble_is_logged_once_and_tried_again(
         server.delete_queue()
 
     def lines() -> list[str]:
-        return [message for message in caplog.messages if "no notifications are taken from" in message]
+        return [message for message in caplog.messages if "cannot read notifications from" in message]
 
     with caplog.at_level(logging.WARNING):
         async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION):
             await until(lines)
-            await asyncio.sleep(1)  # until it has tried again
+            await asyncio.sleep(1)  # until the receiver has tried again
             server.refuse_all_with = ""
             server.make_queue()
             server.send(created("landing", "orders/a.csv"))

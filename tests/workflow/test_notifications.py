@@ -1,4 +1,4 @@
-"""Notifications by HTTP on a real Temporal server: the landing zones that they concern look, and no other ones."""
+"""Notifications by HTTP on a real Temporal server: only the landing zones that they concern look."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ def created(bucket: str, *keys: str) -> bytes:
 
 
 async def post(address: str, body: bytes, path: str = "/", **headers: str) -> tuple[int, str]:
-    """Send a notification, as soon as there is a receiver; return its answer."""
+    """Send a notification as soon as a receiver listens; return its answer."""
     async with aiohttp.ClientSession() as session:
         answers: list[tuple[int, str]] = []
 
@@ -83,7 +83,7 @@ async def test_what_is_no_notification_is_refused_and_changes_nothing(zones: Not
     await zones.start("orders", "s3://landing/")
     async with zones.receiving(sluice_events_address=address):
         status, text = await post(address, b"hello")
-        assert (status, "this is no notification: it is not JSON" in text) == (400, True)
+        assert (status, "this is not a notification: it is not JSON" in text) == (400, True)
         status, text = await post(address, b" " * (MAX_BYTES + 1))
         assert (status, "1,048,576 bytes" in text) == (413, True)
         assert (await post(address, b'{"Service": "S3", "Event": "s3:TestEvent"}'))[0] == 204
@@ -115,7 +115,7 @@ async def test_a_connection_without_a_request_is_cut(
         writer.write(sent)
         ended = asyncio.ensure_future(reader.read())
         started = asyncio.get_running_loop().time()
-        while not ended.done():  # what arrives bit by bit makes it last no longer
+        while not ended.done():  # further bytes do not prolong the connection
             assert asyncio.get_running_loop().time() - started < LIMIT
             writer.write(b"x" if sent else b"")
             await asyncio.sleep(0.1)
@@ -188,7 +188,7 @@ async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(
                 assert (await post(address, b"{}", f"/{TOKEN}"))[0] == 400
                 assert (await post(address, subscription, f"/{TOKEN}"))[0] == 400
             assert [len(caplog.messages), caplog.text.count("SLUICE_EVENTS_QUEUE")] == [3, 1]
-            messages = " ".join(caplog.messages)  # the text may be JSON, as the log of a worker is
+            messages = " ".join(caplog.messages)  # the log may quote text as JSON, as a worker's log does
             assert r"the topic 'arn:aws:sns:eu:1:files\n'" in messages and "token" in messages
             monkeypatch.setattr(webhook, "_LOG_EVERY", 0.0)
             await post(address, b"{}")
@@ -209,7 +209,7 @@ async def test_a_zone_whose_memo_is_odd_stops_no_other_one(
         async with zones.receiving(sluice_events_address=address):
             await post(address, created("landing", "a.csv"))
             await zones.until("orders", 2)
-        assert len([each for each in caplog.messages if "the landing zone 'odd' is told of no files" in each]) == 1
+        assert len([each for each in caplog.messages if "the landing zone 'odd' gets no notifications" in each]) == 1
     finally:
         await zones.end("odd")
 
@@ -218,7 +218,7 @@ async def test_a_port_that_another_worker_has_is_waited_for(
     zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refusals() -> list[str]:
-        return [each for each in caplog.messages if "takes no notifications" in each]
+        return [each for each in caplog.messages if "cannot receive notifications" in each]
 
     monkeypatch.setattr(webhook, "_RETRY", 0.1)
     host, port = address.split(":")
@@ -226,7 +226,7 @@ async def test_a_port_that_another_worker_has_is_waited_for(
     with caplog.at_level(logging.WARNING), socket.create_server((host, int(port))) as other:
         async with zones.receiving(sluice_events_address=address):
             await until(refusals)
-            await asyncio.sleep(0.5)  # until it has tried again
+            await asyncio.sleep(0.5)  # until the receiver has tried again
             assert len(refusals()) == 1
             other.close()
             assert (await post(address, created("landing", "a.csv")))[0] == 204
@@ -242,7 +242,7 @@ async def test_zones_that_are_deployed_later_are_looked_at_and_ended_ones_forgot
         await post(address, created("landing", "new/a.csv"))
         assert receivers.known.for_nobody == 1
         await zones.start("new", "s3://landing/new/")
-        await zones.until("new", 2)  # once by itself, and because what was sent before may concern it
+        await zones.until("new", 2)  # once by itself, and once for the notification from before its deployment
         await zones.end("old")
         await post(address, created("landing", "old/a.csv", "new/b.csv"))
         await zones.until("new", 3)

@@ -1,6 +1,6 @@
-"""The order of things: every ending, with fakes of all activities and time that skips.
+"""The order of steps: every ending, with fakes of all activities and time that skips.
 
-The server is Temporal's time-skipping test server; a day of waiting passes in moments.
+The server is Temporal's time-skipping test server: a day of waiting passes in moments.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ async def test_published(harness: WorkflowHarness) -> None:
 
 
 async def test_a_run_that_is_not_to_publish_ends_checked(harness: WorkflowHarness) -> None:
-    """Neither people nor main are asked anything, and a conflict with main changes nothing."""
+    """The run asks neither people nor main, and a conflict with main changes nothing."""
 
     async def moved(_: Any, __: int) -> WriteResult:
         return WriteResult(head=HEAD, tables={}, conflicts=["t.x"])
@@ -92,7 +92,7 @@ async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reaso
 
 
 async def test_people_decide_with_the_tools_of_temporal(harness: WorkflowHarness) -> None:
-    """Its CLI and its Web UI send JSON: the signals by their names, the update with `approve`."""
+    """Temporal's CLI and Web UI send JSON: the signals by their names, the update with `approve`."""
     handle = await harness.start(approval={"required": 2, "timeout": "3d"})
     while (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval":
         await asyncio.sleep(0.05)
@@ -126,12 +126,12 @@ async def test_a_decision_before_anything_waits_is_refused(harness: WorkflowHarn
 
 STEPS = ["open_branch", "write_table", "verify_write", "audit_branch", "publish_branch"]
 _AFTER_LOCAL_ACTIVITIES = {"open_branch": "write_table", "verify_write": "audit_branch"}
-"""A cancel during a local activity is known when it is over, and by then the next step has begun."""
+"""The run notices a cancel during a local activity only after the activity; by then, the next step has begun."""
 
 
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) -> None:
-    """The step is over before the clean-up begins; a merge that happened anyway is believed."""
+    """The step ends before the clean-up begins. If a merge happened anyway, the run is published."""
     entered, cancelled, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def until_cancelled(_: Any, __: int) -> Any:
@@ -144,7 +144,7 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
             ended.set()
 
     async def to_its_end(order: Any, _: int) -> Any:
-        """Activities without heartbeats learn of no cancel: they finish, and the run is cancelled afterwards."""
+        """Complete: an activity without heartbeats does not notice a cancel, and the run is cancelled afterwards."""
         entered.set()
         await cancelled.wait()
         await asyncio.sleep(0.5)
@@ -182,7 +182,7 @@ async def test_a_cancel_during_each_step(harness: WorkflowHarness, step: str) ->
 
 
 async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness) -> None:
-    """As while it lets another run merge first."""
+    """The activity notices it by a heartbeat, as while it lets another run merge first."""
     entered = asyncio.Event()
 
     async def until_cancelled(_: Any, __: int) -> Any:
@@ -202,7 +202,7 @@ async def test_a_cancel_that_a_merge_learns_of_in_time(harness: WorkflowHarness)
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
 async def test_a_checkpoint_that_fails_fails_nothing_else(harness: WorkflowHarness, is_cancelled: bool) -> None:
-    """As where no worker comes back in time. The run is compensated, and a cancel is not lost."""
+    """A checkpoint fails if no worker comes back in time. The run is compensated, and a cancel is not lost."""
     entered, may_fail = asyncio.Event(), asyncio.Event()
 
     async def fails(_: Any, times: int) -> Any:
@@ -236,7 +236,7 @@ async def test_a_cancel_while_people_decide(harness: WorkflowHarness) -> None:
 
 
 async def test_a_cancel_that_shows_as_a_failure(harness: WorkflowHarness) -> None:
-    """As when the worker dies with the activity that was to be cancelled."""
+    """The worker died together with the activity that was to be cancelled."""
     entered, may_die = asyncio.Event(), asyncio.Event()
 
     async def dies(_: Any, __: int) -> Any:
@@ -254,7 +254,7 @@ async def test_a_cancel_that_shows_as_a_failure(harness: WorkflowHarness) -> Non
 
 
 async def test_a_write_that_keeps_failing(harness: WorkflowHarness) -> None:
-    """Each attempt is fenced before the next; what the last one left is kept for a look."""
+    """Each attempt is fenced before the next. The branch of the last one is kept for inspection."""
     branches: list[str] = []
 
     async def fail(order: WriteTableInput, _: int) -> Any:

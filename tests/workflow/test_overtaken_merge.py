@@ -1,8 +1,8 @@
-"""A publish is paused between its last look and its merge, and the run goes on without it: one merge of one run.
+"""A publish is paused between its last check and its merge, and the run continues without it: one merge of one run.
 
-The activities on branches are the real ones, on a catalog in memory and tables in a folder; the write and the audit
-are fakes. Main changes a table that a check reads while the first try is paused, so that the second meets a conflict
-that the first did not: its merge would still succeed.
+The activities on branches are the real ones, on a catalog in memory and tables in a folder; the write and the audit are
+fakes. Main changes a table that a check reads while the first try is paused, so that the second try meets a conflict
+that the first did not: the merge of the first would still succeed.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class PausingCatalog(MemoryCatalog):
     def publish(
         self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
     ) -> Publication:
-        """Merge; the first call waits until the test lets it go on."""
+        """Merge. The first call waits until the test resumes it."""
         if self.paused.is_set():
             return super().publish(branch, head, author, message, properties)
         self.paused.set()
@@ -61,7 +61,7 @@ class PausingCatalog(MemoryCatalog):
             self.over.set()
 
     async def resume(self) -> None:
-        """Let the paused merge go on, and wait until it was done or refused."""
+        """Resume the paused merge; wait until it was done or refused."""
         self.go_on.set()
         assert await asyncio.to_thread(self.over.wait, LIMIT)
 
@@ -113,7 +113,7 @@ def _in_thread(function: Callable[[Any], Any]) -> Callable[[Any, int], Awaitable
 
 
 def _first_do(harness: WorkflowHarness, name: str, step: Callable[[], Awaitable[None]]) -> None:
-    """Do something before the first execution of an activity."""
+    """Run a step before the first execution of an activity."""
     plain = harness.fakes.overrides[name]
 
     async def run(input: Any, number: int) -> Any:
@@ -147,7 +147,7 @@ PAUSES = {
 async def test_a_paused_merge_goes_on(
     pause: str, harness: WorkflowHarness, lake: MemoryLake, catalog: PausingCatalog
 ) -> None:
-    """Either it is what is published, and nothing is added again; or the branch is gone before it is requested."""
+    """The run either publishes by this merge and adds nothing, or deletes the branch before the merge is requested."""
     _use_real_activities(harness, lake)
     _first_do(harness, PAUSES[pause], catalog.resume)
     result = await harness.end(await _start_and_pause(harness, lake, catalog))
@@ -178,7 +178,7 @@ async def test_a_merge_that_stays_paused_until_the_run_is_published_changes_noth
 async def test_the_run_is_cancelled_while_a_merge_is_paused(
     pause: str, real_time_harness: WorkflowHarness, lake: MemoryLake, catalog: PausingCatalog
 ) -> None:
-    """Its outcome is what main holds, wherever the cancel falls."""
+    """Its outcome agrees with main, whenever the cancel arrives."""
     harness = real_time_harness
     _use_real_activities(harness, lake)
     started: list[Handle] = []
@@ -200,7 +200,7 @@ async def test_the_run_is_cancelled_while_a_merge_is_paused(
 async def test_rows_of_another_attempt_are_never_added_to_those_of_a_published_one(
     harness: WorkflowHarness, lake: MemoryLake, catalog: PausingCatalog
 ) -> None:
-    """The last defence: were the look for the run's publication to fail, the same files are refused."""
+    """The last defence: if the search for the run's publication failed, the same files would be refused."""
     _use_real_activities(harness, lake)
     _first_do(harness, "discard_branch", catalog.resume)
 

@@ -1,4 +1,4 @@
-"""Registrations after the merge: retried for a day, one after the other, and without effect on the run's outcome."""
+"""Registrations after the merge: retried for a day, one after the other, without effect on the run's outcome."""
 
 import asyncio
 import base64
@@ -16,7 +16,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.errors import ErrorMapping
-from activities.notifications.notify_registration import NotifyRegistrationActivity
+from activities.notifications.notify import NotifyActivities
+from activities.notifications.open_notifier import open_notifier
 from activities.registration.register_publication import RegisterPublicationActivity
 from activities.registration.start_registrations import StartRegistrationsActivity
 from lakehouse.targets.mirror import MirrorWriter
@@ -43,7 +44,7 @@ EVENT = PublicationEvent(run_id="r1", workflow_id="p-1", pipeline="p", published
 
 
 class FakeTarget:
-    """A target that answers as a test says; the tries and the notifications are counted."""
+    """A target that answers as the test says, and counts the tries and the notifications."""
 
     def __init__(self) -> None:
         self.tries = 0
@@ -85,7 +86,7 @@ class Registrations:
         return self.handle(await self.activity.start_table("mirror", table, run))
 
     async def end(self, handle: WorkflowHandle[RegisterPublication, Registration]) -> Registration:
-        """Skip time until a registration has ended; return how."""
+        """Skip time until a registration has ended; return its final state."""
         while (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
             await self.environment.sleep(600)
         return await handle.result()
@@ -144,7 +145,7 @@ async def test_what_no_retry_mends_fails_at_once(registrations: Registrations) -
 
 
 async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: WorkflowEnvironment) -> None:
-    """The activities are the worker's own: the webhook wants no more events, and Slack is broken at first."""
+    """The activities are the worker's real ones: the webhook refuses further events, and Slack fails at first."""
     client, queue, receiver = own_time_skipping.client, str(uuid.uuid4()), HttpReceiver()
     receiver.answer = lambda number: 410
     secret = SecretSource(env="HOOK")
@@ -155,7 +156,7 @@ async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: Workf
         starts = StartRegistrationsActivity(client, targets, queue, queue)
         activities: list[Any] = [
             RegisterPublicationActivity(targets, queue, cast(MirrorWriter, None)).register_publication,
-            NotifyRegistrationActivity(settings).notify_registration,
+            NotifyActivities(open_notifier(settings), "http://ui").notify_registration,
         ]
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
         async with Worker(
@@ -210,7 +211,7 @@ async def test_tables_and_targets_do_not_wait_for_each_other(registrations: Regi
 
 
 async def test_a_target_is_told_of_a_publication_once(registrations: Registrations) -> None:
-    """The activity that starts registrations may run twice, also after the registration ended."""
+    """The activity that starts registrations may run twice, even after the registration has ended."""
     given = StartRegistrationsInput(event=EVENT, targets=["announce"])
     registrations.target.may_end.clear()
     (started,) = await registrations.activity.start_registrations(given)

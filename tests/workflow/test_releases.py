@@ -1,4 +1,4 @@
-"""The order of a release: what becomes of the quarantine in each ending."""
+"""The order of steps in a release: the fate of the quarantine in each ending."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ RESUME = Resume(branch=KEPT, run_id="r", base="b", head=HEAD)
 
 
 def _noted(harness: WorkflowHarness) -> list[str]:
-    """Return the names of all branches that the run deletes."""
+    """Return a list that collects the names of all branches that the run deletes."""
     deleted: list[str] = []
 
     async def note(given: DiscardBranchInput, _: int) -> None:

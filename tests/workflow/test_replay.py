@@ -1,4 +1,4 @@
-"""Stored histories replay on the present workflow, so that runs under way survive a new version of it."""
+"""Stored histories replay on the present workflow, so that open runs survive a new version of it."""
 
 import base64
 import json
@@ -36,16 +36,21 @@ STARTERS: dict[str, type] = {
     "backfill_each": Backfill,
     "backfill_together": Backfill,
 }
-"""The workflows that start runs, by the file of their history."""
+"""The workflows that start runs, by the name of their history file."""
 _EVENTS = 85
-"""So many a run may leave at most, whatever its data's size: one that people approved, and once more on a newer main,
-leaves as many."""
+"""Maximum number of events of a run, whatever the size of its data.
+
+A run that people approved, once more after a rebase, has this many events.
+"""
 _EVENTS_OF_A_ZONE = 200
-"""A landing zone continues as new when its history is long; this one was deployed, loaded a file and kept one out."""
+"""Maximum number of events of a recorded landing zone, which was deployed, loaded a file and kept one out.
+
+A landing zone continues as new when its history is long.
+"""
 
 
 def _history(ending: str) -> WorkflowHistory:
-    """Return a history under the id of its workflow: some name their children by it."""
+    """Return a history under the id of its workflow: some workflows derive the ids of their children from it."""
     text = (TARGET / f"{ending}.json").read_text()
     started = json.loads(text)["events"][0]["workflowExecutionStartedEventAttributes"]
     return WorkflowHistory.from_json(started["workflowId"], text)
@@ -67,9 +72,9 @@ async def test_the_history_of_what_starts_runs_replays(file: str, monkeypatch: p
 
 
 def _replayer(workflow: type) -> Replayer:
-    """Return a replayer on the task queue of the recording, without the sandbox, which would import what is unchanged.
+    """Return a replayer on the task queue of the recording, without the sandbox, which would import unpatched modules.
 
-    A landing zone compares its task queue, and the id of a backfill's child covers a path of the machine.
+    A landing zone compares its task queue, and the id of a backfill's child depends on a path of the machine.
     """
     prefix, build_id = REPLAYED_QUEUE.split("-")
     assert prefix == "replay", "the SDK names the queue so"
@@ -116,7 +121,7 @@ async def test_an_incompatible_change_is_caught(monkeypatch: pytest.MonkeyPatch)
     replayer = Replayer(
         workflows=[WriteAuditPublish],
         data_converter=pydantic_data_converter,
-        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox would import the unchanged one
+        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox would import the unpatched class
     )
     with pytest.raises(NondeterminismError):
         await replayer.replay_workflow(_history("published"))

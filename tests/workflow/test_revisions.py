@@ -1,4 +1,4 @@
-"""Revisions: a run that a newer release started waits, unharmed, for a worker that knows its revision."""
+"""Revisions: a run that a newer release started waits unchanged for a worker that supports its revision."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""Runs that no person starts: under their own identity, waited for, and reported to the workflow that asked."""
+"""Runs without a person at the start: their own identity, the wait for their end, and the report to the requester."""
 
 import asyncio
 import uuid
@@ -44,7 +44,7 @@ tables: [t.x]
 
 @workflow.defn(name="Requester", sandboxed=False)
 class Requester:
-    """A workflow that asked for runs."""
+    """A workflow that requested runs."""
 
     def __init__(self) -> None:
         self._ended: list[EndedRun] = []
@@ -60,7 +60,7 @@ class Requester:
 
 
 class Starts:
-    """Starts runs of one pipeline file."""
+    """A harness that starts runs of one pipeline file."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client, self.folder = client, folder
@@ -82,7 +82,7 @@ class Starts:
         )
 
     def held(self, real: PrepareRunActivity) -> Any:
-        """Return an activity that does what the real one does, and completes for the partition `held` when it may."""
+        """Return the real activity, changed to wait for `may_prepare` before it completes for the partition `held`."""
 
         @activity.defn(name="prepare_run")
         async def prepare_run(input: StartPipelineInput) -> PreparedRun:
@@ -96,7 +96,7 @@ class Starts:
         return prepare_run
 
     async def ends_of_runs(self) -> list[str]:
-        """Return how each run of the pipeline ended, as Temporal has it."""
+        """Return the final status of each run of the pipeline in Temporal."""
         query = f'WorkflowId STARTS_WITH "{self.name}-"'
         return [each.status.name async for each in self.client.list_workflows(query) if each.status]
 
@@ -155,7 +155,7 @@ async def test_two_starts_of_one_input_are_two_runs_one_after_the_other(starts: 
 
 
 async def test_a_start_that_was_ended_by_force_does_not_run_again_what_it_began(starts: Starts) -> None:
-    """With `again`, main cannot tell that the run loaded its files: they would be on main twice."""
+    """With `again`, main cannot show that the run loaded its files: they would be on main twice."""
     asked: dict[str, Any] = {"workflow_id": f"start-{starts.name}", "since": _now(), "again": True}
     entered, may_go_on = asyncio.Event(), asyncio.Event()
     starts.fakes.overrides["can_notify"] = _held(entered, may_go_on)
@@ -212,7 +212,7 @@ async def test_what_is_not_valid_is_refused_and_starts_no_run(starts: Starts) ->
 
 
 async def test_a_file_that_is_half_of_what_its_batch_lists_has_changed(starts: Starts) -> None:
-    """The message of its format is about what a producer has not written yet."""
+    """The error of its format is about content that the producer has not written yet."""
     file = starts.folder / "a.parquet"
     file.write_text("PAR1 odd PAR1")
     (listed,) = find_files(Source(path=str(file)))
@@ -226,7 +226,7 @@ async def test_a_file_that_is_half_of_what_its_batch_lists_has_changed(starts: S
 
 
 async def test_a_file_that_was_overwritten_after_it_settled_is_not_loaded(starts: Starts) -> None:
-    """What it holds now may be half of what is written: it has to settle."""
+    """Its present content may be incomplete, and has to settle."""
     file = starts.folder / "a.csv"
     file.write_text("id\n1\n")
     (listed,) = find_files(Source(path=str(file)))
@@ -247,7 +247,7 @@ async def test_a_run_that_fails_is_an_end_and_no_error(starts: Starts) -> None:
 
 
 async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts) -> None:
-    """The starter is the backfill, and no person is of that name."""
+    """The starter is the backfill, which is not the name of a person."""
     excluded: list[str] = []
 
     async def require(input: RequireApprovalInput, _: int) -> RequiredApproval:
@@ -261,7 +261,7 @@ async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts
 
 
 def _waits(entered: asyncio.Event) -> Any:
-    """Return an activity that goes on until it is cancelled."""
+    """Return a fake activity that runs until it is cancelled."""
 
     async def waits(_: Any, __: int) -> Any:
         entered.set()
@@ -285,7 +285,7 @@ async def test_a_cancel_reaches_the_run(starts: Starts) -> None:
 
 
 async def test_a_cancel_while_the_input_is_looked_at_starts_no_run(starts: Starts) -> None:
-    """The activity learns of a cancel by a heartbeat; one that completes before takes the cancel with it."""
+    """The activity notices a cancel by a heartbeat. If it completes before, the cancel must not be lost."""
     handle = await starts.start("held")
     await in_time(starts.preparing.wait())
     await handle.cancel()
@@ -297,7 +297,7 @@ async def test_a_cancel_while_the_input_is_looked_at_starts_no_run(starts: Start
 
 
 async def test_a_cancel_reaches_the_run_that_an_earlier_start_began(starts: Starts) -> None:
-    """It would publish after the backfill that asked for it was cancelled."""
+    """It would publish after the backfill that requested it was cancelled."""
     asked: dict[str, Any] = {"workflow_id": f"start-{starts.name}", "since": _now(), "again": True}
     entered = asyncio.Event()
     starts.fakes.overrides["select_input"] = _waits(entered)

@@ -1,4 +1,4 @@
-"""Starts by a schedule of Temporal: for their time, under the run's own identity, told and paused where they fail."""
+"""Starts by a Temporal schedule: for their time, under the run's own identity; failures are reported and pause it."""
 
 import asyncio
 import uuid
@@ -31,8 +31,9 @@ from sluice.contracts.schedules import (
     schedule_id,
 )
 from sluice.contracts.starting import PipelineText
+from sluice.notifications.message import message_of_schedule
+from sluice.notifications.slack import slack_text
 from sluice.pipeline.schedule import Schedule
-from sluice.presentation.schedules import notice_line
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.workflow import MANIFEST, FakeActivities, fails_for_good
@@ -72,7 +73,7 @@ class Scheduled:
         return await self.client.create_schedule(self.id, make_schedule(stated, given, self.queue))
 
     async def trigger(self, schedule: ScheduleHandle, number: int = 1) -> WorkflowHandle[Any, Any]:
-        """Have the schedule start its workflow, and wait for its end."""
+        """Have the schedule start its workflow; wait for its end."""
         await schedule.trigger()
 
         async def started() -> bool:
@@ -130,7 +131,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
 
 
 async def test_a_start_that_is_cancelled_before_its_run_starts_none(scheduled: Scheduled) -> None:
-    """As `overlap: cancel_other` does: the question to the schedule completes, and takes the cancel."""
+    """`overlap: cancel_other` does so: the query about the schedule completes in spite of the cancel."""
     files_of_years(scheduled.folder)
     scheduled.go_on.clear()
     triggered = asyncio.create_task(scheduled.trigger(await scheduled.make()))
@@ -181,7 +182,7 @@ async def test_a_run_that_fails_pauses_its_schedule_and_people_are_told(schedule
     assert state.paused and state.note
     assert state.note.startswith(f"paused because run {scheduled.name}-") and "failed: it is wrong" in state.note
     [notice] = scheduled.notices
-    assert notice.paused and f"it is paused until `resume {scheduled.name}`" in notice_line(notice)
+    assert notice.paused and f"it is paused until `resume {scheduled.name}`" in slack_text(message_of_schedule(notice))
 
 
 async def test_without_pause_on_the_schedule_goes_on_and_a_refused_start_is_told(scheduled: Scheduled) -> None:
@@ -191,7 +192,9 @@ async def test_without_pause_on_the_schedule_goes_on_and_a_refused_start_is_told
     assert memo[ENDED_MEMO]["outcome"] == "refused"
     assert not (await schedule.describe()).schedule.state.paused
     [notice] = scheduled.notices
-    assert not notice.paused and "its run was not started: there are no files at" in notice_line(notice)
+    assert not notice.paused and "its run was not started: there are no files at" in slack_text(
+        message_of_schedule(notice)
+    )
     assert scheduled.fakes.calls == []
 
 
@@ -208,7 +211,7 @@ async def test_starts_that_did_not_happen_are_told_once(scheduled: Scheduled) ->
     schedule = await scheduled.make(overlap="skip")
     await schedule.trigger()
     await in_time(entered.wait())
-    await schedule.trigger()  # the run before has not ended
+    await schedule.trigger()  # the previous run has not ended
 
     async def skipped() -> bool:
         return (await schedule.describe()).info.num_actions_skipped_overlap == 1
@@ -220,10 +223,10 @@ async def test_starts_that_did_not_happen_are_told_once(scheduled: Scheduled) ->
     may_go_on.set()
     await until(idle)
     await scheduled.trigger(schedule, 2)
-    await asyncio.sleep(1.1)  # the next start has a second, and an id, of its own
+    await asyncio.sleep(1.1)  # so that the next start has another second, and another id
     await scheduled.trigger(schedule, 3)
     assert [notice.missed.model_dump() for notice in scheduled.notices] == [{"late": 0, "overlapping": 1}]
-    assert "1 because the run before had not ended" in notice_line(scheduled.notices[0])
+    assert "1 because the run before had not ended" in slack_text(message_of_schedule(scheduled.notices[0]))
 
 
 async def test_cancel_other_cancels_the_run_and_not_only_what_waits_for_it(scheduled: Scheduled) -> None:
@@ -242,7 +245,7 @@ async def test_cancel_other_cancels_the_run_and_not_only_what_waits_for_it(sched
     schedule = await scheduled.make(overlap="cancel_other", pause_on="failure")
     await schedule.trigger()
     await in_time(entered.wait())
-    await asyncio.sleep(1.1)  # the next start has a second, and an id, of its own
+    await asyncio.sleep(1.1)  # so that the next start has another second, and another id
     handle = await scheduled.trigger(schedule, 2)
     assert (await handle.result())["outcome"] == "published"
     states: list[str] = []

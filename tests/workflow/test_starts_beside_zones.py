@@ -1,4 +1,4 @@
-"""Starts by hand beside landing zones, on a real Temporal server: what a zone loads is not loaded past it."""
+"""Starts by hand next to landing zones, on a real Temporal server: they do not load a zone's files past the zone."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ class Beside:
         await (await plan_deploy(self.client, self.settings, files, deployed, self.pipelines)).apply()
         reader = self.pipeline("other", write={"source": {"path": str(self.landing), "format": "csv"}})
 
-        for _ in range(300):  # the server's list is behind what a deploy did, for a moment
+        for _ in range(300):  # for a moment after a deploy, the server's list is out of date
             if await find_zone_problems(self.client, self.settings, reader):
                 return
             await asyncio.sleep(0.1)
@@ -93,7 +93,7 @@ async def test_a_start_of_one_that_is_not_deployed_shows_its_files_and_loads_the
     beside.file("half.csv", age=0)
     beside.file("b.csv.tmp")
     beside.file("empty.csv", "")
-    with pytest.raises(InvalidPipeline, match=r"nobody to ask here\. Add --yes"):
+    with pytest.raises(InvalidPipeline, match=r"the command cannot ask\. Add --yes"):
         await check_start_by_hand(beside.context, beside.pipeline(), yes=False)
     started = await check_start_by_hand(beside.context, beside.pipeline(), yes=True)
     assert started.write.source and started.write.source.paths == [str(whole)]
@@ -143,7 +143,7 @@ async def test_named_files_are_shown_and_loaded_by_their_zone(
             await load(yes=True)
         assert f"leave {file} (5 bytes): it settles for 60 s more" in capsys.readouterr().out
         lake.now += 60
-        with pytest.raises(InvalidPipeline, match="nobody to ask here"):
+        with pytest.raises(InvalidPipeline, match="the command cannot ask"):
             await load(yes=False)
         shown = capsys.readouterr().out
         assert f"load {file} (5 bytes): it is settled" in shown and f"leave {missing}: it is not in the" in shown
@@ -162,7 +162,7 @@ async def test_another_pipeline_that_reads_files_of_a_zone_is_asked_about(
     await beside.deploy()
     source = {"path": f"{beside.landing}/*.csv", "format": "csv"}
     other = beside.pipeline("other", write={"source": source})
-    with pytest.raises(InvalidPipeline, match="nobody to ask here"):
+    with pytest.raises(InvalidPipeline, match="the command cannot ask"):
         await check_start_by_hand(beside.context, other, yes=False)
     assert "`arrivals orders --load FILE`" in capsys.readouterr().err
     assert await check_start_by_hand(beside.context, other, yes=True) is other

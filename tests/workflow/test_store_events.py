@@ -1,4 +1,4 @@
-"""Events of a real versitygw on a real Temporal server. Skipped where versitygw cannot be had."""
+"""Events of a real versitygw on a real Temporal server. Skipped if versitygw is not available."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
         yield zones
 
 
-@pytest.mark.timeout(900)  # the store may have to be built
+@pytest.mark.timeout(900)  # building the store may be necessary
 async def test_an_object_has_its_zone_looked_at_as_long_as_somebody_listens(
     zones: NotifiedZones, tmp_path: Path
 ) -> None:
@@ -38,7 +38,7 @@ async def test_an_object_has_its_zone_looked_at_as_long_as_somebody_listens(
         running = running_store(tmp_path, "source", "lake", settings=settings)
         store = await asyncio.to_thread(running.__enter__)
     try:
-        await asyncio.to_thread(write, store, "source/a b+ü%41/missed.csv")  # nobody listens: it is lost
+        await asyncio.to_thread(write, store, "source/a b+ü%41/missed.csv")  # nobody listens: the event is lost
         async with zones.receiving(sluice_events_address=address) as receivers:
             await asyncio.sleep(2)
             assert zones.looks == {"odd": 1, "other": 1}

@@ -1,6 +1,6 @@
-"""Jobs wait for Spark in Temporal's queue: restarts of workers cost nothing there, and pipelines get turns.
+"""Jobs wait for Spark in Temporal's queue: restarts of workers lose nothing there, and the queue is fair to pipelines.
 
-On a real server, with fakes in place of the activities.
+The server is real, with fakes in place of the activities.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from workflows.write_audit_publish import WriteAuditPublish
 
 
 class Queue:
-    """A task queue with a worker for control, and workers with two slots for Spark that come and go."""
+    """A task queue with a worker for control, and with workers for Spark, two slots each, that come and go."""
 
     def __init__(self, client: Client, write: Callable[[Any, int], Any]) -> None:
         self.client, self.name = client, f"waiting-{uuid.uuid4()}"
@@ -111,14 +111,14 @@ async def test_a_pipeline_of_one_run_does_not_wait_behind_one_of_many(client: Cl
         runs.append(await queue.start("one", 0))
         while (await runs[-1].query(WriteAuditPublish.status)).stage != "writing":
             await asyncio.sleep(0.1)
-        assert await read_progress(await runs[-1].describe()) == "waiting for a worker of Spark to have room"
+        assert await read_progress(await runs[-1].describe()) == "waiting for a free slot on a Spark worker"
         async with queue.spark():
             await asyncio.gather(*(run.result() for run in runs))
     assert order.index("one") < 5, "the local server has one partition, in which turns are exact"
 
 
 async def test_what_each_worker_takes(client: Client) -> None:
-    """A process for everything takes no Spark activities beside those of the queue of Spark, which has its slots."""
+    """A process for both roles runs Spark activities only from Spark's queue, which has its slots."""
     settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2", spark_slots=3, sluice_task_queue="q")
     taken = {}
     async with AsyncExitStack():

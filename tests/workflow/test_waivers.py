@@ -1,4 +1,4 @@
-"""Waivers: a run whose audit fails by what may be waived waits for people, and says under whose waiver it published."""
+"""Waivers: a run that fails only waivable checks waits for people, and names the waiver under which it published."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ TABLES = {"t.x": {"checks": CHECKS}}
 
 
 class WaivableRun:
-    """A run with checks whose verdicts a test decides, and what its activities were asked."""
+    """A run whose checks get verdicts from the test, with a record of its activities' inputs."""
 
     def __init__(self, harness: WorkflowHarness, *verdicts: Verdict, in_force: Sequence[WaivedCheck] = ()) -> None:
         self.harness, self.verdicts, self.in_force = harness, verdicts, list(in_force)
@@ -85,7 +85,7 @@ class WaivableRun:
 
 
 def until(status: RunStatus, **delta: float) -> str:
-    """Return a time after a run began to wait, by the clock of the server, which skips."""
+    """Return a time after a run began to wait, by the clock of the server, which skips time."""
     return (datetime.fromisoformat(status.events[-1].at) + timedelta(**delta)).isoformat(timespec="seconds")
 
 
@@ -106,7 +106,7 @@ async def decide(handle: Handle, decision: Decision) -> Decision:
 
 
 async def ended(harness: WorkflowHarness, handle: Handle) -> RunResult:
-    """Return the result of a run that waits for nothing: the server skips years where a result is awaited."""
+    """Return the result of a run that waits for nothing: the server skips years while a result is awaited."""
     while (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
         await asyncio.sleep(0.05)
     return await harness.end(handle)
@@ -134,7 +134,7 @@ async def test_a_waived_check_is_published_and_named(harness: WorkflowHarness) -
         (waive(status, "unique(id)").model_copy(update={"approve": False}), "a rejection waives nothing"),
     ):
         assert why in await refused(handle, wrong), why
-    await handle.signal(WriteAuditPublish.approve, Decision(by="eve"))  # by Temporal's own tools
+    await handle.signal(WriteAuditPublish.approve, Decision(by="eve"))  # as Temporal's own tools send it
     counted = await decide(handle, waive(status, "unique(id)"))
     assert counted.waivers[0].table == "t.x" and counted.waivers[0].fingerprint
     result = await ended(harness, handle)
@@ -236,7 +236,7 @@ async def test_a_rejection_is_a_rejection(harness: WorkflowHarness) -> None:
 
 
 def earlier(until: str = "2999-12-31T00:00:00+00:00") -> WaivedCheck:
-    """Return a waiver that an earlier run granted; the end is far from whatever year the server has skipped to."""
+    """Return a waiver of an earlier run. Its end is later than any year that the server has skipped to."""
     check = TypeAdapter[Check](AnyCheck).validate_python(CHECKS[0])
     names = {"table": "t.x", "index": 0, "check": "unique(id)", "fingerprint": check_fingerprint(check, "p")}
     return WaivedCheck(**names, by=["ana"], reason="late feed", until=until, run_id="r0", workflow_id="w0")
@@ -282,7 +282,7 @@ async def test_a_waiver_in_force_replaces_no_approval(harness: WorkflowHarness) 
 
 
 async def test_a_waiver_that_ends_while_the_run_waits_does_not_publish_it(harness: WorkflowHarness) -> None:
-    """It held at the audit, as the activity says; by the merge it ended more than an hour ago."""
+    """It was in force at the audit, according to the activity. By the merge, it had ended more than an hour ago."""
     run = WaivableRun(harness, "fail", in_force=[earlier("2020-01-01T00:00:00+00:00")])
     handle = await run.start(approval={"timeout": "3d"})
     await run.waiting(handle)

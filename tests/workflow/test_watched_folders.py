@@ -1,4 +1,4 @@
-"""Folders of landing zones on a real Temporal server: a file that is written there has its zone looked at."""
+"""Folders of landing zones on a real Temporal server: a file written there makes its zone look."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: Notifie
     await zones.start("orders", orders)
     await zones.start("rides", rides / "*.csv")
     async with zones.receiving():
-        await zones.until("orders", 2)  # for what was written before the watch began
+        await zones.until("orders", 2)  # for files written before the watch began
         await zones.until("rides", 2)
         (orders / "a.csv").write_text("id\n1\n")
         await zones.until("orders", 3)
@@ -124,7 +124,7 @@ async def test_a_landing_zone_of_one_file_is_watched_and_a_wide_one_is_not(
 
 
 async def settled(zones: NotifiedZones, name: str) -> int:
-    """Return how often a zone has looked, once it looks no more."""
+    """Return the number of looks of a zone, once it has stopped to look."""
     await zones.until(name, 2)
     looks = -1
     while looks != zones.looks[name]:
@@ -146,7 +146,7 @@ folders.FolderWatcher(lambda: {sys.argv[1]: {("zone", ())}}, print, stop).run()
 
 @pytest.mark.parametrize("limit", ["max_inotify_watches", "max_inotify_instances"])
 def test_without_a_watch_left_the_log_says_once_that_looks_find_files(limit: str, tmp_path: Path) -> None:
-    """The limit is set in a user namespace of its own, where the machine lets a test make one."""
+    """The test sets the limit in a user namespace of its own, if the machine permits it."""
     set_limit = f"echo 0 > /proc/sys/user/{limit}"
     if subprocess.run(["unshare", "-Ur", "sh", "-c", set_limit], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets nobody lower the limits of inotify")

@@ -1,4 +1,4 @@
-"""Iceberg's REST reference server, for tests: on 127.0.0.1, over a JDBC catalog on SQLite in a folder."""
+"""Iceberg's REST reference server for tests, on 127.0.0.1, over a JDBC catalog on SQLite in a folder."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from engine.spark.java import find_java
 from engine.spark.submit import SPARK_HOME
 
 NAME = "lake"
-"""The catalog's name in its database; a JDBC catalog shows the tables of its own name alone."""
+"""The catalog's name in its database. A JDBC catalog shows only the tables under its own name."""
 _PROGRAM = Path(__file__).with_name("Server.java")
 _JARS = ROOT / ".sluice" / "jars"
 _FROM_SPARK = ("janino", "commons-compiler", "hadoop-client", "jcl-over-slf4j", "log4j")
 
 
 class IcebergRestServer:
-    """The server, its database and its warehouse in one folder. It keeps its port, so that it can be started again."""
+    """The server, with its database and warehouse in one folder. It keeps its port over restarts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class IcebergRestServer:
         with reserved_ports():
             self._port = choose_port(8181, None, "", set())
             self._daemon = self._start()
-            self._wait()  # within the reservation: until it listens, another process may choose the port
+            self._wait()  # still reserved: another process may choose the port before the server listens
 
     @property
     def uri(self) -> str:
@@ -42,7 +42,7 @@ class IcebergRestServer:
 
     @property
     def warehouse(self) -> Path:
-        """The folder that new tables are in."""
+        """The folder of new tables."""
         return self.folder / "warehouse"
 
     def open(self, uri: str = "") -> RestCatalog:
@@ -50,7 +50,7 @@ class IcebergRestServer:
         return RestCatalog(NAME, uri=uri or self.uri)
 
     def spark_properties(self, name: str, uri: str = "") -> dict[str, str]:
-        """Return the configuration by which Spark has this catalog under a name."""
+        """Return the configuration that gives Spark this catalog under a name."""
         prefix = f"spark.sql.catalog.{name}"
         return {
             prefix: "org.apache.iceberg.spark.SparkCatalog",
@@ -60,19 +60,19 @@ class IcebergRestServer:
         }
 
     def halt_after(self, tables: int) -> None:
-        """Let the next transaction end the server, as `kill -9` does, after it committed so many tables."""
+        """Have the next transaction end the server, as `kill -9` does, after it committed this number of tables."""
         (self.folder / "halt-after").write_text(str(tables))
 
     def pause_after(self, tables: int) -> None:
-        """Let transactions wait, until `resume`, after they committed so many tables."""
+        """Have transactions wait for `resume` after they committed this number of tables."""
         (self.folder / "pause-after").write_text(str(tables))
 
     def resume(self) -> None:
-        """Let transactions that wait go on, and later ones pass."""
+        """Resume waiting transactions, and let later ones pass."""
         (self.folder / "pause-after").unlink()
 
     def is_alive(self) -> bool:
-        """Return whether the server runs."""
+        """Return True if the server runs."""
         return self._daemon.alive()
 
     def listens_on(self) -> list[str]:
@@ -81,7 +81,7 @@ class IcebergRestServer:
         return [each.laddr.ip.removeprefix("::ffff:") for each in connections if each.status == psutil.CONN_LISTEN]
 
     def start_again(self) -> None:
-        """Start the server after it ended, on the same port and database, without what was to halt it."""
+        """Restart the ended server on the same port and database, and cancel `halt_after`."""
         assert not self.is_alive(), "the server still runs"
         (self.folder / "halt-after").unlink(missing_ok=True)
         self._daemon = self._start()
@@ -111,6 +111,6 @@ class IcebergRestServer:
 def commit_transaction(
     catalog: RestCatalog, changes: Sequence[CommitTableRequest], headers: dict[str, str] | None = None
 ) -> requests.Response:
-    """Commit changes of several tables by one request of the REST protocol; return the answer, whatever it is."""
+    """Commit changes of several tables by one request of the REST protocol; return the answer, also an error."""
     body: dict[str, Any] = {"table-changes": [json.loads(change.model_dump_json()) for change in changes]}
     return catalog._session.post(catalog.url("transactions/commit"), json=body, headers=headers or {})
