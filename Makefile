@@ -85,6 +85,7 @@ lock: setup-python ## Resolve the dependencies again into locks/
 	$(COMPILE) bench/requirements.in -o locks/bench.txt
 	$(COMPILE) pyproject.toml --extra snowflake -c locks/runtime.txt -o locks/snowflake.txt
 	$(COMPILE) pyproject.toml --extra postgresql -c locks/runtime.txt -o locks/postgresql.txt
+	$(COMPILE) pyproject.toml --extra notifications -c locks/runtime.txt -o locks/notifications.txt
 	$(COMPILE) pyproject.toml --group local -c locks/runtime.txt -o locks/local.txt
 	$(COMPILE) pyproject.toml --group local --group dev -c locks/local.txt -o locks/dev.txt
 	for group in uv build temporal; do $(COMPILE) --group $$group -o locks/$$group.txt || exit 1; done
@@ -98,8 +99,9 @@ bench-audit: setup ## Measure the audit beside SQL by hand and the checking libr
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	$(VENV)/bin/python -m bench.audit --rounds 3 --libraries .sluice/bench/bin/python --out docs/measurements/audit.json
 
-docs: setup-python ## Renew the tables in docs/checks.md and docs/order.md
+docs: setup-python ## Renew docs/commands.md, and the tables in docs/checks.md and docs/order.md
 	$(VENV)/bin/python -m sluice.presentation.reference
+	$(VENV)/bin/python -m cli.command_reference
 
 clean: python-version ## Show what set-up and the local stack made, ask, and remove it; YES=1 does not ask
 	@$(PYTHON) -m devstack.clean $(if $(filter-out 0 no false,$(YES)),--yes)
