@@ -218,7 +218,7 @@ async def serve() -> None:
         background = start_background(client, settings)
         for worker in make_workers(client, settings, engine, catalog):
             await running.enter_async_context(worker)
-            log.info("takes %s", worker.task_queue)
+            log.info("polling the task queue %s", worker.task_queue)
         log.info(
             "%s: %s, lake %s, installation %s",
             WORKER_READY,

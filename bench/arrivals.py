@@ -115,10 +115,10 @@ def measure(at: BenchStack, rounds: int, files: int, known: int) -> dict[str, An
     remember(at, "m.other", [ManifestFile(**known_file(number).model_dump()) for number in range(known)])
     remembered = latencies(few, rounds)
     results["remembered"] = remembered
-    say(f"main remembers {known:,} more: {median(remembered):.2f} s")
+    say(f"main remembers {known:,} more files as loaded: {median(remembered):.2f} s")
     lying = Zone(at, "lying", known)
     lying.seconds()
-    say(f"{known:,} files lie in a zone, and are recognized")
+    say(f"the zone has recognized {known:,} loaded files")
     pairs = [(few.seconds() - _SETTLE, lying.seconds() - _SETTLE) for _ in range(rounds)]  # alternately
     results["alternating"] = {"few": [few for few, _ in pairs], "lying": [lying for _, lying in pairs]}
     results["memory"] = {"few": memory, "known": worker.memory_info().rss}
@@ -134,11 +134,11 @@ def main() -> None:
     with bench_stack() as at:
         results = measure(at, given.rounds, given.files, given.known)
     alone, burst, alternating = median(results["few"]), results["burst"], results["alternating"]
-    print(f"from landing to main, beyond settle: {alone:.2f} s (most {max(results['few']):.2f} s)")
+    print(f"from landing to main, beyond settle: {alone:.2f} s (maximum {max(results['few']):.2f} s)")
     print(f"{burst['files']:,} small files at once: {burst['files'] / burst['seconds'] * 60:,.0f} a minute")
-    print(f"main remembers {given.known:,} files: {median(results['remembered']) / alone:.2f} times")
+    print(f"main remembers {given.known:,} more files as loaded: {median(results['remembered']) / alone:.2f} times")
     ratio = median(alternating["lying"]) / median(alternating["few"])
-    print(f"{given.known:,} loaded files lie in the zone, beside {_FEW}: {ratio:.2f} times")
+    print(f"{given.known:,} loaded files in the zone, compared with {_FEW}: {ratio:.2f} times")
     memory = results["memory"]
     print(f"the worker's memory: {memory['known'] / memory['few']:.2f} times, {memory['known'] / 2**20:.0f} MiB")
     save("arrivals", results)

@@ -64,7 +64,7 @@ def measure(at: BenchStack, publish: str, partitions: int, concurrency: int) -> 
     assert version, "main has the table"
     ids = StaticTable.from_metadata(version.metadata_location).scan().to_arrow()["id"].to_pylist()
     if sorted(ids) != list(range(partitions * _ROWS)):
-        raise SystemExit(f"main has {len(ids):,} rows, and should have {partitions * _ROWS:,}, each once")
+        raise SystemExit(f"main has {len(ids):,} rows; expected: {partitions * _ROWS:,} rows, each once")
     say(f"{publish}: {seconds:.0f} s, {partitions / seconds * 60:.0f} partitions a minute, {counts}")
     events, sizes = asyncio.run(histories(at, name))
     return {
@@ -110,7 +110,7 @@ def main() -> None:
         print(f"  {result['histories']} workflows of at most {result['most_events']:,} events", end="")
         print(f" and {result['most_bytes'] / 1000:.0f} kB; memory {memory['after'] / memory['before']:.2f} times")
     ratio = results["together"]["seconds"] / results["each"]["seconds"]
-    print(f"together takes {ratio:.2f} times what each takes; main has each row once")
+    print(f"together takes {ratio:.2f} times as long as each; main has each row once")
     save("backfill", results)
 
 

@@ -69,7 +69,7 @@ def main() -> None:
         pages = [*(log / "commits").glob("*.json")]
         print(f"publications 1 to {_SAMPLE}: {early:.3f} s each (median)")
         print(f"the last {_SAMPLE} of {number}: {late:.3f} s each, {late / early:.2f} times")
-        print(f"a new process reads main in {opened:.3f} s, and looks through its whole history in {searched:.3f} s")
+        print(f"a new process reads main in {opened:.3f} s, and searches its whole history in {searched:.3f} s")
         print(f"the log's metadata: {size([newest])}; {len(pages)} pages: {size(pages)}")
 
 

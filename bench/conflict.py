@@ -47,7 +47,7 @@ def once(at: BenchStack, engine: str, way: str, rows: int, number: int) -> float
     seconds = asyncio.run(closed_at(at, run)) - began
     met = [each["resolved"] for each in ended.json["conflicts"]]
     if ended.json["outcome"] != "published" or met != ([way] if way != "no conflict" else []):
-        raise SystemExit(f"a measured run went otherwise: {ended}")
+        raise SystemExit(f"a measured run did not end as expected: {ended}")
     return seconds
 
 

@@ -102,7 +102,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
                 ran = await asyncio.to_thread(harnesses[way].run_command, text, "--again")
                 seconds = time.monotonic() - began
                 if ran.code != 0:
-                    raise SystemExit(f"a measured run ended otherwise: {ran}")
+                    raise SystemExit(f"a measured run did not end as expected: {ran}")
                 timings = ran.json["timings"]
                 say(
                     f"round {number}: {way} {seconds:.2f} s, run {timings['total']:.2f}, write {timings['writing']:.2f}"

@@ -102,7 +102,7 @@ async def once(
     handles = await asyncio.gather(*(start(stack, client, queue, table, merge_queue) for _ in range(runs)))
     results = await asyncio.gather(*(handle.result() for handle in handles))
     if any(result.outcome != "published" for result in results):
-        raise SystemExit(f"a measured run ended otherwise: {results}")
+        raise SystemExit(f"a measured run did not end as expected: {results}")
     described = [await handle.describe() for handle in handles]
     began = min(each.start_time for each in described)
     seconds = [(each.close_time - each.start_time).total_seconds() for each in described]

@@ -55,7 +55,7 @@ def once(at: BenchStack, engine: str, number: int) -> dict[str, float]:
         begun = time.time() if again else 0.0
     output = system.wait_for_end(run)
     if output.json["outcome"] != "published":
-        raise SystemExit(f"a measured run ended otherwise: {output}")
+        raise SystemExit(f"a measured run did not end as expected: {output}")
     program_ran = float((folder / "second").read_text())
     return {"begun": begun - killed - _HEARTBEAT, "ran": program_ran - killed - _HEARTBEAT}
 

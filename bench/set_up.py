@@ -69,10 +69,10 @@ def _size(folder: Path) -> int:
 def main() -> None:
     """Measure, and save the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True, help="a commit")
-    parser.add_argument("--after", default="HEAD", help="a commit")
+    parser.add_argument("--before", required=True, help="commit to compare with")
+    parser.add_argument("--after", default="HEAD", help="commit to measure")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--scratch", type=Path, default=None, help="where the clones go")
+    parser.add_argument("--scratch", type=Path, default=None, help="folder for the clones")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     resolved = {

@@ -60,7 +60,7 @@ class BenchStack:
         """Run a pipeline until it is published; return its report."""
         output = self.system(way).run_command(text, "--again")
         if output.code != 0:
-            raise SystemExit(f"a measured run ended otherwise: {output}")
+            raise SystemExit(f"a measured run did not end as expected: {output}")
         return output.json
 
     def rows(self, number: int = 5) -> Path:

@@ -54,7 +54,7 @@ class Runs:
         begun = await start_run(self._client, self._settings, pipeline, find_input(pipeline), starter, options)
         result = await begun.handle.result()
         if result.outcome != "published":
-            raise SystemExit(f"a measured run ended otherwise: {result}")
+            raise SystemExit(f"a measured run did not end as expected: {result}")
         self.ended.append(begun.handle.id)
 
     async def many(self, number: int, at_once: int) -> float:
@@ -162,7 +162,7 @@ def main() -> None:
     print("Nessie alone, cycles a minute, by threads:", {key: round(each) for key, each in results["cycles"].items()})
     first = results["memory"][min(results["memory"])]
     for number, size in results["memory"].items():
-        print(f"{number:>5} runs: the worker holds {size / 2**20:.0f} MiB, {size / first:.2f} times the first")
+        print(f"{number:>5} runs: the worker uses {size / 2**20:.0f} MiB, {size / first:.2f} times the first size")
     print(f"a run leaves {results['events']:.0f} events, {results['history_bytes'] / 1000:.0f} kB")
     save("throughput", results)
 

@@ -58,8 +58,8 @@ Report = Annotated[
     ReportFormat | None,
     typer.Option("--report", help="Print the report to standard output in this form, and nothing else: md."),
 ]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline: its latest run.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` shows it, or a pipeline for its latest run.")]
+By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
 Named = Annotated[
     str,
     typer.Option("--hash", help="The report that you saw, as `status` shows it: HASH or HASH:DIGEST.", metavar="HASH"),
@@ -86,7 +86,7 @@ def run(
     partition: Partition = "",
     over_younger: OverYounger = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Load files of a landing zone that is not deployed without asking.")
+        bool, typer.Option("--yes", help="Do not ask before loading files of a landing zone that is not deployed.")
     ] = False,
     as_json: AsJson = False,
     report: Report = None,
@@ -179,11 +179,11 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
 def approve(
     run: Run,
     by: By = None,
-    reason: Annotated[str, typer.Option(help="Why.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason.")] = "",
     named: Named = "",
     waive: Annotated[
         list[str] | None,
-        typer.Option("--waive", metavar="CHECK", help="Waive a failed check, as reports name it; may be repeated."),
+        typer.Option("--waive", metavar="CHECK", help="Waive a failed check, named as in the report; may be repeated."),
     ] = None,
     until: Annotated[
         str,
@@ -202,7 +202,7 @@ def approve(
 @app.command()
 def reject(
     run: Run,
-    reason: Annotated[str, typer.Option(help="Why.")],
+    reason: Annotated[str, typer.Option(help="The reason.")],
     by: By = None,
     named: Named = "",
     as_json: AsJson = False,

@@ -20,7 +20,10 @@ def confirm(context: CommandContext, question: str, *, yes: bool) -> None:
     if yes:
         return
     if context.as_json or not sys.stdin.isatty():
-        raise InvalidPipeline("nothing was changed: there is nobody to ask here. Add --yes to do what is shown above")
+        raise InvalidPipeline(
+            "nothing was changed: without a terminal, or with --json, the command cannot ask. Add --yes to do what is "
+            "shown above"
+        )
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:

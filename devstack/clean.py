@@ -85,7 +85,7 @@ def clean(root: Path, *, yes: bool) -> int:
     print(f"make clean removes from {root}:")
     print("\n".join(removal.describe(root)))
     if not yes and not sys.stdin.isatty():
-        print("sluice: nothing was removed: nobody can be asked here. Use `make clean YES=1`.", file=sys.stderr)
+        print("sluice: nothing was removed. Without a terminal, use `make clean YES=1`.", file=sys.stderr)
         return WRONG_USE
     if not yes and input("Remove this? [y/N] ").strip().lower() not in ("y", "yes"):
         print("Nothing was removed.")
@@ -93,7 +93,7 @@ def clean(root: Path, *, yes: bool) -> int:
     try:
         removal.remove(root)
     except OSError as error:
-        print(f"sluice: not all of it was removed: {error}. Mend that, and run it again.", file=sys.stderr)
+        print(f"sluice: could not remove everything: {error}. Fix that, and run `make clean` again.", file=sys.stderr)
         return FAILED
     print("Removed.")
     return OK
@@ -140,7 +140,7 @@ def _remove_empty_folders(folder: Path) -> None:
 def _described(folder: Path) -> str:
     if folder.is_symlink():
         return f"a link to {folder.resolve()}, which stays"
-    what = "Python and its packages" if folder.name == ".venv" else "tools, logs, and what follows"
+    what = "Python and its packages" if folder.name == ".venv" else "tools, logs, and the data below"
     return f"{format_size(_size(folder))}: {what}"
 
 

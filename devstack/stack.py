@@ -35,7 +35,7 @@ _NESSIE, _MANAGEMENT = "SLUICE_NESSIE_PORT", "SLUICE_NESSIE_MANAGEMENT_PORT"
 _TEMPORAL_SETTINGS = {
     "system.enableActivityEagerExecution": "true",  # starts activities with the response to their request
     "matching.useNewMatcher": "true",  # priorities
-    "matching.enableFairness": "true",  # fairness between pipelines (ADR 32), exact in a queue with one partition
+    "matching.enableFairness": "true",  # fairness between pipelines (ADR 1), exact in a queue with one partition
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
@@ -216,7 +216,7 @@ class Stack:
         present = CREDENTIALS_FILE in self.variables()
         for name in ("WAREHOUSE", "AWS_ENDPOINT_URL_S3") if self.s3 else ():
             if self._environment.get(name, "") not in ("", self.variables().get(name)):
-                raise StackError(f"{name} is set, and S3=1 brings a store of its own: remove it, also from `.env`")
+                raise StackError(f"{name} is set, but S3=1 starts its own store: unset {name}, also in `.env`")
         if running and self.s3 and not present:
             raise StackError("the local stack runs without an object store: stop it first, by `make down`")
         self.s3 = self.s3 or present

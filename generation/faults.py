@@ -80,7 +80,7 @@ class Planter:
         else:
             changed = self._break_rows(check, fault.index, rows, free, count)
         if len(changed) < count:
-            return Planted(list(rows), problem=f"{len(changed)} of {count} rows could be made that break it")
+            return Planted(list(rows), problem=f"only {len(changed)} of {count} rows that break it could be generated")
         made = list(rows)
         for at, row in changed.items():
             made[at] = row
@@ -166,12 +166,12 @@ class Planter:
 
     def _plant_count(self, check: RowCount, rows: Sequence[Row]) -> Planted:
         if check.where:
-            return Planted(list(rows), problem="it counts the rows of a condition")
+            return Planted(list(rows), problem="it counts the rows that meet a condition")
         if check.min is not None and check.min > 1:
             made = list(rows)[: check.min - 1]
         elif check.max is not None and check.max < _MOST_ROWS:
             known = replace(self.maker.known, rows=check.max + 1)
             made = RowMaker(self.judge, known, "more rows").make()
         else:
-            return Planted(list(rows), problem="it takes a file without rows, or one that is very large")
+            return Planted(list(rows), problem="only a file without rows, or a very large one, breaks it")
         return Planted(made, what=f"{len(made)} rows")

@@ -107,7 +107,7 @@ class Judge:
         if isinstance(check, EqualRowCount):
             return f"it is about the rows of {check.reference.key}"
         if isinstance(check, Relationships) and reference_key(check) not in self.references:
-            return f"no values of {reference_key(check)} are known that {check.column} could hold"
+            return f"no values of {reference_key(check)} are known for {check.column}"
         return ""
 
     def _refusal_of_columns(self, check: Check) -> str:

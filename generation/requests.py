@@ -205,7 +205,9 @@ def _refuse_undone(judgements: Sequence[Judgement], planned: Sequence[Fault]) ->
     """Raise InvalidPipeline if a check passes despite its fault, because a later fault changed the same rows."""
     evaluations = [(fault.label, judgements[fault.index].evaluation) for fault in planned]
     if undone := [label for label, evaluation in evaluations if evaluation is not None and evaluation.passed]:
-        raise InvalidPipeline(f"{', '.join(undone)} would pass with the other faults: plant it in a file of its own")
+        raise InvalidPipeline(
+            f"{', '.join(undone)} would pass, since another fault changes the same rows: plant it in a file of its own"
+        )
 
 
 def _beside(judgements: Sequence[Judgement], labels: Sequence[str], planted: set[int]) -> list[str]:

@@ -58,7 +58,7 @@ def _constraint(
     if kind == "foreign_key":
         fields = given.get("to_columns") or []
         if not given.get("to") or len(fields) != 1 or len(columns) != 1:
-            raise NotCarriedOver("a foreign key is carried over if it has `to` and one column on each side")
+            raise NotCarriedOver("a foreign key needs `to` and exactly one column on each side to be carried over")
         return relationship(columns[0], str(values.resolve(given["to"])), str(fields[0]), target)
     raise NotCarriedOver(f"a constraint {kind} says nothing about the rows")
 

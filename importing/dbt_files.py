@@ -121,13 +121,13 @@ def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dic
         problems.leave("", (file.path, 1), "the file", str(error).partition(": ")[2])
         return []
     for each in repeated:
-        why = f"dbt reads the value of the same key on line {each.last_line} in its place"
+        why = f"dbt uses the value of the same key on line {each.last_line} instead"
         problems.leave("", (file.path, each.line), f"the key {each.key}", why, inactive=True)
     if not isinstance(tree, dict):
         problems.leave("", (file.path, 1), "the file", "it is no mapping")
         return []
     for line, problem in shape_problems(tree):
-        problems.leave("", (file.path, line), "what stands here", problem)
+        problems.leave("", (file.path, line), "this value", problem)
     return [tree]
 
 

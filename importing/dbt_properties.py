@@ -86,7 +86,7 @@ def shape_problems(tree: Any) -> Iterator[tuple[int, str]]:
             continue
         if not isinstance(node, kind):
             line, what = line_of(tree, key), "list" if kind is list else "mapping"
-            yield line, f"`{key}` is {str(plain(node))[:40]!r}, and no {what}"
+            yield line, f"`{key}` is {str(plain(node))[:40]!r}, not a {what}"
             del tree[key]
             continue
         items = [] if key == "constraints" else list(enumerate(node)) if isinstance(node, list) else [(0, node)]
@@ -169,11 +169,11 @@ def _read(written: Any, line: int) -> DbtTest:
         name, first = next(iter(given.items()))
         body = {**(first if isinstance(first, dict) else {}), **{k: v for k, v in given.items() if k != name}}
         if first is not None and not isinstance(first, dict):
-            return DbtTest(name, {}, {}, line, f"the arguments of a test are a mapping, and not {str(first)[:40]!r}")
+            return DbtTest(name, {}, {}, line, f"the arguments of a test must be a mapping, not {str(first)[:40]!r}")
     else:
         name = str(next(iter(given)))
         siblings = ", ".join(repr(key) for key in list(given)[1:])
-        return DbtTest(name, {}, {}, line, f"{siblings} stands beside the name of the test, and belongs under it")
+        return DbtTest(name, {}, {}, line, f"{siblings} is on the level of the test's name: indent it below the name")
     arguments = body.pop("arguments", None) or {}
     levels = (
         body,

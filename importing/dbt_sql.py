@@ -114,7 +114,7 @@ class DbtSql:
             return quoted(one[1])
         if double := _double_quoted(text):
             raise NotCarriedOver(
-                f"{double[:60]} is a text in Spark's SQL, and a column elsewhere: say whose SQL it is with --dialect"
+                f"{double[:60]} is a text in Spark SQL, and a column in other dialects: name the dialect with --dialect"
             )
         return text
 

@@ -210,7 +210,7 @@ def _equality(args: Arguments, target: Target) -> Draft:
     columns, excluded = args.listed("compare_columns"), args.listed("exclude_columns")
     names = [column_sql(str(each)) for each in columns]
     if columns and excluded:
-        raise NotCarriedOver("compare_columns beside exclude_columns is an error there")
+        raise NotCarriedOver("dbt refuses compare_columns together with exclude_columns")
     if precision is not None and not names:
         raise NotCarriedOver("`precision` without `compare_columns` needs the columns of the table: list them")
     if precision is not None:
@@ -252,7 +252,7 @@ def _sequential_values(args: Arguments, target: Target) -> Draft:
     part, groups = args.take("datepart"), [str(each) for each in args.listed("group_by_columns")]
     plain = plain_name(column)
     if plain is None:
-        raise NotCarriedOver(f"{column!r} is an expression, and sequential_values is for a column")
+        raise NotCarriedOver(f"{column!r} is an expression, and sequential_values needs a column")
     return Draft(
         native=native("sequential_values", column=plain, interval=interval, datepart=part, group_by=groups or None)
     )
@@ -266,7 +266,7 @@ def _mutually_exclusive_ranges(args: Arguments, target: Target) -> Draft:
     zero_length = args.flag("zero_length_range_allowed")
     operator = {"not_allowed": "=", "allowed": "<=", "required": "<"}.get(gaps)
     if operator is None:
-        raise NotCarriedOver(f"gaps is {gaps!r}, and may be allowed, not_allowed or required")
+        raise NotCarriedOver(f"gaps is {gaps!r}, and must be allowed, not_allowed or required")
     by = f"PARTITION BY {', '.join(column_sql(str(each)) for each in partition)} " if partition else ""
     order = f"OVER ({by}ORDER BY {low}, {high})"
     listed = f"SELECT {low} AS low, {high} AS high, lead({low}) {order} AS next_low FROM {target.rows} AS rows"

@@ -91,7 +91,7 @@ def finished(draft: Draft, target: Target, limits: Limits, name: str) -> list[Pa
     checks = _as_checks(draft.native, target, limits) if draft.native else None
     if draft.query is None:
         if checks is None:
-            raise NotCarriedOver("the check has no `where` and no thresholds here")
+            raise NotCarriedOver("the check takes neither `where` nor thresholds here")
         return checks
     if checks and all(map(is_valid, checks)):
         return checks

@@ -183,7 +183,9 @@ def _other(args: Arguments, table: Any, target: Target) -> Target:
     if own is None:
         return target
     if target.where != given:
-        raise NotCarriedOver("a `where` beside compare_row_condition and without compare_model has no equivalent here")
+        raise NotCarriedOver(
+            "a `where` together with compare_row_condition and without compare_model has no equivalent here"
+        )
     return Target(target.table, own)
 
 

@@ -73,7 +73,7 @@ def _pattern_list(args: Arguments, target: Target, *, positive: bool) -> Draft:
     """
     column, match_on = column_sql(column_of(args)), args.take("match_on", default="any")
     if match_on not in ("any", "all"):
-        raise NotCarriedOver(f"match_on is {str(match_on)[:40]!r}, and may be any or all")
+        raise NotCarriedOver(f"match_on is {str(match_on)[:40]!r}, and must be any or all")
     flags = _flags(args)
     regexes = [flags + str(each) for each in args.listed("regex_list")]
     likes = [str(each) for each in args.listed("like_pattern_list", "pattern_list")]

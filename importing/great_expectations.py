@@ -137,7 +137,7 @@ def _checks(kind: str, written: Mapping[str, Any], target: Target, dialect: str 
         raise NotCarriedOver("the row_condition is written for pandas, and not in SQL")
     condition, mostly = given.pop("row_condition", None), given.pop("mostly", None)
     if condition and "other_table" in kind:
-        raise NotCarriedOver("a row_condition beside another table has no equivalent here")
+        raise NotCarriedOver("a row_condition together with another table has no equivalent here")
     if condition:
         target = target.narrowed(spark_condition(_in_sql(str(condition)), dialect))
     args = Arguments({**given, **_differences(kind), "expectation": kind})

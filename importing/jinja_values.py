@@ -82,7 +82,7 @@ class ConnectionTarget:
             raise AttributeError(attribute)
         if attribute in ("name", "target_name"):
             raise NotCarriedOver("it depends on `target.name`: say which target it is with --target")
-        raise NotCarriedOver(f"it depends on `target.{attribute}`, which a profile states")
+        raise NotCarriedOver(f"it depends on `target.{attribute}`, which only a profile of dbt states")
 
 
 class Sandbox(SandboxedEnvironment):

@@ -236,7 +236,7 @@ class SodaImport:
         condition, query = settings.get("fail condition"), settings.get("fail query")
         require_known(settings, "fail condition" if query is None else "fail query", "filter", *ALERTS)
         if query is not None and "filter" in settings:
-            raise NotCarriedOver("'filter' beside `fail query` has no equivalent here")
+            raise NotCarriedOver("'filter' together with `fail query` has no equivalent here")
         alerts = alerts_of(settings, None) if any(level in settings for level in ALERTS) else []
         title = title if title != "failed rows" else ""
         if condition is not None:
@@ -256,7 +256,7 @@ class SodaImport:
         own, theirs = ([plain_name(each) for each in match[name].split(",")] for name in ("own", "theirs"))
         other = self._datasets.table(match["table"])
         if len(own) != len(theirs) or None in (*own, *theirs):
-            raise NotCarriedOver("the two lists are not as many names of columns")
+            raise NotCarriedOver("the two lists must name equally many columns")
         on = " AND ".join(f"rows.`{one}` = theirs.`{two}`" for one, two in zip(own, theirs, strict=True))
         known = " OR ".join(f"rows.`{each}` IS NOT NULL" for each in own)
         join = "LEFT SEMI" if match["no"] else "LEFT ANTI"

@@ -36,7 +36,7 @@ def schema_checks(settings: Mapping[str, Any]) -> list[Parameters]:
             severity = {"severity": "warn"} if level == "warn" else {}
             checks += [{check: {**given, **severity}} for each in build(value) for check, given in each.items()]
     if not checks:
-        raise NotCarriedOver("the schema check says neither `fail` nor `warn`")
+        raise NotCarriedOver("the schema check has neither `fail` nor `warn`")
     return checks
 
 

@@ -1,6 +1,6 @@
 """The audit results table: verdicts of all ended runs, as an Iceberg table on an orphan branch.
 
-The branch is never merged into main: only audited merges change main (ADR 9).
+The branch is never merged into main: only audited merges change main (ADR 10).
 """
 
 from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ class AuditResultsTable:
                 return
             if self._append(table, run_id, rows):
                 return
-        raise ServiceUnavailable(f"others moved {BRANCH} each time before these results could be added")
+        raise ServiceUnavailable(f"other processes changed {BRANCH} each time before these results could be added")
 
     def read(self) -> StaticTable | None:
         """Return the current table, or None if no verdicts were recorded yet."""

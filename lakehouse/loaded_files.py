@@ -238,8 +238,8 @@ class LoadedFiles:
                 manifest = self.manifests.read(ref)
             except ManifestUnreadable as error:
                 raise ManifestUnreadable(
-                    f"it is not known which files commit {hash[:12]} on main loaded into {', '.join(tables)}: {error}. "
-                    "To load all files, whatever was loaded before, add --again"
+                    f"the files that commit {hash[:12]} on main loaded into {', '.join(tables)} are unknown: {error}. "
+                    "To load all files, even those that main contains, add --again"
                 ) from error
             index.add_files(hash, manifest.header.tables, manifest.files)
 

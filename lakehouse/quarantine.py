@@ -107,7 +107,7 @@ class QuarantinedBranch:
         """Defect of its description; empty if the description is complete."""
         if missing := [name for name in _NEEDED if not self.properties.get(name)]:
             return f"its last commit lacks {', '.join(missing)}"
-        return "" if self.expires else f"{self.properties[EXPIRES][:50]!r} is no date ({EXPIRES})"
+        return "" if self.expires else f"{self.properties[EXPIRES][:50]!r} is not a date ({EXPIRES})"
 
     @property
     def holds(self) -> bool:
@@ -158,7 +158,7 @@ def create_quarantine(catalog: BranchCatalog, name: str, head: str, of: str, pro
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         catalog.commit_tables(name, head, message, properties={CREATED: now, **properties, QUARANTINED: head})
     elif not keeps(catalog, name, head):
-        raise CatalogRefused(f"there is a branch {name} already, and it does not keep {head[:12]}")
+        raise CatalogRefused(f"the branch {name} exists already, but is not the quarantine of {head[:12]}")
 
 
 def keeps(catalog: BranchCatalog, name: str, head: str) -> bool:
@@ -176,7 +176,7 @@ def read_quarantined_branch(catalog: BranchCatalog, name: str) -> QuarantinedBra
     for each in catalog.list_branches(name):
         if each.name == name and name.startswith(PREFIX):
             return QuarantinedBranch(each.name, each.head, each.properties)
-    raise InvalidInput(f"the quarantine {name} is gone: it was discarded, it expired, or it was released meanwhile")
+    raise InvalidInput(f"the quarantine {name} does not exist any more: it was discarded or released, or it expired")
 
 
 def find_quarantined_branch(catalog: BranchCatalog, named: str) -> QuarantinedBranch:
@@ -213,7 +213,7 @@ def _matching(catalog: BranchCatalog, named: str) -> list[QuarantinedBranch]:
         if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline)
     ]
     if not matching:
-        raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` shows what is")
+        raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` lists all quarantines")
     return matching
 
 

@@ -56,7 +56,7 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
         quarantined = find_quarantined_branch(catalog, ref)
     except InvalidPipeline:
         raise InvalidPipeline(
-            f"there is no branch {ref!r}, and no run of that name has one: `quarantine list` shows what is kept"
+            f"there is no branch {ref!r}, and no run of that name has one: `quarantine list` lists all quarantines"
         ) from None
     return quarantined.branch, quarantined.quarantined_hash or quarantined.head
 
@@ -84,8 +84,8 @@ def read_queried_tables(
         size = sum(file.file_size_in_bytes for file in files)
         if size > left:
             raise InvalidInput(
-                f"{name} has {format_size(size)} of data files, and `query` reads tables with row-level deletes, "
-                f"nested columns or files in a store that is not S3 up to {format_size(_MAX_BYTES)} together: "
+                f"{name} has {format_size(size)} of data files, but `query` reads only {format_size(_MAX_BYTES)} of "
+                "tables with row-level deletes, nested columns or files in a store other than S3: "
                 "docs/reading.md has ways without that limit"
             )
         left -= size
@@ -99,7 +99,7 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
     if close := suggestion(name, tables):
         return close
     named = ", ".join([*tables[:_NAMED], *(["…"] if len(tables) > _NAMED else [])])
-    return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; there is no table at all"
+    return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; the branch has no tables"
 
 
 def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:

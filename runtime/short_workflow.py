@@ -99,9 +99,9 @@ async def _raise_if_terminated(handle: WorkflowHandle[Any, Any], settings: Setti
             "one: start it with `make up` or `python worker.py`"
         )
     if read_only:
-        raise ServiceUnavailable("a worker started on the query just when it was given up: run the command again")
+        raise ServiceUnavailable("the query timed out just as a worker began it: run the command again")
     raise ServiceUnavailable(
-        f"the outcome is not known: a worker started on the workflow {handle.id} just when it was given up. "
+        f"the outcome is not known: the workflow {handle.id} timed out just as a worker began it. "
         "Look at `quarantine list`, or at the workflow in the Temporal Web UI, before you repeat the command"
     )
 

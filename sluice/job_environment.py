@@ -66,7 +66,7 @@ def names_problem(names: Collection[str]) -> str | None:
         if not _NAME.fullmatch(name):
             return f"{name!r} is no name of a variable: write names, separated by commas"
         if _NEVER.match(name):
-            return f"{name} is never given to a job: it would let the job act as the worker"
+            return f"a job never gets {name}: it would let the job act as the worker"
     return None
 
 

@@ -36,7 +36,7 @@ def open_answer(text: str, key: str) -> JobAnswer:
     except ValidationError:
         sealed = SealedAnswer(answer="", seal="")
     if not key or not hmac.compare_digest(sealed.seal.encode(), _seal(sealed.answer, key).encode()):
-        raise JobFailed("the answer of the Spark job was not written by it: its seal does not fit")
+        raise JobFailed("the answer of the Spark job has a wrong seal: the job did not write it")
     return JobAnswer.model_validate_json(sealed.answer)
 
 

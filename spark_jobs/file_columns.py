@@ -40,8 +40,8 @@ def check_fields(schemas: Sequence[StructType], wanted: StructType, spec: Ingest
     if lost:
         owner = "source.schema" if source and source.schema_ else next(iter(spec.tables))
         raise InvalidInput(
-            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to it, or leave "
-            "them out by a transform"
+            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to {owner}, or "
+            "leave them out by a transform"
         )
 
 

@@ -35,7 +35,8 @@ def check_places(spec: IngestSpec) -> None:
         (fewer, outside), (more, inside) = sorted(first.items(), key=lambda each: len(each[0]))[:2]
         named = ", ".join(f"{name}=" for name in more if name not in fewer)
         raise InvalidInput(
-            f"{outside} does not lie in folders {named} as {inside} does: move it into one, or load it by itself"
+            f"{outside} does not lie in folders {named} as {inside} does: move it into one, or load it in a run of "
+            "its own"
         )
 
 
@@ -52,7 +53,7 @@ def check_twice(spec: IngestSpec, names: Sequence[str]) -> None:
     if twice := next((name for name in names if name.lower() in folders), None):
         raise InvalidInput(
             f"the column {twice} is in the folders `{twice}=` and in the files, and one value would be lost: leave it "
-            "out of the files, or list the files by a pattern, which makes no columns of folders"
+            "out of the files, or list them by a pattern: then folders become no columns"
         )
 
 
@@ -68,8 +69,8 @@ def check_numbers(read: StructType, target: StructType | None, spec: IngestSpec)
         lost = [value for value in values if re.match(_LOSES_AS_NUMBER, value)]
         if name in numbers and lost:
             raise InvalidInput(
-                f"the folder {name}={lost[0]} would become a number, and lose a part of it: name all columns and their "
-                f"types in source.schema, with {name} as STRING"
+                f"the value of the folder {name}={lost[0]} would become a number and lose characters: name all columns "
+                f"and their types in source.schema, with {name} as STRING"
             )
 
 

@@ -270,7 +270,7 @@ def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
     """Return the number of rows. Check that each has a key of its own, since a merge would add rows twice otherwise."""
     for key in keys:
         if key not in rows.columns:
-            raise InvalidInput(f"the merge key {key!r} is no column of the input{suggestion(key, rows.columns)}")
+            raise InvalidInput(f"the merge key {key!r} is not a column of the input{suggestion(key, rows.columns)}")
     columns = [F.col(quoted(key)) for key in keys]
     has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
     number, without = rows.agg(F.count(F.lit(1)), F.count(F.when(has_no_key, 1))).collect()[0]
@@ -290,8 +290,8 @@ def _check_comparable(rows: DataFrame, table: str) -> None:
     maps = [field.name for field in rows.schema if "map<" in field.dataType.simpleString()]
     if maps:
         raise InvalidInput(
-            f"{table}: the column {maps[0]!r} holds maps, which Spark cannot compare: a merge with "
-            "on_bad_rows: quarantine compares rows with those that were there"
+            f"{table}: the column {maps[0]!r} holds maps, which Spark cannot compare. A merge with "
+            "on_bad_rows: quarantine compares new rows with old ones: use on_bad_rows: fail"
         )
 
 

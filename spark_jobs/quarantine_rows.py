@@ -96,7 +96,9 @@ def _move(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSp
     columns = spark.table(source).columns
     reserved = [name for name in columns if name.lower() in (CHECKS, RUN, AT)]
     if reserved:
-        raise InvalidInput(f"{table.table} has a column {reserved[0]!r}, which its quarantine table needs for itself")
+        raise InvalidInput(
+            f"{table.table} has a column {reserved[0]!r}, a reserved name in quarantine tables: rename it"
+        )
     rows = bad.select(
         *(F.col(quoted(name)) for name in columns),
         F.col(CHECKS),

@@ -157,7 +157,7 @@ class ActivityCalls(ActivityCaller):
         "release_merge_slot", MergeTicket, type(None), Kind.LOCAL_FIRST, lambda of: of.table, total_timeout=fixed(10))
     require_approval = ActivityCall(
         "require_approval", RequireApprovalInput, RequiredApproval, Kind.LOCAL_FIRST,
-        lambda input: f"which approval {input.head[:12]} needs")
+        lambda input: f"approval that {input.head[:12]} needs")
     find_waivers = ActivityCall(
         "find_waivers", FindWaiversInput, list[WaivedCheck], Kind.LOCAL_FIRST,
         lambda input: f"waivers in force for {describe_checks(input.checks)}"[:200])
@@ -180,17 +180,16 @@ class ActivityCalls(ActivityCaller):
         "quarantine_branch", QuarantineBranchInput, str, Kind.ACTIVITY, lambda input: f"keep as {input.name}")
     record_run = ActivityCall(
         "record_run", RecordRunInput, str, Kind.LOCAL_FIRST,
-        lambda input: f"report of a run that ended {input.result.outcome}", total_timeout=fixed(60))
+        lambda input: f"report of the run: {input.result.outcome}", total_timeout=fixed(60))
     checkpoint = ActivityCall("checkpoint", str, type(None), Kind.ACTIVITY, lambda why: why, priority=_FIRST)
     can_notify = ActivityCall(
-        "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda input: "is Slack set up?", total_timeout=fixed(10))
+        "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda _: "message routes", total_timeout=fixed(10))
     notify = ActivityCall(
         "notify", Notification, type(None), Kind.ACTIVITY,
         lambda input: input.result.outcome or "waiting for approval",
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY, on_cancel=ActivityCancellationType.TRY_CANCEL)
     can_emit_lineage = ActivityCall(
-        "can_emit_lineage", RunRef, bool, Kind.LOCAL_FIRST,
-        lambda input: "is OpenLineage set up?", total_timeout=fixed(10))
+        "can_emit_lineage", RunRef, bool, Kind.LOCAL_FIRST, lambda _: "OpenLineage settings", total_timeout=fixed(10))
     emit_lineage = ActivityCall(  # only the end of a run waits for it, for at most two calls
         "emit_lineage", EmitLineageInput, type(None), Kind.ACTIVITY, lambda input: f"OpenLineage {input.event}",
         timeout=fixed(7), total_timeout=fixed(15), retry=_LINEAGE, on_cancel=ActivityCancellationType.TRY_CANCEL)
@@ -202,7 +201,7 @@ class ActivityCalls(ActivityCaller):
         timeout=fixed(900), total_timeout=None, retry=ONCE)
     check_registrations = ActivityCall(
         "check_registrations", CheckRegistrationsInput, CheckedRegistrations, Kind.ACTIVITY,
-        lambda input: "tables of targets, beside main", timeout=fixed(1800), total_timeout=fixed(3600),
+        lambda input: "compare tables of targets with main", timeout=fixed(1800), total_timeout=fixed(3600),
         retry=_HOUSEKEEPING)
     notify_registration = ActivityCall(
         "notify_registration", FailedRegistration, type(None), Kind.ACTIVITY,

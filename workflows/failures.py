@@ -85,9 +85,12 @@ def attempt_failure(error: ActivityError) -> AttemptFailure:
     if isinstance(cause, TimeoutError) and cause.type == TimeoutType.HEARTBEAT:
         kind, message = WORKER_LOST, "no heartbeat of its worker arrived in time"
     elif isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
-        kind, message = NO_WORKER, f"no worker took {error.activity_type} in time: does one run for its task queue?"
+        kind, message = (
+            NO_WORKER,
+            f"no worker started {error.activity_type} in time: check that one runs for its task queue",
+        )
     elif isinstance(cause, TimeoutError) and cause.type == TimeoutType.START_TO_CLOSE:
-        kind, message = TIMED_OUT, f"{error.activity_type} took longer than it may"
+        kind, message = TIMED_OUT, f"{error.activity_type} took longer than its time-out"
     elif isinstance(cause, CancelledError) or message == _DRAINED:
         kind, message = WORKER_STOPPED, "its worker was stopped"
     return AttemptFailure(kind=kind, message=message, is_retryable=is_retryable(error) and kind != NO_WORKER)

@@ -36,4 +36,6 @@ def record_quarantines(open_quarantines: int, size: int) -> None:
     """Record the number of quarantines, and the size of the data files that only quarantines have, in bytes."""
     meter = workflow.metric_meter()
     meter.create_gauge("sluice_quarantines", "Open quarantines").set(open_quarantines)
-    meter.create_gauge("sluice_quarantined_bytes", "Data files that only quarantines hold", "By").set(size)
+    meter.create_gauge("sluice_quarantined_bytes", "Size of the data files that only quarantines contain", "By").set(
+        size
+    )

@@ -17,6 +17,6 @@ def require_known_revision(request: RunRequest) -> None:
     """
     if request.revision > REVISION:
         raise RuntimeError(
-            f"the run follows revision {request.revision} of the workflow, and this worker knows {REVISION}: "
-            "upgrade the worker; the run goes on from here"
+            f"the run needs revision {request.revision} of the workflow, and this worker supports revisions up to "
+            f"{REVISION}: upgrade the worker, and the run continues"
         )

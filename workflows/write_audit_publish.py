@@ -104,7 +104,7 @@ class WriteAuditPublish:
         if not report.passed:
             await find_waivers(self._calls, self._state, report)
         if not self._request.publish:
-            raise RunStopped("checked", "the audit passed; nothing is published, as the start asked")
+            raise RunStopped("checked", "the audit passed; the start asked for no publication")
         required = await find_required_approval(self._calls, self._state)
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):

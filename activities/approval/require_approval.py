@@ -101,7 +101,7 @@ class ApprovalPolicy:
             self._refuse_unwaived(input, granted_here)
         true = approved_properties(input.run_ref, input.head, input.audit_digest, decisions, input.waived)
         if wrong := unapproved_properties(input.properties, true):
-            raise Unapproved(f"the commit of the merge does not say what was approved: {', '.join(wrong)}")
+            raise Unapproved(f"properties of the merge commit do not match the approval: {', '.join(wrong)}")
 
     def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
         """Verify the waivers of a merge with verified approvals: its own, and those that earlier runs granted."""

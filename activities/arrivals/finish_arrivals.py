@@ -27,7 +27,7 @@ class FinishArrivalsActivity:
             return self.finisher.finish(pipeline_of_text(input.pipeline), input, on_progress)
 
         try:
-            result = await run_with_progress(work, activity.heartbeat, "tagging or moving files that main holds")
+            result = await run_with_progress(work, activity.heartbeat, "tagging or moving files that main contains")
         except (InvalidPipeline, ManifestUnreadable) as error:
             result = FinishArrivalsResult(failed=1, problem=str(error))
         return result.model_copy(update={"problem": redacted(result.problem)[:1000]})

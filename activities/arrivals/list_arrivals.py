@@ -26,5 +26,5 @@ class ListArrivalsActivity:
             return self.collector.list_arrivals(pipeline_of_text(input.pipeline), input, on_progress)
 
         result = await run_with_progress(work, activity.heartbeat, "listing the landing zone")
-        check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
+        check_result_size(len(result.model_dump_json().encode()), "list fewer files with --limit")
         return result

@@ -82,7 +82,7 @@ class CollectBackfillActivity:
             InvalidInput: there is none, so somebody deleted the branch.
         """
         if self.catalog.find_head(name) is None:
-            raise InvalidInput(f"the branch {input.branch} of the backfill is gone: start the backfill again")
+            raise InvalidInput(f"the branch {input.branch} of the backfill does not exist: start the backfill again")
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
 
     def _describe(self, input: CollectBackfillInput, pipeline: Pipeline, base: str, head: str) -> dict[str, str]:
@@ -126,7 +126,7 @@ class CollectBackfillActivity:
             if table.change is None:
                 raise UnexpectedWrite(f"a run of the backfill dropped {table.name} on {branch}")
             if table.foreign_snapshots:
-                raise UnexpectedWrite(f"{table.name} holds a snapshot on {branch} that no run of the backfill made")
+                raise UnexpectedWrite(f"{table.name} has a snapshot on {branch} that no run of the backfill made")
             check_history(table)
         return tables
 
@@ -163,7 +163,7 @@ def _runs(branch: str, pipeline: str, commits: Sequence[CommitInfo]) -> dict[str
     for commit in commits:
         properties = commit.properties
         if properties.get(PIPELINE) != pipeline or not (run_id := properties.get(RUN_ID)) or not commit.merged:
-            raise UnexpectedWrite(f"commit {commit.hash[:12]} on {branch} is not of a run of the pipeline {pipeline}")
+            raise UnexpectedWrite(f"no run of the pipeline {pipeline} made the commit {commit.hash[:12]} on {branch}")
         runs[run_id] = int(properties.get(ATTEMPT, "1"))
     return runs
 

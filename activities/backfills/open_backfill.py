@@ -27,8 +27,8 @@ class OpenBackfillActivity:
         """
         if not self.catalog.capabilities.merges_into_branches:
             raise InvalidPipeline(
-                "this catalog merges into main alone, so that partitions cannot be published together: leave out "
-                "`--publish together`, and each is published by itself"
+                "this catalog merges only into main, so it cannot publish partitions together. Without "
+                "`--publish together`, each run publishes its own partition"
             )
         identity = self.catalog.identity()
         name = backfill_branch(self.installation, input.pipeline, input.request)
@@ -48,7 +48,7 @@ class OpenBackfillActivity:
             self.catalog.delete_branch_at(left.name, left.head)
         elif left.name != name:
             raise InvalidPipeline(
-                f"an earlier backfill of {pipeline} left partitions on the branch {left.name}. Start it again with the "
-                "same file and partitions to go on with it (not with --again), or delete it by "
+                f"an earlier backfill of {pipeline} left partitions on the branch {left.name}. To continue that "
+                "backfill, start it with the same file and partitions, without --again. To delete its branch, run "
                 f"`backfill cancel {pipeline}`"
             )

@@ -72,8 +72,8 @@ class ExamineInstallationActivity:
             return []
         if changed <= started:
             return []
-        detail = f"{self.folder / '.env'} changed after this worker started, which uses the earlier settings"
-        remedy = "start this worker again, for a local stack by `make down` and `make up`"
+        detail = f"{self.folder / '.env'} changed after this worker started; the worker still uses the earlier settings"
+        remedy = "restart this worker; in a local stack, run `make down` and `make up`"
         return [Finding(part="worker", state="warning", detail=detail, remedy=remedy)]
 
     def _catalog(self) -> Finding:
@@ -84,7 +84,7 @@ class ExamineInstallationActivity:
         except Exception as error:  # another service may answer at this address
             address = catalog_address(self.settings)
             raise NeedsRemedy(
-                f"what is at {address} does not answer as the catalog: {type(error).__name__}: {error}",
+                f"the service at {address} does not answer as the catalog: {type(error).__name__}: {error}",
                 "set the address of the catalog that CATALOGUE names (docs/catalogs.md)",
             ) from error
         capabilities = describe_capabilities(self.catalog.capabilities)
@@ -105,21 +105,24 @@ class ExamineInstallationActivity:
         try:
             detail = self.catalog.probe()
         except OSError as error:
-            remedy = "set WAREHOUSE to a place that this worker may write: the part `lake` looks at it"
+            remedy = "set WAREHOUSE to a location that this worker may write; the part `lake` checks it"
             raise NeedsRemedy(f"no scratch table can be written: {error}", remedy) from error
         return [Finding(part="transactions", state="ok", detail=detail)] if detail else []
 
     def _tokens(self) -> list[Finding]:
         files = token_files(self.settings)
         if not files:
-            detail = "a Spark job has a catalog of its own: its session has no credentials of this one"
+            detail = "each Spark job uses a private catalog, and has no credentials of this one"
             return [Finding(part="tokens", state="ok", detail=detail)]
-        remedy = f"have the catalog demand tokens, and set {' and '.join(files)}: that of jobs may not change main"
+        remedy = (
+            f"configure the catalog to require tokens, and set {' and '.join(files)}; "
+            "the token of jobs must not allow changes of main"
+        )
         if not any(files.values()):
-            what = "the catalog is used without tokens: a Spark job may change main"
+            what = "the worker and its Spark jobs use the catalog without tokens, so a job may change main"
             return [Finding(part="tokens", state="warning", detail=what, remedy=remedy)]
         if len({*files.values()}) < len(files):
-            what = "the worker and its Spark jobs have one token: a job may change main"
+            what = "the worker and its Spark jobs use the same token, so a job may change main"
             return [Finding(part="tokens", state="warning", detail=what, remedy=remedy)]
         return [_token(name, Path(file).expanduser()) for name, file in files.items()]
 
@@ -134,13 +137,15 @@ class ExamineInstallationActivity:
             with io.new_input(path).open() as written:
                 is_whole = written.read() == b"sluice"
         except Exception as error:
-            remedy = "set WAREHOUSE to a place that this worker may write, with credentials as the AWS SDKs read them"
+            remedy = (
+                "set WAREHOUSE to a location that this worker may write, and credentials where the AWS SDKs find them"
+            )
             raise NeedsRemedy(f"{lake} cannot be written and read: {error}", remedy) from error
         finally:
             with suppress(Exception):
                 io.delete(path)
         if not is_whole:
-            raise NeedsRemedy(f"{lake} returns other content than was written", "look at the object store")
+            raise NeedsRemedy(f"{lake} returned other content than the worker wrote", "check the object store")
         return Finding(part="lake", state="ok", detail=f"{lake}: a file was written, read and deleted")
 
     def _approvals(self) -> Finding:
@@ -148,11 +153,12 @@ class ExamineInstallationActivity:
         rules = parse_approval_rules(self.settings.sluice_require_approval)
         if approvers is None and rules:
             what = "SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name"
-            return Finding(part="approvals", state="warning", detail=what, remedy="list approvers and their keys")
+            remedy = "list the approvers and their keys in a file, and set SLUICE_APPROVERS_FILE to it"
+            return Finding(part="approvals", state="warning", detail=what, remedy=remedy)
         if approvers is None:
             return Finding(part="approvals", state="off", detail="decisions need no signature: no approvers are listed")
         if not approvers.keys:
-            raise NeedsRemedy("the file of approvers is empty, so no run can be approved", "add a line to it")
+            raise NeedsRemedy("the file of approvers is empty, so no run can be approved", "add a name and a key to it")
         return Finding(part="approvals", state="ok", detail=f"approvers: {', '.join(sorted(approvers.keys))}")
 
     def _encryption(self) -> Finding:
@@ -175,8 +181,10 @@ class ExamineInstallationActivity:
         if not settings.slack_token and not settings.slack_channel:
             return Finding(part="Slack", state="off", detail="SLACK_TOKEN and SLACK_CHANNEL are not set")
         if not (settings.slack_token and settings.slack_channel):
-            missing = "SLACK_CHANNEL" if settings.slack_token else "SLACK_TOKEN"
-            raise NeedsRemedy(f"no message is sent: {missing} is not set", f"set {missing}, or neither of the two")
+            present, missing = "SLACK_TOKEN", "SLACK_CHANNEL"
+            if not settings.slack_token:
+                present, missing = missing, present
+            raise NeedsRemedy(f"no messages are sent: {missing} is not set", f"set {missing}, or remove {present}")
         client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
         try:
             answer = client.auth_test()
@@ -185,7 +193,9 @@ class ExamineInstallationActivity:
             raise NeedsRemedy(f"Slack refuses: {why}", "set SLACK_TOKEN to a bot token with chat:write") from None
         except (SlackClientError, OSError) as error:
             reason = getattr(error, "reason", None) or type(error).__name__
-            raise NeedsRemedy(f"{settings.slack_api_url} does not answer: {reason}", "look at the network") from None
+            raise NeedsRemedy(
+                f"{settings.slack_api_url} does not answer: {reason}", "check the network and SLACK_API_URL"
+            ) from None
         return Finding(part="Slack", state="ok", detail=f"{answer.get('user')} writes to {settings.slack_channel}")
 
 
@@ -198,10 +208,11 @@ def _token(name: str, file: Path) -> Finding:
     try:
         is_empty, mode = not file.read_text().strip(), file.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise NeedsRemedy(f"{name}={file}: {getattr(error, 'strerror', None) or error}", "set it to a file") from error
+        why = getattr(error, "strerror", None) or error
+        raise NeedsRemedy(f"{name}={file}: {why}", f"set {name} to a file that this worker can read") from error
     if is_empty:
         raise NeedsRemedy(f"{name}={file} is empty", "write the token into it")
     if mode & (stat.S_IRGRP | stat.S_IROTH) and os.name == "posix":
         detail = f"{file} can be read by other users"
         return Finding(part="tokens", state="warning", detail=detail, remedy=f"chmod 600 {file}")
-    return Finding(part="tokens", state="ok", detail=f"{name} is there")
+    return Finding(part="tokens", state="ok", detail=f"{name} contains a token")

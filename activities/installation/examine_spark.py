@@ -38,14 +38,16 @@ class ExamineSparkActivity:
         jars = class_path(self.settings)
         if not jars and not self.settings.spark_packages:
             raise NeedsRemedy(f"there are no jars for Spark under {self.settings.sluice_home}", "run `make setup`")
-        return Finding(part="jars", state="ok", detail=f"{format_count(len(jars), 'jar')} beside those of Spark")
+        return Finding(
+            part="jars", state="ok", detail=f"{format_count(len(jars), 'jar')} in addition to those of Spark"
+        )
 
     def _disk(self) -> Finding:
         folder = private_folder(self.settings.runs)
         free = shutil.disk_usage(folder).free
         detail = f"{format_size(free)} free at {folder}"
         if free < MIN_FREE_BYTES:
-            raise NeedsRemedy(f"{detail}: no job is started", "make room, or set SLUICE_HOME to a larger disk")
+            raise NeedsRemedy(f"{detail}: too little to start a job", "make room, or set SLUICE_HOME to a larger disk")
         if free < _LITTLE_SPACE:
             return Finding(part="disk", state="warning", detail=detail, remedy="make room for scratch space and logs")
         return Finding(part="disk", state="ok", detail=detail)

@@ -12,7 +12,10 @@ from sluice.registration.target_kinds import AnyTarget, CommandTarget, WebhookTa
 from sluice.registration.targets import Targets
 
 _TIMEOUT = 5.0
-_REMEDY = "look at the target in the file of SLUICE_TARGETS_FILE, and at what it names (docs/after-publish.md)"
+_REMEDY = (
+    "check the target's entry in the file that SLUICE_TARGETS_FILE names, and the address, program or secret in that "
+    "entry (docs/after-publish.md)"
+)
 
 
 def examine_targets(targets: Targets, lake: str) -> list[Finding]:
@@ -45,11 +48,11 @@ def _examine(target: AnyTarget, lake: str) -> str:
         parts = urlsplit(target.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         socket.create_connection((parts.hostname or "", port), _TIMEOUT).close()
-        return f"{parts.netloc} takes connections; no event was sent"
+        return f"{parts.netloc} accepts connections; no event was sent"
     if isinstance(target, CommandTarget):
         if not os.access(target.command[0], os.X_OK):
-            raise BadEnvironment(f"{target.command[0]} is no program that the worker may run")
-        return f"{target.command[0]} is there; it was not run"
+            raise BadEnvironment(f"{target.command[0]} is not a program that the worker may run")
+        return f"{target.command[0]} is a program that the worker may run; it was not run"
     if why := target.location_problem(lake):
         raise BadEnvironment(why)
     return open_mirror(target).examine()

@@ -21,5 +21,5 @@ class ListFilesActivity:
     def list_files(self, input: ListFilesInput) -> ListFilesResult:
         """Return the files of runs that are published, under way or quarantined."""
         result = list_files(self.catalog, self.loaded_files, input)
-        check_result_size(len(result.model_dump_json().encode()), "ask for fewer files by --limit")
+        check_result_size(len(result.model_dump_json().encode()), "list fewer files with --limit")
         return result

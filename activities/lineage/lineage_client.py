@@ -69,11 +69,11 @@ def examine_receiver(settings: Settings) -> Finding:
     """
     if not is_configured(settings):
         what = "OPENLINEAGE_DISABLED is set" if settings.openlineage_disabled else "OPENLINEAGE_URL is not set"
-        return Finding(part=_PART, state="off", detail=f"{what}, no events are sent")
+        return Finding(part=_PART, state="off", detail=f"{what}, so no events are sent")
     transport = open_client(settings).transport
     url = getattr(transport, "url", None)
     if transport.kind != "http" or not isinstance(url, str):
-        what = f"events are sent by the transport `{transport.kind}`, which is not looked at"
+        what = f"events are sent by the transport `{transport.kind}`, which `doctor` does not check"
         return Finding(part=_PART, state="ok", detail=what)
     return _examine_http(transport, urljoin(url, str(getattr(transport, "endpoint", ""))))
 
@@ -87,15 +87,19 @@ def _examine_http(transport: Any, address: str) -> Finding:
         )
         answer.close()
     except requests.RequestException as error:
-        remedy = "look at the network and at OPENLINEAGE_URL; runs go on without it, and their events are lost"
+        remedy = "check the network and OPENLINEAGE_URL; meanwhile runs continue, and their events are lost"
         raise NeedsRemedy(f"{address} does not answer: {type(error).__name__}", remedy) from None
     status = answer.status_code
     if status in (401, 403):
-        raise NeedsRemedy(f"{address} refuses the key: {status}", "set OPENLINEAGE_API_KEY to one that may send events")
+        raise NeedsRemedy(
+            f"{address} refuses the key: {status}", "set OPENLINEAGE_API_KEY to a key that may send events"
+        )
     if status >= 500:
-        raise NeedsRemedy(f"{address} answers {status}", "look at the receiver's log")
+        raise NeedsRemedy(f"{address} answers {status}", "see the log of the receiver")
     if status == 404:
-        remedy = "set OPENLINEAGE_ENDPOINT to the receiver's path; one that takes events alone may answer so, too"
+        remedy = (
+            "set OPENLINEAGE_ENDPOINT to the receiver's path; a receiver that only accepts events may answer 404, too"
+        )
         return Finding(part=_PART, state="warning", detail=f"{address} answers 404", remedy=remedy)
     return Finding(part=_PART, state="ok", detail=f"{address} answers; no event was sent")
 
@@ -120,7 +124,7 @@ def _read_configuration(file: Path | None) -> dict[str, Any]:
         why = getattr(error, "strerror", None) or getattr(error, "problem", None) or type(error).__name__
         raise BadEnvironment(f"the configuration of OpenLineage, {file}, cannot be read: {why}") from error
     if not isinstance(content, dict):
-        raise BadEnvironment(f"the configuration of OpenLineage, {file}, is no mapping with a key `transport`")
+        raise BadEnvironment(f"the configuration of OpenLineage, {file}, is not a mapping with a key `transport`")
     return content
 
 

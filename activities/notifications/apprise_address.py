@@ -33,7 +33,9 @@ class AppriseNotifier:
         service = apprise.Apprise()
         if not service.add(address):
             kind = address.split(":", maxsplit=1)[0]
-            raise BadEnvironment(f"Apprise knows no address of this form: {kind}://…")  # the rest may be a secret
+            raise BadEnvironment(
+                f"Apprise does not support addresses of this form: {kind}://…"
+            )  # the rest may be a secret
         return cls(service)
 
     def send(self, message: Message) -> None:

@@ -20,7 +20,9 @@ def input_overlap(loaded_files: LoadedFiles | None, check: PublicationCheck | No
     if check is None:
         return ""
     if loaded_files is None:
-        raise BadEnvironment("this process cannot tell which files main holds")
+        raise BadEnvironment(
+            "this process has no index of loaded files, so it cannot check whether main contains the input"
+        )
     if overlap := loaded_files.find_overlap(check, run_id):
         return describe_overlap(overlap)
     overwritten = loaded_files.find_overwritten(check, run_id)

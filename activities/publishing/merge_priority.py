@@ -138,5 +138,5 @@ class MergePriority:
             future.cancel()
             if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
                 return None
-            _log.warning("merge priority could not be asked for or changed: %s: %s", type(error).__name__, error)
+            _log.warning("merge priority could not be read or changed: %s: %s", type(error).__name__, error)
             raise _NoAnswerError from error

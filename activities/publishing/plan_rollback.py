@@ -55,7 +55,7 @@ class PlanRollbackActivity:
             readers=plan.readers,
             changes=self._changes(plan.tables, main_head),
         )
-        check_result_size(len(result.model_dump_json().encode()), "roll later runs back first, fewer at a time")
+        check_result_size(len(result.model_dump_json().encode()), "roll back later runs first, a few at a time")
         return result
 
     def _replaced(self, history: Sequence[PublishedCommit], plan: RollbackPlan, main_head: str) -> list[str]:

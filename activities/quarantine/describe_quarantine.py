@@ -54,5 +54,5 @@ class DescribeQuarantineActivity:
         if verdicts_digest(checks) != branch.properties.get(VERDICTS):
             checks = []
         result = DescribeQuarantineResult(summary=branch.summary, tables=tables, checks=checks)
-        check_result_size(len(result.model_dump_json().encode()), "ask for fewer rows of each table by --rows")
+        check_result_size(len(result.model_dump_json().encode()), "show fewer rows of each table with --rows")
         return result

@@ -29,7 +29,11 @@ class DiscardQuarantineActivity:
             if not self._holds_what_was_released(input, head):
                 return f"{input.branch} was changed meanwhile, and is kept"
             self.catalog.delete_branch_at(input.branch, head)
-        return "" if self.catalog.find_head(input.branch) is None else f"{input.branch} moves, and is kept"
+        return (
+            ""
+            if self.catalog.find_head(input.branch) is None
+            else f"{input.branch} changed during each of {_TRIES} tries to delete it, and is kept"
+        )
 
     def _holds_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
         """Return True if only the description changed since the release, for example by `quarantine keep`."""

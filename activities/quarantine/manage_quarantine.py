@@ -31,13 +31,15 @@ class ManageQuarantineActivity:
         branch = read_quarantined_branch(self.catalog, input.branch)
         if branch.installation != self.installation:
             raise InvalidPipeline(
-                f"{input.branch} is of another installation, {branch.installation!r}, and this one is "
+                f"{input.branch} belongs to the installation {branch.installation!r}, and this one is "
                 f"{self.installation!r}: nothing was changed"
             )
         if input.action == "keep" and branch.properties.get(EXPIRES) == input.until:
             return input.branch
         if input.head and input.head != branch.head:
-            raise InvalidPipeline(f"{input.branch} changed since it was shown: nothing was done, look again")
+            raise InvalidPipeline(
+                f"{input.branch} changed since it was shown. Nothing was done: run `quarantine show` again"
+            )
         if input.action == "discard":
             self._discard(branch)
             return ""

@@ -59,7 +59,7 @@ class QuarantineBranchActivity:
             self.catalog.create_branch(input.name, base)
         if head in (None, base):
             commits = [self._commit(diff) for diff in table_diffs(input.versions)]
-            message, names = f"Keep what {input.branch.name} held", list(input.versions)
+            message, names = f"Keep the tables of {input.branch.name}", list(input.versions)
             head = self.catalog.commit_tables(input.name, base, message, commits, create_namespaces_for=names)
         if QUARANTINED not in next(self.catalog.history(input.name)).properties:
             # The audited hash was deleted with the branch; the new hash contains the same tables.

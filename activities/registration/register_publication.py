@@ -34,6 +34,6 @@ class RegisterPublicationActivity:
         if isinstance(target, TableTarget) and input.table:
             return self.mirrors.bring_to_main(target, open_mirror(target), input.table)
         raise RegistrationRefused(
-            f"the installation has no target {input.target!r} of this kind any more: the file of "
-            "SLUICE_TARGETS_FILE lists targets"
+            f"the installation no longer has a target {input.target!r} of this kind: add it to the file that "
+            "SLUICE_TARGETS_FILE names"
         )

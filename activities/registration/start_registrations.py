@@ -45,7 +45,7 @@ class StartRegistrationsActivity:
     async def _start(self, name: str, input: StartRegistrationsInput, run: WaitingRun) -> list[Registration]:
         target = self.targets.targets.get(name)
         if target is None:
-            why = "the installation has no such target: the file of SLUICE_TARGETS_FILE lists targets"
+            why = "the installation has no such target: add it to the file that SLUICE_TARGETS_FILE names"
             return [Registration(target=name, state="failed", reason=why)]
         if isinstance(target, EventTarget):
             return [await self.start_event(name, input, run)]

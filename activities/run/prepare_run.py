@@ -42,7 +42,7 @@ class PrepareRunActivity:
         """Return the request of the run, or the problem with its pipeline or input."""
         try:
             work = partial(self._inspect, input)
-            pipeline, run_input = await run_with_progress(work, activity.heartbeat, "looking at the input")
+            pipeline, run_input = await run_with_progress(work, activity.heartbeat, "inspecting the input")
         except (InvalidPipeline, InvalidInput) as error:
             compare = partial(self._have_changed, input)
             return PreparedRun(

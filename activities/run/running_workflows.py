@@ -37,10 +37,12 @@ class RunningWorkflows:
         except RPCError as error:
             if error.status in _UNKNOWN:
                 return False
-            raise ServiceUnavailable(f"Temporal does not say whether {workflow_id[:200]} runs: {error}") from error
+            raise ServiceUnavailable(
+                f"Temporal did not answer whether {workflow_id[:200]} is running: {error}"
+            ) from error
         except FutureTimeout as error:
             future.cancel()
-            raise ServiceUnavailable(f"Temporal does not say whether {workflow_id[:200]} runs") from error
+            raise ServiceUnavailable(f"Temporal did not answer whether {workflow_id[:200]} is running") from error
         return description.status == WorkflowExecutionStatus.RUNNING
 
     def release_of(self, quarantined: QuarantinedBranch) -> str:

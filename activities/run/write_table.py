@@ -144,7 +144,9 @@ def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
         InvalidPipeline: the program is not on this machine.
     """
     if not job.program.is_file():
-        raise InvalidPipeline(f"the job {job.program} is not there on the worker's machine")
+        raise InvalidPipeline(
+            f"the worker's machine has no file {job.program}: copy the job there, or correct `write.job`"
+        )
     folder = Path(input.folder)
     return replace(job, built_in=False, working_directory=folder if folder.is_dir() else None)
 
@@ -184,7 +186,7 @@ async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:
         InvalidInput: a file changed, so Spark may have read other content than was identified.
     """
     if input.write.source:
-        doing = "checking that the files are as they were"
+        doing = "checking that the files are unchanged"
         await run_with_progress(partial(_check_unchanged, input, loaded), activity.heartbeat, doing)
 
 

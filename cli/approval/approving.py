@@ -113,19 +113,20 @@ def check_named_report(named: str, report: AuditReport) -> None:
         )
     if not report.audited_hash.startswith(match["hash"]):
         raise InvalidPipeline(
-            f"the decision was refused: it is for {match['hash'][:_SHOWN_DIGITS]}, but what waits is "
-            f"{report.audited_hash[:_SHOWN_DIGITS]}: look again"
+            f"the decision was refused: it is for the hash {match['hash'][:_SHOWN_DIGITS]}, but the run waits with "
+            f"{report.audited_hash[:_SHOWN_DIGITS]}: look again, with `status`"
         )
     if match["digest"] and not report.digest.startswith(match["digest"]):
-        raise InvalidPipeline("the decision was refused: the audit report changed since it was shown: look again")
+        raise InvalidPipeline(
+            "the decision was refused: the audit report changed since it was shown: look again, with `status`"
+        )
 
 
 def _show_and_ask(result: RunResult, report: AuditReport, decision: Decision, console: Console, link: str) -> None:
     what = "approve" if decision.approve else "reject"
     if not sys.stdin.isatty():
         raise InvalidPipeline(
-            f"to {what} without a terminal, say which report you saw: `status` shows it, "
-            f"and --hash names it, as HASH:DIGEST"
+            f"to {what} without a terminal, say which report you saw: add --hash HASH:DIGEST, which `status` shows"
         )
     print_report(result, link, console)
     waived = f" and waive {', '.join(each.check for each in decision.waivers)}" if decision.waivers else ""

@@ -62,14 +62,14 @@ async def run_action(
     if action.load:
         return await load_named(context, settings, pipeline, action.load, yes=yes, over_younger=over_younger)
     if action.split:
-        await _confirm(context, settings, pipeline, action.split, "Load its halves by themselves?", yes=yes)
+        await _confirm(context, settings, pipeline, action.split, "Load each half separately?", yes=yes)
         return await _split(context, settings, pipeline, action.split, over_younger=over_younger)
     if batch := action.retry or action.set_aside:
-        question = "Load it again?" if action.retry else "Never load it, as long as the zone is deployed?"
+        question = "Load it again?" if action.retry else "Never load it while the zone is deployed?"
         await _confirm(context, settings, pipeline, batch, question, yes=yes)
         return await _command(context, settings, pipeline, action.retry, action.set_aside, over_younger=over_younger)
     await look_now(context.client, settings, pipeline)
-    text = f"A look at the landing zone of {pipeline} is asked for."
+    text = f"Asked the landing zone of {pipeline} to list its files now."
     context.print_result({"pipeline": pipeline, "look": True}, text)
     return 0
 
@@ -109,8 +109,9 @@ async def _command(
     request = BatchCommand.model_validate(fields)
     now = await command_batch(context.client, settings, pipeline, request)
     paused = (await read_zone(context.client, settings, pipeline)).paused
-    until = f", until the landing zone is resumed: {paused}" if paused and now.state == "waiting" else ""
-    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}{until}")
+    is_held = paused and now.state == "waiting"
+    hint = f"; the landing zone is paused ({paused}): resume it with `resume {pipeline}`" if is_held else ""
+    context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}{hint}")
     return 0
 
 

@@ -45,9 +45,12 @@ def arrivals_command(
     ] = None,
     file: Annotated[str, typer.Option("--file", help="Only files whose path has this part.")] = "",
     status: Annotated[
-        str | None, typer.Option("--status", help="Only files: waiting, in a batch, loaded, ignored, refused, moved.")
+        str | None,
+        typer.Option(
+            "--status", help="Only files in this state: waiting, in a batch, loaded, ignored, refused, moved."
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(help="How many files, the latest first.", min=1, max=5000)] = 100,
+    limit: Annotated[int, typer.Option(help="Maximum number of files to show, newest first.", min=1, max=5000)] = 100,
     retry: Annotated[
         str | None, typer.Option("--retry", metavar="BATCH", help="Load a batch that was kept out.")
     ] = None,
@@ -55,7 +58,7 @@ def arrivals_command(
         str | None, typer.Option("--set-aside", metavar="BATCH", help="Never load a batch that was kept out.")
     ] = None,
     split: Annotated[
-        str | None, typer.Option("--split", metavar="BATCH", help="Load the halves of a batch by themselves.")
+        str | None, typer.Option("--split", metavar="BATCH", help="Split a batch, and load each half separately.")
     ] = None,
     over_younger: OverYounger = False,
     load: Annotated[
@@ -63,7 +66,7 @@ def arrivals_command(
         typer.Option("--load", metavar="FILE...", help="Load files by name: rolled back, overwritten, or waiting."),
     ] = None,
     more: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="More files of --load.")] = None,
-    look: Annotated[bool, typer.Option("--look", help="Look at the landing zone now.")] = False,
+    look: Annotated[bool, typer.Option("--look", help="List the landing zone's files now.")] = False,
     yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -94,7 +97,7 @@ def _status(text: str | None) -> FileStatus | None:
     for status in get_args(FileStatus):
         if text == status:
             return cast(FileStatus, status)
-    raise InvalidPipeline(f"{text!r} is no status of a file: there are {', '.join(get_args(FileStatus))}")
+    raise InvalidPipeline(f"{text!r} is not a status of a file: use one of {', '.join(get_args(FileStatus))}")
 
 
 async def _print_zones(context: CommandContext, settings: Settings) -> int:
@@ -114,7 +117,9 @@ async def _print_zones(context: CommandContext, settings: Settings) -> int:
         return code
     if not zones:
         if not silent:
-            context.console.print("No pipeline has a landing zone: `deploy DIR` makes those that its files state.")
+            context.console.print(
+                "No pipeline has a landing zone: `deploy DIR` makes one for each file with an `arrival`."
+            )
         return code
     rows = [
         (
@@ -163,24 +168,24 @@ async def _print_files(
         context.console.print(escape(text), highlight=False)
     total = sum(listed.counts.values())
     counts = describe_counts(listed.counts)
-    context.console.print(
-        f"{format_count(total, 'file')}: {counts}" if total else "No files are there.", highlight=False
-    )
+    context.console.print(f"{format_count(total, 'file')}: {counts}" if total else "No files.", highlight=False)
     if not status and not file and total > len(listed.files):
-        context.console.print("Not all are shown: narrow it by --file or --status, or raise --limit", highlight=False)
+        context.console.print(
+            "Not all files are shown: narrow the list by --file or --status, or raise --limit", highlight=False
+        )
     return 0
 
 
 def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
     if zone.paused:
-        text = f"paused: {escape(zone.paused)}; `resume {zone.name}` goes on"
+        text = f"paused: {escape(zone.paused)}; resume it with `resume {zone.name}`"
         context.console.print(text, highlight=False, soft_wrap=True)
     if zone.resumed:
         context.console.print(f"resumed: {escape(zone.resumed)}", highlight=False, soft_wrap=True)
     if zone.problem:
         print(f"problem: {zone.problem}", file=sys.stderr)
     if zone.unfinished:
-        print(f"after: {zone.unfinished}", file=sys.stderr)
+        print(f"could not tag or move loaded files: {zone.unfinished}", file=sys.stderr)
     for batch in _kept_out(zone.batches):
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)

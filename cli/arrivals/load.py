@@ -44,9 +44,9 @@ async def load_named(
     confirm(f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, as_json=context.as_json)
     batch = await load_batch(context.client, settings, pipeline, LoadBatch(ref=plan.batch, by=current_user().name))
     fields = {"batch": batch.model_dump(mode="json"), "files": [file.model_dump() for file in plan.files]}
-    paused = f", when the landing zone is resumed: {zone.paused}" if zone.paused else ""
+    paused = f" after `resume {pipeline}`, since it is paused ({zone.paused})" if zone.paused else ""
     context.print_result(
-        fields, f"Batch {batch.ref.id} of {pipeline} is loaded{paused}. `arrivals {pipeline}` shows it."
+        fields, f"The landing zone of {pipeline} loads batch {batch.ref.id}{paused}. `arrivals {pipeline}` shows it."
     )
     return 0
 
@@ -59,7 +59,7 @@ def _refuse_older(plan: LoadPlan) -> None:
     """
     if older := next((file.path for file in plan.files if file.was_rolled_back), None):
         raise InvalidPipeline(
-            f"{older} was rolled back, and its rows would take the place of those that younger files brought since: "
+            f"{older} was rolled back, and its rows would replace newer rows of files that were loaded since: "
             f"leave it out, or let the older rows win by {OVER_YOUNGER}"
         )
 
@@ -91,7 +91,10 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
     for path in chosen:
         context.console.print(visible(f"load {path}"), highlight=False, soft_wrap=True)
     if not chosen:
-        raise InvalidPipeline(f"there is no file to load in {pipeline.arrival.from_}: `deploy` has later ones loaded")
+        raise InvalidPipeline(
+            f"there is no file to load in {pipeline.arrival.from_}: after `deploy`, the landing zone loads files that "
+            "arrive later"
+        )
     question = f"The landing zone is not deployed. Load {format_count(len(chosen), 'file')}?"
     confirm(question, yes=yes, as_json=context.as_json)
     return with_files(pipeline, chosen)
@@ -106,7 +109,10 @@ def confirm(question: str, *, yes: bool, as_json: bool) -> None:
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise InvalidPipeline("nothing was started: there is nobody to ask here. Add --yes to load what is shown")
+        raise InvalidPipeline(
+            "nothing was started: without a terminal, or with --json, the command cannot ask. Add --yes to load what "
+            "is shown"
+        )
     if not typer.confirm(question, err=True):
         raise InvalidPipeline("nothing was started")
 
@@ -119,7 +125,7 @@ def named_files(first: str | None, more: Sequence[str]) -> list[str]:
     """
     if first is None:
         if more:
-            raise InvalidPipeline(f"{more[0]!r} is too much: files are named by --load FILE...")
+            raise InvalidPipeline(f"unexpected argument {more[0]!r}: name files with --load FILE...")
         return []
     if len(more) >= MOST_NAMED:
         raise InvalidPipeline(f"--load takes {MOST_NAMED} files at a time, and {len(more) + 1:,} are named")

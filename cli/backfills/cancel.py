@@ -41,7 +41,7 @@ async def _print_taken(context: CommandContext, pipeline: str) -> None:
     try:
         now = await read_backfill(context.client, context.settings, pipeline)
     except SluiceError as error:
-        print_line(context.console, Text("backfill "), f"{pipeline}: how it stands is not known ({error})")
+        print_line(context.console, Text("backfill "), f"{pipeline}: its state is not known ({error})")
         return
     print_line(context.console, Text("backfill "), f"{now.name} of {now.pipeline}, started by {now.starter}")
     print_line(context.console, Text("partitions "), totals(now))

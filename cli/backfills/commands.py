@@ -57,11 +57,13 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
-By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
-Reason = Annotated[str, typer.Option("--reason", help="Why.")]
+By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
+Reason = Annotated[str, typer.Option("--reason", help="The reason.")]
 Reports = Annotated[
     list[str] | None,
-    typer.Option("--hash", metavar="HASH:DIGEST", help="A report that you saw; may be repeated. Nothing is asked."),
+    typer.Option(
+        "--hash", metavar="HASH:DIGEST", help="Decide about this report, without a question; may be repeated."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print which runs wait, and decide nothing.")]
 Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline.")]
@@ -71,7 +73,7 @@ Named = Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pi
 def start(
     file: Annotated[Path, typer.Argument(help="A pipeline file with {{ partition }} in it.")],
     partitions: Annotated[
-        str, typer.Option("--partitions", help="2018-01..2020-12, 2018..2020, days in the same way, or a,b,c.")
+        str, typer.Option("--partitions", help="Partitions: 2018-01..2020-12, 2018..2020, days in this form, or a,b,c.")
     ] = "",
     only: Annotated[
         Literal["failed", "missing"] | None,
@@ -81,14 +83,14 @@ def start(
         int | None,
         typer.Option(
             "--concurrency",
-            help="How many run at a time.",
+            help="Maximum number of partitions that run at a time.",
             show_default="4, or 1 where the order matters",
             min=1,
             max=MAX_WINDOW,
         ),
     ] = None,
     stop_after: Annotated[
-        int, typer.Option("--stop-after", help="Pause after so many failures; 0 for never.", min=0)
+        int, typer.Option("--stop-after", help="Pause after this number of failures; 0 never pauses.", min=0)
     ] = 3,
     publish: Annotated[
         Literal["each", "together"],
@@ -96,7 +98,9 @@ def start(
     ] = "each",
     again: Annotated[bool, typer.Option("--again", help="Publish files that were published before.")] = False,
     over_younger: OverYounger = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what each would load, and start nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what each partition would load, and start nothing.")
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not follow it.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +118,9 @@ def start(
         if dry_run:
             return asked.print_plan(given, as_json)
         await refuse_backfill(context.client, context.settings, given.pipeline, given.campaign.partitions)
-        context.interruption.message = f"Interrupted; it may have been started anyway: `backfill status {given.name}`."
+        context.interruption.message = (
+            f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
+        )
         if over_younger:
             context.console.print(OLDER_ROWS_WIN, highlight=False)
         handle, attached = await start_backfill(context.client, context.settings, given)
@@ -156,29 +162,31 @@ def status(pipeline: Named, as_json: AsJson = False) -> None:
 @app.command()
 def pause(
     pipeline: Named,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who look at it.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="The reason, which `backfill status` shows.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Start no more partitions; those that run go on."""
+    """Pause a backfill: start no more partitions. Running partitions go on."""
     _change(pipeline, CampaignChange(action="pause", by=getpass.getuser(), reason=reason[:500]), as_json)
 
 
 @app.command()
 def resume(pipeline: Named, as_json: AsJson = False) -> None:
-    """Start partitions again; failures are counted from here."""
+    """Resume a paused backfill, and count failures from 0 again."""
     _change(pipeline, CampaignChange(action="resume", by=getpass.getuser()), as_json)
 
 
 @app.command()
 def retry(pipeline: Named, as_json: AsJson = False) -> None:
-    """Begin partitions again that failed, were kept out or were cancelled, while the backfill is under way."""
+    """Restart partitions that failed, were kept out or were cancelled, while the backfill is under way."""
     _change(pipeline, CampaignChange(action="retry", by=getpass.getuser()), as_json)
 
 
 @app.command()
 def window(
     pipeline: Named,
-    size: Annotated[int, typer.Argument(help="How many partitions run at a time.", min=1, max=MAX_WINDOW)],
+    size: Annotated[
+        int, typer.Argument(help="Maximum number of partitions that run at a time.", min=1, max=MAX_WINDOW)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Change how many partitions run at a time. Running partitions go on."""
@@ -202,7 +210,7 @@ def approve(
 @app.command()
 def reject(
     pipeline: Named,
-    reason: Annotated[str, typer.Option("--reason", help="Why.")],
+    reason: Annotated[str, typer.Option("--reason", help="The reason.")],
     by: By = None,
     named: Reports = None,
     dry_run: DryRun = False,

@@ -133,7 +133,7 @@ def _named(waiting: Sequence[WaitingRun], name: str) -> WaitingRun:
             return each
     if len(waiting) == 1:
         raise InvalidPipeline(problems[0])
-    raise InvalidPipeline(f"no run waits with the report {name[:140]!r}: list those that do by --dry-run")
+    raise InvalidPipeline(f"no run waits with the report {name[:140]!r}: list the waiting reports by --dry-run")
 
 
 async def find_waiting_runs(context: CommandContext, pipeline: str) -> list[WaitingRun]:
@@ -169,10 +169,13 @@ def _show(context: CommandContext, aside: list[WaitingRun], waiting: list[Waitin
     if waiting:
         print_rows(context.console, _COLUMNS, [each.row() for each in waiting])
     for each in aside:
-        left = f"{each.partition}: {each.handle.id} needs a waiver of {each.to_waive}: approve it by itself"
+        left = (
+            f"{each.partition}: {each.handle.id} needs a waiver of {each.to_waive}: decide about it separately, by "
+            f"`approve {each.handle.id} --waive CHECK`"
+        )
         context.console.print(left, highlight=False, soft_wrap=True, markup=False)
     if not waiting and not aside:
-        context.console.print("No run of it waits for an approval.", highlight=False)
+        context.console.print("No run of this backfill waits for approval.", highlight=False)
 
 
 def _decision(context: CommandContext, waiting: WaitingRun, request: DecisionRequest) -> Decision:
@@ -213,7 +216,7 @@ async def _send(waiting: WaitingRun, decision: Decision) -> Answer:
     except (RPCError, asyncio.TimeoutError) as error:
         if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
             return Answer(waiting, decision, "it has ended meanwhile")
-        return Answer(waiting, decision, f"no answer ({error or 'no worker'}): look at its status")
+        return Answer(waiting, decision, f"no answer ({error or 'no worker'}): check it with `status`")
     return Answer(waiting, counted)
 
 
@@ -226,7 +229,7 @@ def _print_answers(context: CommandContext, pipeline: str, answers: list[Answer]
     counted = [each for each in answers if not each.refused]
     verb = "Approved" if approve else "Rejected"
     lines = [f"{verb} {format_count(len(counted), 'run')} of {pipeline}."]
-    lines += [f"Not {each.waiting.partition}, {each.waiting.handle.id}: {each.refused}" for each in refused]
+    lines += [f"Not decided: {each.waiting.partition}, {each.waiting.handle.id}: {each.refused}" for each in refused]
     fields = {
         "pipeline": pipeline,
         "decided": [_fields(each) for each in counted],

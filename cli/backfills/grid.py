@@ -121,7 +121,7 @@ def shown_state(status: CampaignStatus, state: PartitionState) -> str:
 def describe_joint_publish(joint: JointPublish) -> str:
     """Return the state of the merge of all partitions, in one sentence."""
     if joint.ended is None:
-        return f"main has nothing of it yet: its partitions are on the branch {joint.branch}" if joint.branch else ""
+        return f"main has none of its partitions yet: they are on the branch {joint.branch}" if joint.branch else ""
     if joint.ended.is_done:
         return f"published together by {joint.ended.workflow_id}" if joint.ended.workflow_id else joint.ended.reason
     kept = f" (they are kept as {joint.quarantine})" if joint.quarantine else ""
@@ -173,6 +173,6 @@ async def _ask_stage(client: Client, child: str) -> str:
     description = await client.get_workflow_handle(child).describe()
     runs = [pending.workflow_id for pending in description.raw_description.pending_children]
     if not runs:
-        return "looking at its input, or waiting for a run of the same input"
+        return "reading its input, or waiting for a run of the same input"
     run = await query_status(client.get_workflow_handle_for(WriteAuditPublish.run, runs[0]))
     return f"{describe_state(run) if run else 'running'}, {runs[0]}"

@@ -72,7 +72,10 @@ class StartBackfill:
         # Without partitions, any date serves to render the pipeline's name: it has no placeholder.
         pipeline = check_partitions(self._stated, partitions or ["2000-01-01"])
         if self.only == "missing" and pipeline.write.traits.may_repeat:
-            raise InvalidPipeline(f"main does not remember what `mode: {pipeline.write.mode}` wrote: leave out --only")
+            raise InvalidPipeline(
+                f"main keeps no record of what `mode: {pipeline.write.mode}` loaded, so no partition is known to "
+                "be missing: leave out --only"
+            )
         is_together = self.publish == "together"
         way: Way = "backfill together" if is_together else "backfill each"
         keeps_order = require_allowed(way, pipeline.write, pipeline.tables).order == "one at a time"

@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False)
 def codec_server(
     port: Annotated[int, typer.Option(help="The port on 127.0.0.1.", min=1, max=65535)] = 8234,
 ) -> None:
-    """Decrypt for the Temporal Web UI: enter the address that this prints there as the remote codec endpoint."""
+    """Decrypt payloads for the Temporal Web UI. Enter the printed address there as the remote codec endpoint."""
     try:
         settings = read_settings(read_environment())
         codec = read_codec(settings.sluice_codec_key_file)
@@ -67,7 +67,7 @@ def codec_app(codec: AesCodec, ui: str, token: str) -> web.Application:
         if why := _origin_error(request, ui):
             return refused(403, why)
         if not _has_token(request, token):
-            return refused(401, "this codec server asks for a token: it printed it when it started")
+            return refused(401, "this codec server requires the token that it printed at its start")
         convert = codec.encode if request.path.endswith("/encode") else codec.decode
         try:
             payloads = json_format.Parse(await request.read(), Payloads())
@@ -90,7 +90,7 @@ def codec_app(codec: AesCodec, ui: str, token: str) -> web.Application:
 def _origin_error(request: web.Request, ui: str) -> str:
     """Return the reason to refuse a request from a web page, or "". Programs send no origin, and are accepted."""
     origin = request.headers.get("Origin")
-    return "" if origin in (None, ui) else f"pages of {origin} may not ask: TEMPORAL_UI is {ui}"
+    return "" if origin in (None, ui) else f"this codec server refuses pages of {origin}: TEMPORAL_UI is {ui}"
 
 
 def _has_token(request: web.Request, token: str) -> bool:

@@ -13,7 +13,9 @@ from sluice.approval.signatures import new_approver_key
 
 def approver_key(
     file: Annotated[Path, typer.Argument(help="The file for the private key; it must not exist yet.")],
-    by: Annotated[str | None, typer.Option("--by", help="Whose key it is.", show_default="you")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="The person who signs with the key.", show_default="you")
+    ] = None,
 ) -> None:
     """Make a key that signs decisions; print the line for the list of approvers."""
     pem, public = new_approver_key()
@@ -29,7 +31,7 @@ def write_secret(file: Path, text: str) -> None:
     try:
         file.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
-        refuse(f"{file} exists; a key is never overwritten")
+        refuse(f"{file} exists, and a key is never overwritten: name another file")
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     file.write_text(text)

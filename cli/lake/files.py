@@ -23,14 +23,14 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def files(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Files or patterns. A file that is here is looked for by its content.")
+        list[str] | None, typer.Argument(help="Files or patterns. A file on this machine is also found by its content.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only files of this table.")] = None,
     run: Annotated[str | None, typer.Option(help="Only files of this run (its id or workflow id) or pipeline.")] = None,
-    limit: Annotated[int, typer.Option(help="How many, the latest first.", min=1, max=5000)] = 100,
+    limit: Annotated[int, typer.Option(help="Maximum number of files to show, newest first.", min=1, max=5000)] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List which files runs loaded, into which table, and with which outcome. This needs a worker."""
+    """List the files that runs loaded, with their tables and outcomes. This needs a worker."""
 
     def prepare() -> ListFilesInput:
         named, identities = identify_paths(paths or [], Path.cwd())
@@ -71,6 +71,6 @@ def _print(context: CommandContext, listed: ListFilesResult) -> None:
     else:
         console.print("No run loaded such a file.")
     if listed.total > len(listed.files):
-        console.print(f"{listed.total - len(listed.files)} more: narrow it, or raise --limit", highlight=False)
+        console.print(f"{listed.total - len(listed.files)} more: narrow the search, or raise --limit", highlight=False)
     for reason in listed.unknown:
         console.print(f"not known: {escape(reason)}", highlight=False, soft_wrap=True)

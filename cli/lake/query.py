@@ -42,7 +42,7 @@ def query(
             rows = [["null" if value is None else _text(value) for value in row] for row in answer.rows]
             print_rows(context.console, answer.columns, rows)
         else:
-            context.console.print("No row.")
+            context.console.print("No rows.")
         return 0
 
     def prepare() -> None:
@@ -72,7 +72,7 @@ def _refuse_equal_names(columns: Sequence[str]) -> None:
     """
     repeated = sorted({name for name in columns if list(columns).count(name) > 1})
     if repeated:
-        raise InvalidPipeline(f"several columns are called {repeated[0]!r}: give them names of their own by AS")
+        raise InvalidPipeline(f"several columns are called {repeated[0]!r}: rename them with AS")
 
 
 def _csv_value(value: object) -> str:

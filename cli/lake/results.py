@@ -40,7 +40,7 @@ def results(
         if answer.rows:
             print_rows(context.console, answer.columns, [list(map(_cell, answer.columns, row)) for row in answer.rows])
         else:
-            context.console.print("No row.")
+            context.console.print("No rows.")
         return 0
 
     run_command(command, as_json, no_preparation)

@@ -71,7 +71,9 @@ def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pip
     except NoFiles:
         if loaded.arrival is None:
             raise
-        text = f"no file has arrived in {loaded.arrival.from_} yet: `deploy` has those loaded that arrive"
+        text = (
+            f"no file has arrived in {loaded.arrival.from_} yet: after `deploy`, the landing zone loads arriving files"
+        )
         return loaded, InspectedInput(RunInput(digest=""), hints=[text, *hints])
 
 
@@ -101,7 +103,7 @@ def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
     if types := describe_preview(pipeline, inspected.types):
         lines.append(types)
     if columns_of_table(pipeline, inspected.columns) is None:
-        lines.append("Columns of checks are held against the tables when the run writes: they are not known before.")
+        lines.append("The run compares the columns of the checks with the tables: they are not known before it writes.")
     if pipeline.schedule:
         lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
     return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])

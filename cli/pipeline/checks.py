@@ -47,6 +47,7 @@ def list_checks(
     console.print(table)
     console.print(
         "\nRow parameters: where, mostly or max_failures or fail_if, warn_if. Every check takes severity and scope.\n"
-        "What metadata cannot answer takes a scan of the rows, by DuckDB or, where its answers could differ, by Spark.",
+        "A check that metadata cannot answer needs a scan of the rows: by DuckDB, or by Spark where DuckDB "
+        "could give another answer.",
         highlight=False,
     )

@@ -40,7 +40,7 @@ def generate(
         Path | None, typer.Argument(help="A pipeline file; without one, the columns are my_col_0 to my_col_2.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option("-n", "--rows", min=1, help="How many rows.", show_default="near 1000")
+        int | None, typer.Option("-n", "--rows", min=1, help="Number of rows.", show_default="near 1000")
     ] = None,
     no_null: Annotated[bool, typer.Option("--no-null", help="Make no nulls in any column.")] = False,
     fault: Annotated[

@@ -39,8 +39,8 @@ def import_file(
     namespace: Annotated[
         str | None, typer.Option(help="The namespace of the tables of dbt's models or Soda's data sets.")
     ] = None,
-    table: Annotated[str | None, typer.Option(help="The table that a suite of Great Expectations is about.")] = None,
-    scope: Annotated[Scope, typer.Option(help="About the whole table, or what each run adds.")] = Scope.table,
+    table: Annotated[str | None, typer.Option(help="The table that a suite of Great Expectations checks.")] = None,
+    scope: Annotated[Scope, typer.Option(help="Check the whole table, or the rows that each run adds.")] = Scope.table,
     dialect: Annotated[
         str | None, typer.Option(help="The dialect of the SQL in the files, such as snowflake; Spark's by default.")
     ] = None,
@@ -70,7 +70,7 @@ def _import(path: Path, options: ImportOptions) -> tuple[str, str]:
     ]
     queries = sum("sql" in check for check in listed)
     if options.scope == Scope.added.value and queries:
-        report.append(f"# about the whole table nevertheless: {format_count(queries, 'check')} `sql`")
+        report.append(f"# {format_count(queries, 'check')} `sql` read the whole table in spite of --scope added")
     report += [f"# {'not active' if each.inactive else 'not carried over'}: {each}" for each in imported.left]
     return checks_as_yaml(imported.checks) if imported.checks else "", "\n".join(report)
 

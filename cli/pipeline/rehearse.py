@@ -41,7 +41,7 @@ app = typer.Typer(add_completion=False)
 def rehearse(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file.")],
     rows: Annotated[
-        int | None, typer.Option("-n", "--rows", min=1, help="How many rows.", show_default="near 1000")
+        int | None, typer.Option("-n", "--rows", min=1, help="Number of rows.", show_default="near 1000")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed makes the same rows.")] = 7,
     scheduled_for: ScheduledFor = "",
@@ -129,9 +129,7 @@ def _report(
         moved = f"main was moved meanwhile, by others: from {before[:16]} to {after[:16]}"
     left = [each.branch for each in ended if each.branch]
     branches = f"the branch {', '.join(left)} is left" if left else "their branches are deleted"
-    text = (
-        f"{describe_rehearsal(checks)}.\n{format_count(len(ended), 'run')}, of which none was to publish: {branches}; "
-    )
+    text = f"{describe_rehearsal(checks)}.\n{format_count(len(ended), 'run')} without a publication: {branches}; "
     fields = {
         "checks": [each.model_dump(mode="json") for each in checks],
         "rows": len(plan.good),

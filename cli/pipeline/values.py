@@ -6,11 +6,9 @@ import typer
 
 from sluice.pipeline.loading_rules import OVER_YOUNGER
 
-ScheduledFor = Annotated[
-    str, typer.Option("--scheduled-for", metavar="TIME", help="The time that {{ scheduled_for }} stands for.")
-]
-Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="What {{ partition }} stands for.")]
-OLDER_ROWS_WIN = f"Rows that this loads take the place of younger ones ({OVER_YOUNGER})."
+ScheduledFor = Annotated[str, typer.Option("--scheduled-for", metavar="TIME", help="The value of {{ scheduled_for }}.")]
+Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="The value of {{ partition }}.")]
+OLDER_ROWS_WIN = f"The loaded rows replace younger rows ({OVER_YOUNGER})."
 """The message printed before a start with this permission."""
 OverYounger = Annotated[
     bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than what main holds: the older rows win.")

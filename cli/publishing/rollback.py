@@ -41,14 +41,14 @@ def rollback(
         bool, typer.Option("--with-later", help="Roll back later runs that changed the same tables, too.")
     ] = False,
     despite_readers: Annotated[
-        bool, typer.Option("--despite-readers", help="Also where the checks of later runs read what is taken back.")
+        bool, typer.Option("--despite-readers", help="Roll back even if the checks of later runs read these tables.")
     ] = False,
     pipeline: Annotated[
         Path | None, typer.Option("--pipeline", help="Audit by the checks of this file, not by those of the run.")
     ] = None,
     allow_partial: Annotated[
         bool,
-        typer.Option("--allow-partial", help="Also where the catalog publishes several tables one by one."),
+        typer.Option("--allow-partial", help="Roll back even if the catalog publishes several tables one by one."),
     ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     yes: Yes = False,
@@ -66,7 +66,7 @@ def rollback(
         earlier = None if given or plan.recorded else await _read_pipeline(context.client, plan)
         chosen = choose_rollback_pipeline(plan.pipeline, given, plan.recorded, earlier)
         for reader in plan.readers:
-            context.console.print(f"[yellow]Its readers stay:[/] {reader}", highlight=False, soft_wrap=True)
+            context.console.print(f"[yellow]Not rolled back:[/] {reader}", highlight=False, soft_wrap=True)
         context.console.print(f"Rolling back {', '.join(restore.runs)}", highlight=False)
         older = {} if given else plan.older
         for line in describe_older_checks(older):
@@ -80,7 +80,7 @@ def rollback(
         for table, at in restore.tables.items():
             change = f": {describe_change(plan.changes[table])}" if table in plan.changes else ""
             print_detail(context.console, table, f"as main held it at {at[:12]}{change}")
-        confirm(context, f"Take back {format_count(len(restore.runs), 'run')}?", yes=yes)
+        confirm(context, f"Roll back {format_count(len(restore.runs), 'run')}?", yes=yes)
         options = StartOptions(restore=restore)
         fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
         fields["unaudited"] = unaudited

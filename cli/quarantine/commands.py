@@ -54,18 +54,20 @@ from workflows.quarantine.manage_quarantine import ManageQuarantine
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Look at branches that were kept out of main; repair, release or delete them. These commands need a worker.",
+    help="Inspect branches that were kept out of main; repair, release or delete them. These commands need a worker.",
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
-Shown = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline: its newest.")]
+Shown = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline for its newest quarantine.")
+]
 Quarantined = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline that has one quarantine.")
 ]
-By = Annotated[str | None, typer.Option("--by", help="Who decides.", show_default="you")]
+By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
 Rows = Annotated[
     int,
-    typer.Option("--rows", help="How many added rows of each table, and bad rows of each check, to show.", min=0),
+    typer.Option("--rows", help="Maximum number of added rows of each table, and of bad rows of each check.", min=0),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Publish it although its files were published meanwhile.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")]
@@ -194,7 +196,7 @@ def keep(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a quarantined branch longer, or less long. The command shows the branch and asks first."""
+    """Keep a quarantined branch for a longer or shorter time. The command shows the branch and asks first."""
     try:
         until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
     except ValueError as error:
@@ -214,7 +216,7 @@ def _manage(
         confirm(context, asked, yes=yes)
         manage = ManageQuarantineInput(action=action, branch=branch, head=head, by=by or getpass.getuser(), until=until)
         name = f"{action}-quarantine-{entry.summary.run_id}"
-        context.interruption.message = "Interrupted; the request may be carried out anyway: `quarantine list`."
+        context.interruption.message = "Interrupted; a worker may do it anyway: `quarantine list` shows the state."
         left = await execute_short_workflow(context.client, context.settings, ManageQuarantine.run, manage, name)
         text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {format_time(until)}."
         context.print_result({"action": action, "branch": branch, "left": left, "until": until}, text)

@@ -91,7 +91,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
         raise InvalidPipeline(f"{quarantine_table(table)} holds no rows{f' of run {run}' if run else ''}")
     if len(rows) > MAX_REQUEUED_RUNS:
         raise InvalidPipeline(
-            f"{quarantine_table(table)} holds rows of {len(rows):,} runs, and one requeue takes those of at most "
+            f"{quarantine_table(table)} holds rows of {len(rows):,} runs, and one requeue moves those of at most "
             f"{MAX_REQUEUED_RUNS:,}: name a run by --run"
         )
     return {str(quarantined_by): count for quarantined_by, count in rows}

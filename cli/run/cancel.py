@@ -16,7 +16,7 @@ from sluice.times import format_time
 
 def cancel(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run as `list` names it, or a pipeline that has one under way.")
+        str, typer.Argument(metavar="RUN", help="A run as `list` shows it, or a pipeline with one run under way.")
     ],
     yes: Yes = False,
     as_json: Annotated[

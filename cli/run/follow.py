@@ -19,7 +19,7 @@ from sluice.presentation.changes import describe_guarantee
 from sluice.publishing.bad_rows import with_quarantine_tables
 
 _DETACHED = "Detached; the run goes on. `watch` follows it again, `cancel` ends it."
-_UNKNOWN = "The run is started; it ends as invalid if the catalog cannot publish its tables as the pipeline asks for"
+_UNKNOWN = "The run starts, and ends as invalid if the catalog cannot publish its tables as the pipeline requires"
 _STARTING = "Interrupted; the run may have been started anyway: `list` shows it."
 
 
@@ -69,7 +69,7 @@ async def _ask_guarantee(
     try:
         guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
     except ServiceUnavailable as error:
-        print(f"hint: what the publish guarantees is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
+        print(f"hint: the guarantee of the publish is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""
     changed = with_quarantine_tables(pipeline.tables) if tables is None else tables
     if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a line about that says nothing

@@ -39,7 +39,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command("list")
 def list_command(
-    limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option(help="Maximum number of lines, newest first.", min=1, max=1000)] = 20,
     pipeline: Annotated[str, typer.Option("--pipeline", help="Only runs of this pipeline.")] = "",
     table: Annotated[str, typer.Option("--table", help="Only runs that write this table.")] = "",
     state: Annotated[str, typer.Option("--state", help=f"Only runs in this state: {', '.join(_STATES)}.")] = "",
@@ -53,11 +53,11 @@ def list_command(
         bool, typer.Option("--backfills", help="List the latest backfill of each pipeline: partitions by state.")
     ] = False,
     each_partition: Annotated[
-        bool, typer.Option("--each-partition", help="List each run of a backfill, which is one line otherwise.")
+        bool, typer.Option("--each-partition", help="List each run of a backfill. By default, a backfill is one line.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with each run.")] = False,
 ) -> None:
-    """List runs: the state of each, what it loads, and when it was started; or schedules, or backfills."""
+    """List runs with their state, work and start; or schedules, or backfills."""
 
     def check_options() -> RunFilter:
         if schedules and backfills:
@@ -177,7 +177,7 @@ def _parse_since(text: str) -> datetime:
         time = parse_time(text)
     except ValueError as error:
         raise InvalidPipeline(
-            f"--since: {text[:100]!r} is no time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"
+            f"--since: {text[:100]!r} is not a time: write 2h, 7d, 2026-11-22 or 2026-11-22T07:45"
         ) from error
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 

@@ -96,7 +96,7 @@ async def read_progress(description: WorkflowExecutionDescription) -> str:
             activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
             and activity.activity_type.name in ON_SPARK
         ):
-            return "waiting for a worker of Spark to have room"
+            return "waiting for a free slot on a Spark worker"
         if activity.HasField("heartbeat_details") and activity.heartbeat_details.payloads:
             payloads = list(activity.heartbeat_details.payloads)
             progress: Progress

@@ -52,7 +52,7 @@ def deploy_command(
 
 def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
     console = context.console
-    starts = f"of which {_scheduled(deploy)} to be started without a person"
+    starts = f"{_scheduled(deploy)} with a schedule or a landing zone"
     console.print(f"{files} pipeline file{'s' * (files != 1)}, {starts}:")
     for change in deploy.changes:
         item = change.item
@@ -79,7 +79,10 @@ def _ask(as_json: bool) -> None:
         InvalidPipeline: nobody can be asked, or the answer is no.
     """
     if as_json or not sys.stdin.isatty():
-        raise InvalidPipeline("nothing was applied: there is nobody to ask here. Add --yes to apply this plan")
+        raise InvalidPipeline(
+            "nothing was applied: without a terminal, or with --json, the command cannot ask. Add --yes to apply this "
+            "plan"
+        )
     if not typer.confirm("Apply this plan?", err=True):
         raise InvalidPipeline("nothing was applied")
 

@@ -17,7 +17,7 @@ def pause_command(
     note: Annotated[str, typer.Option("--note", help="Why: `list --schedules` and `arrivals` show it.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume it."""
+    """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume them."""
 
     async def command(context: CommandContext, _: None) -> int:
         await pause_pipeline(context.client, with_known_installation(context.settings), pipeline, note)

@@ -17,7 +17,7 @@ def resume_command(
     note: Annotated[str, typer.Option("--note", help="Why: `arrivals` and the Temporal Web UI show it.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Resume the schedule and the landing zone of a pipeline. Times that passed stay passed."""
+    """Resume the schedule and the landing zone of a pipeline. Starts missed during the pause stay missed."""
 
     async def command(context: CommandContext, _: None) -> int:
         await resume_pipeline(context.client, with_known_installation(context.settings), pipeline, note)

@@ -29,7 +29,7 @@ _ADVICE = (
         r"|Failed to fetch|Server access [Ee]rror|UNRESOLVED DEPENDENCIES|No matching distribution"
         r"|Connection reset|Failed to download",
         "A package registry could not be reached. Check the network and, behind a proxy, HTTPS_PROXY; "
-        "for a mirror, pip's settings and UV_DEFAULT_INDEX are used. What was downloaded is kept.",
+        "for a mirror, pip's settings and UV_DEFAULT_INDEX are used. Finished downloads are kept.",
     ),
     (
         r"Permission denied|Read-only file system",

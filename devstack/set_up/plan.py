@@ -175,7 +175,7 @@ class Plan:
 
         return Step(
             name="archive",
-            title="an archive of Spark's classes, with which it starts in half the time (one warm-up job)",
+            title="an archive of Spark's classes, which halves the time of its start (one warm-up job)",
             commands=(self._program("spark", self._home),),
             stamp=Stamp(folder / "installed", made_from),
             needs=("packages", "spark-jars"),

@@ -153,7 +153,7 @@ class Runner:
         output = each.step.output
         try:
             if output and not output.exists():
-                raise FileNotFoundError(f"the commands succeeded, but {output} is not there")
+                raise FileNotFoundError(f"the commands succeeded, but {output} does not exist")
             each.step.stamp.write()
         except OSError as error:
             with suppress(OSError), each.log.open("a") as log:

@@ -31,13 +31,15 @@ def main(
     control: Annotated[str, typer.Option(help="The user of the control worker, which publishes.")] = "sluice-control",
     spark: Annotated[str, typer.Option(help="The user of the Spark worker, and of its jobs.")] = "sluice-spark",
     group: Annotated[str, typer.Option(help="The group of both, for the lake.")] = "sluice-lake",
-    folder: Annotated[Path, typer.Option(help="Where their folders are made.")] = Path("/var/lib/sluice"),
+    folder: Annotated[Path, typer.Option(help="The folder in which to create their folders.")] = Path(
+        "/var/lib/sluice"
+    ),
     env: Annotated[Path, typer.Option(help="The settings of this installation.")] = ROOT / ".env",
     python: Annotated[Path, typer.Option(help="The Python of the workers.")] = Path(sys.executable),
 ) -> None:
     try:
         if not sys.platform.startswith("linux") or os.geteuid() != 0:
-            raise StackError("it creates users and gives folders to them: run it as root (sudo), on Linux")
+            raise StackError("this creates users and changes owners of folders: run it as root (sudo), on Linux")
         given = _read_settings(env)
         commands = set_up(
             Request(control, spark, group, folder.absolute(), env.absolute(), given, python.absolute()), print
@@ -47,7 +49,7 @@ def main(
         sys.exit(_FAILED)
     for role, command in commands.items():
         print(f"\n# Start the {role} worker, as root:\n{command}")
-    print("\nEnd workers that run as another user: jobs that they run reach what that user can read.")
+    print("\nEnd workers that run as another user: their jobs can read what that user can read.")
 
 
 def _read_settings(env: Path) -> dict[str, str]:

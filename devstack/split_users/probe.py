@@ -30,7 +30,8 @@ def problems(readable: list[str], secret: list[str], fixed: list[str], but: list
         changeable = next((path for path in _with_all_below(root, but) if os.access(path, os.W_OK)), None)
         changeable = changeable or next((each for each in root.parents if _can_rename_in(each)), None)
         if changeable:
-            yield f"can change {changeable}, and so what the control worker runs or reads"
+            reached = "so what the control worker runs or reads: remove this permission, or move the file"
+            yield f"can change {changeable}, and {reached}"
 
 
 def _with_all_below(root: Path, but: Collection[str]) -> Iterator[Path]:

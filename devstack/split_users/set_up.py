@@ -111,14 +111,14 @@ def set_up(asked: Request, tell: Callable[[str], None]) -> dict[str, str]:
 def _check_owner(folder: Path) -> None:
     """Check that only root can change or create the folder."""
     if not folder.parent.is_dir():
-        raise StackError(f"{folder.parent} is not there: make it, or name another --folder")
+        raise StackError(f"{folder.parent} does not exist: create it, or name another --folder")
     for each in (folder, folder.parent):
         if not each.exists():
             continue
         status = each.stat()
         open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
         if status.st_uid or open_to_others:
-            raise StackError(f"others than root can change {each}: name another --folder")
+            raise StackError(f"users other than root can change {each}: name another --folder")
 
 
 def _lake(asked: Request, settings: Settings) -> str:
@@ -140,9 +140,8 @@ def _share_lake(lake: Path, accounts: Mapping[str, Account], group: str) -> None
         parts = [(lake / name, accounts[role].name) for name, (role, _) in _PARTS_OF_LAKE.items()]
         commands += [f"chown -R {name} {part} && chmod -R g-w {part}" for part, name in parts if part.is_dir()]
         raise StackError(
-            f"{lake} is there and not of {control.name}. To let both users use this lake, end all workers, run\n  "
-            + " &&\n  ".join(commands)
-            + "\nand this command again"
+            f"{lake} exists and does not belong to {control.name}. To let both users use this lake, "
+            "end all workers, run\n  " + " &&\n  ".join(commands) + "\nand this command again"
         )
     ensure_folder(lake, control.uid, gid, 0o3770)
     for name, (role, mode) in _PARTS_OF_LAKE.items():
@@ -225,7 +224,9 @@ def _check_access(asked: Request, accounts: Mapping[str, Account], settings: Set
                 "Python where all users can read them, or name another --python"
             )
     if wrong:
-        raise StackError("the two users are not ready:\n  " + "\n  ".join(wrong) + "\nMend this, and run it again")
+        raise StackError(
+            "the two users are not ready:\n  " + "\n  ".join(wrong) + "\nFix this, and run the command again"
+        )
 
 
 def _command(asked: Request, role: str, java: Path) -> str:

@@ -33,7 +33,7 @@ def check_names(control: str, spark: str, group: str) -> None:
         if not _NAME.fullmatch(name) or name == "root":
             raise StackError(f"{name!r} cannot be the name: use small letters, digits, - and _, and not root")
     if len({control, spark, group}) < 3:
-        raise StackError(f"{control}, {spark}, {group}: the users and the group need names that differ")
+        raise StackError(f"{control}, {spark}, {group}: the users and the group need different names")
     known = {each.gr_name: each for each in grp.getgrall()}
     if group not in known:
         return
@@ -41,8 +41,9 @@ def check_names(control: str, spark: str, group: str) -> None:
     if not members or members - {control, spark}:
         of = ", ".join(sorted(members - {control, spark})) or "nobody"
         raise StackError(
-            f"the group {group} is there already, of {of}: its members would read the lake, and the two workers reach "
-            f"what it reaches. Name another --group; if this command was interrupted before, `groupdel {group}`"
+            f"the group {group} is there already, with members: {of}. They would read the lake, and the two workers "
+            f"would read the group's files. Name another --group; if this command was interrupted before, run "
+            f"`groupdel {group}`"
         )
 
 

@@ -104,7 +104,7 @@ class ForkServer:
             if guard:
                 return SupervisedProcess(guard)
             await running.end()
-        raise ServiceUnavailable(f"a process cannot be started: see {self._log}")
+        raise ServiceUnavailable(f"the worker cannot start a process: see {self._log}")
 
     async def close(self) -> None:
         """End the fork server. This does not end running jobs: their guards do."""

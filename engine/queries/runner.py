@@ -1,6 +1,6 @@
 """The worker's side of queries: start a process for each query, wait for its answer, and end it in time.
 
-A query that uses too much memory ends its own process, and never the worker (ADR 49).
+A query that uses too much memory ends its own process, and never the worker (ADR 23).
 """
 
 import asyncio

@@ -12,7 +12,7 @@ from sluice.sql.parsing import tables_of_duckdb
 from sluice.sql.tokens import SqlProblem
 from sluice.sql.values import json_value
 
-NARROW = "ask for less, by fewer columns, a condition or LIMIT"
+NARROW = "narrow the query by fewer columns, a condition or LIMIT"
 NESTED = "the query is nested too deeply: write it in fewer levels"
 _BATCH = 1000
 _LARGER_IN_MEMORY = 20
@@ -36,7 +36,9 @@ def tables_in(sql: str) -> list[str]:
     except SqlProblem as problem:
         if isinstance(problem.__cause__, RecursionError):
             raise InvalidInput(NESTED) from None
-        raise InvalidInput("write one query, such as SELECT * FROM shop.orders LIMIT 10: nothing else is run") from None
+        raise InvalidInput(
+            "write one query, such as SELECT * FROM shop.orders LIMIT 10: `query` runs nothing else"
+        ) from None
     for parts in named:
         if len(parts) == 1:
             raise InvalidInput(f"name the table {parts[0]!r} with its namespace, such as shop.{parts[0]}")

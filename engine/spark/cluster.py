@@ -151,7 +151,7 @@ class ClusterEngine:
         """List the submissions of the job's run that have not ended, and end them."""
         listed = await self._run_command(cluster.list_command(job.run_id), job, variables, heartbeat)
         for kill in cluster.kill_commands(job.run_id, listed.tail):
-            log.warning("%s: ending what still runs of it on the cluster", job.branch)
+            log.warning("%s: ending its earlier submissions on the cluster", job.branch)
             await self._run_command(kill, job, variables, heartbeat)
 
     async def _try_to_end_driver(
@@ -168,7 +168,9 @@ class ClusterEngine:
         result = await run_supervised(arguments, variables, job.folder, heartbeat)
         if result.code != 0:
             why = result.tail[-1] if result.tail else f"exit code {result.code}"
-            raise ServiceUnavailable(f"{self.settings.spark_master} cannot be asked what is left of the run: {why}")
+            raise ServiceUnavailable(
+                f"{self.settings.spark_master} did not answer about earlier submissions of the run: {why}"
+            )
         return result
 
 

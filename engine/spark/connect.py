@@ -113,7 +113,9 @@ class ConnectEngine:
                 await asyncio.shield(self._release_session(specification))
         if result.code != 0 and await server_has_ended(self._server, url, result.tail, heartbeat):
             last = result.tail[-1].strip()[:300] if result.tail else f"exit code {result.code}"
-            raise SparkServerCrashed(f"the Spark Connect server ended under the job, and those beside it: {last}")
+            raise SparkServerCrashed(
+                f"the Spark Connect server ended, and with it this job and all others there: {last}"
+            )
         return result
 
     async def warm_up(self) -> None:

@@ -41,7 +41,7 @@ def store_absence(lines: Iterable[str]) -> str | None:
     why = (
         "refuses the job's credentials, which have expired: renew them"
         if is_expiry(absent)
-        else "was not there for the job"
+        else "was unavailable to the job"
     )
     return f"the object store {why}: {absent[:500]}"
 
@@ -57,14 +57,14 @@ def job_failure(
         show_values: True if the message may quote values of rows.
     """
     if refused:
-        return WriteRefused(f"{refused}: a job may write to the branch of its run alone")
+        return WriteRefused(f"{refused}: a job may write only to the branch of its run")
     error, is_cause = _last_error(result.tail)
     hide = mask_cause if is_cause else mask_error
     shown = _LIBRARY.sub("", error if show_values or not error else hide(error))
     message = f"the Spark job ended with exit code {result.code}{_location(result.tail, program)}"
     message += f": {shown}" if shown else ""
     if on_yarn := _YARN_APPLICATION.search(error):
-        message += f"; the log of its driver is with YARN: yarn logs -applicationId {on_yarn['id']}"
+        message += f"; YARN has the log of its driver: yarn logs -applicationId {on_yarn['id']}"
     else:
         message += f"; the whole log: {result.log}"
     if error and any(name in error for name in _FINAL_ERRORS):

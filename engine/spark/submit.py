@@ -20,7 +20,7 @@ WARM_UP = CODE_ROOT / "spark_jobs" / "warm_up.py"
 """The program of a job that uses a little of everything, so that it loads the classes that other jobs need."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 SMALL_INPUT = 64 * 2**20
-"""Input size, in bytes, below which a job ends before the JVM's second compiler pays for itself (ADR 16)."""
+"""Input size, in bytes, below which a job ends before the JVM's second compiler pays for itself (ADR 17)."""
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 """JVM option that turns the second compiler off. An archive made with it also serves a JVM with both compilers, and
 costs a third less to make."""

@@ -80,11 +80,11 @@ class ArrivalFinisher:
         reasons: dict[str, str] = {}
         for file in due:
             if file.identity in in_batches:
-                reasons[file.path] = "a batch has it"
+                reasons[file.path] = "a batch contains it"
             elif file.identity in rolled_back:
                 reasons[file.path] = "its run was rolled back"
             elif wanted[file] not in held:
-                reasons[file.path] = "main does not hold it"
+                reasons[file.path] = "main does not contain it"
         return reasons
 
 
@@ -136,7 +136,7 @@ class _Work:
         if is_remote(arrival.from_):
             return self._store().move(file.path, content, target, progress)
         if _is_behind_link(file.path, below):
-            raise Unmovable("its folder is behind a symbolic link, so that it may belong to something else")
+            raise Unmovable("a symbolic link leads to its folder, which other programs may use")
         return move_file(file.path, file.state.partition("|")[0], content, target, progress)
 
     def _store(self) -> LoadedObjects:
@@ -166,4 +166,4 @@ def _check_target(arrival: Arrival) -> None:
         return
     from_, to = (os.path.realpath(without_scheme(path)) for path in (arrival.from_, arrival.move_to))
     if may_list(from_, to):
-        raise InvalidPipeline(f"{arrival.move_to} is in the landing zone, {to}: nothing is moved there")
+        raise InvalidPipeline(f"{arrival.move_to} is in the landing zone, {to}: set `move_to` to a folder outside it")

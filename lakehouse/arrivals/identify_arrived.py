@@ -87,5 +87,5 @@ def _find_one(source: Source, file: WaitingFile, on_progress: OnProgress) -> Arr
     """
     by_path = _find(source, [file], on_progress)
     if file.path not in by_path:
-        raise NoFiles(f"{file.path} is not there")
+        raise NoFiles(f"{file.path} does not exist")
     return by_path[file.path]

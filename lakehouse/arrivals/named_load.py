@@ -50,7 +50,7 @@ class NamedLoad:
                 path=path,
                 size=listed[path].size if path in listed else 0,
                 is_loadable=path in reasons,
-                reason=reasons.get(path) or problem or "it changes at the moment",
+                reason=reasons.get(path) or problem or "it is still changing: try again later",
                 was_rolled_back=reasons.get(path, "").endswith(_ROLLED_BACK),
             )
             for path, problem in problems.items()
@@ -64,7 +64,7 @@ class NamedLoad:
         if file.status in ("ignored", "refused") and not file.detail.startswith(_OVERWRITTEN):
             return file.detail
         remaining = file.changed_at + self._arrival.settle - self._now
-        return f"it settles for {remaining:.0f} s more: ask again then" if remaining > 0 else ""
+        return f"it settles for {remaining:.0f} s more: try again after that" if remaining > 0 else ""
 
     def _judge(self, files: Sequence[ArrivedFile]) -> tuple[dict[str, str], dict[str, str]]:
         """Return, by path, why loadable files were not loaded yet, and why other files cannot be loaded."""
@@ -75,14 +75,15 @@ class NamedLoad:
         for file in files:
             load, earlier = by_identity.get(file.identity), by_path.get(file.path)
             if load and load.in_effect:
-                problems[file.path] = f"main holds it: run {load.file.workflow_id} loaded it"
+                problems[file.path] = f"main contains it: run {load.file.workflow_id} loaded it"
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
-                problems[file.path] = f"batch {held} has it: wait for its end, or decide about the batch"
+                problems[file.path] = f"batch {held} contains it: wait for its end, or decide about the batch"
             elif load:
                 reasons[file.path] = f"run {load.file.workflow_id} loaded it{_ROLLED_BACK}"
             elif earlier and earlier.in_effect:
                 reasons[file.path] = (
-                    f"{_OVERWRITTEN}run {earlier.file.workflow_id} loaded this path with other content, which stays"
+                    f"{_OVERWRITTEN}run {earlier.file.workflow_id} loaded this path with other content, "
+                    "and its rows stay"
                 )
             else:
                 reasons[file.path] = "it is settled, and waits for its batch"

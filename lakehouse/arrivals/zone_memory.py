@@ -38,7 +38,7 @@ def _check_same(database: sqlite3.Connection, id: str) -> None:
         ServiceUnavailable: the memory was deleted and created again.
     """
     if _id(database) != id:
-        raise ServiceUnavailable("the memory of the landing zone was deleted during a look, which is made again")
+        raise ServiceUnavailable("the memory of the landing zone was deleted during a listing, which Sluice repeats")
 
 
 def _parts(paths: Sequence[str]) -> list[Sequence[str]]:

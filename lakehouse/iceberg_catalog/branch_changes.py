@@ -17,14 +17,14 @@ def create_at_root(log: CommitLog, name: str) -> Made | None:
 def create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
     """Create a branch of main at a hash of it. A repeat changes nothing."""
     if log.commit(base).fork:  # the commits of another branch are deleted with it
-        raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that holds it")
+        raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that contains it")
     return _create(log, name, base)
 
 
 def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
     """Create a branch at a hash of another branch. A repeat changes nothing."""
     if not log.holds(log.head(of), head):
-        raise CatalogRefused(f"the branch {of} does not hold {head[:12]}")
+        raise CatalogRefused(f"the branch {of} does not contain {head[:12]}")
     made = _create(log, name, head)
     # A process that deletes the other branch deletes its commits too, unless the log has a copy of the branch.
     fence = {of: (log.head(of), log.head(of))}
@@ -34,7 +34,7 @@ def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
 def commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:
     """Begin a commit on a branch that still has the hash `head` in its history."""
     if not log.holds(log.head(branch), head):
-        raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
+        raise NoSuchBranch(f"the branch {branch} was replaced: its history lacks {head[:12]}")
     return log.next_commit(branch, message=message, properties=dict(properties))
 
 
@@ -49,5 +49,5 @@ def _create(log: CommitLog, name: str, base: str) -> Made | None:
     if log.branches.get(name) == base:
         return None
     if name in log.branches:
-        raise CatalogRefused(f"there is a branch {name} at another hash than {base[:12]}")
+        raise CatalogRefused(f"the branch {name} exists already, at another hash than {base[:12]}")
     return [], {name: (None, base)}, ()

@@ -43,7 +43,7 @@ class IcebergCatalog:
         present = self.identity()
         if present != expected:
             raise CatalogChanged(
-                f"the catalog holds another commit log than when the run began ({present}, then {expected}); "
+                f"the catalog holds another commit log than when the run began ({present}, not {expected}); "
                 "nothing was merged"
             )
 
@@ -256,7 +256,7 @@ class IcebergCatalog:
                 present = self._branches.read().branches.get(branch)
                 if branch == MAIN or (present is not None and present == log.branches.get(branch)):
                     raise
-                raise NoSuchBranch(f"the branch {branch} is gone") from error
+                raise NoSuchBranch(f"the branch {branch} does not exist") from error
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
         """Return a description of the catalog's outage during a job, if the job's output reports one, or None."""

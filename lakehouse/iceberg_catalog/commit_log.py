@@ -51,7 +51,7 @@ class CommitLog:
             NoSuchBranch: there is none of this name.
         """
         if branch not in self.branches:
-            raise NoSuchBranch(f"the branch {branch} is gone")
+            raise NoSuchBranch(f"the branch {branch} does not exist")
         return self.branches[branch]
 
     def find(self, hash: str) -> LogCommit | None:

@@ -10,9 +10,9 @@ from sluice.errors import BadEnvironment, ServiceUnavailable, SluiceError
 _LOCK_SECONDS = 60
 """Maximum wait for another process that writes to a database file, in seconds."""
 _REMEDIES = {
-    "readonly database": "let the worker's user write its file, and in the folder of it",
-    "unable to open database file": "let the worker's user write its file, and in the folder of it",
-    "disk is full": "make room on its disk",
+    "readonly database": "give the worker's user write access to its file and folder",
+    "unable to open database file": "give the worker's user write access to its file and folder",
+    "disk is full": "free space on its disk",
 }
 """Remedies by SQLite's error messages."""
 _NO_RIGHT = "42501"
@@ -39,7 +39,7 @@ def database_properties(uri: str) -> dict[str, str]:
         make_url(uri).get_dialect().import_dbapi()
     except ImportError as error:
         raise BadEnvironment(
-            f"the database's driver {error.name} is not installed; that of PostgreSQL is in locks/postgresql.txt"
+            f"the database's driver {error.name} is not installed: for PostgreSQL, install locks/postgresql.txt"
         ) from None
     except Exception:  # the text of any error may contain the password
         raise BadEnvironment(
@@ -57,7 +57,7 @@ def database_error(error: Exception) -> SluiceError | None:
     if type(error).__name__ in ("OperationalError", "InterfaceError"):
         return ServiceUnavailable(database_problem(message))
     if type(error).__name__ == "IntegrityError":
-        return ServiceUnavailable(f"another process wrote the same to the catalog's database meanwhile: {message}")
+        return ServiceUnavailable(f"another process wrote the same row to the catalog's database first: {message}")
     return None
 
 

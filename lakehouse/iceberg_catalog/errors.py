@@ -49,7 +49,7 @@ def translate_catalog_errors() -> Iterator[None]:
     except BadRequestError as error:
         raise CatalogRefused(f"the Iceberg catalog refuses: {error}") from error
     except CommitConflict as error:
-        raise ServiceUnavailable(f"others changed the catalog meanwhile: {error}") from error
+        raise ServiceUnavailable(f"another program changed the catalog meanwhile: {error}") from error
     except Exception as error:
         translated = _of_driver(error)
         if translated is None:
@@ -95,7 +95,7 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
     except Exception as error:
         why = f"{type(error).__name__}: {redacted((str(error).splitlines() or [''])[0])}"
         raise BadEnvironment(
-            f"the catalog of ICEBERG_TYPE={kind} cannot be opened: {why}: look at "
+            f"the catalog of ICEBERG_TYPE={kind} cannot be opened: {why}: check "
             "ICEBERG_URI and ICEBERG_PROPERTIES_FILE (docs/catalogs.md)"
         ) from error
 
@@ -103,4 +103,4 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
 def explain_absence(lines: Iterable[str]) -> str | None:
     """Return a description of the catalog's outage during a job, if its output reports one."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
-    return f"the Iceberg catalog was not there for the job: {absent[:500]}" if absent else None
+    return f"the Iceberg catalog was unavailable to the job: {absent[:500]}" if absent else None

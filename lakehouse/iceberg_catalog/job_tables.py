@@ -70,7 +70,7 @@ class JobCatalogs:
         except (sqlite3.DatabaseError, OSError, ValueError, ValidationError) as error:
             # An error would quote the content of the file, which can be any file that the job named.
             reason = type(error).__name__
-            raise CatalogRefused(f"what the job left in its catalog cannot be read ({reason}): run it again") from None
+            raise CatalogRefused(f"the catalog of the job cannot be read ({reason}): run the pipeline again") from None
         head, parent = (folder / f"{spark_catalog}{_HEAD}").read_text(), log.head(branch)
         since, before = _commits_since(log, branch, head), log.tables(head)
         known = {*log.namespaces(head)} | {name.rpartition(".")[0] for name in before}
@@ -90,8 +90,8 @@ class JobCatalogs:
             earlier = before.get(name)
             if earlier and version and earlier.uuid != version.uuid:
                 raise CatalogRefused(
-                    f"the job made another table of the name {name} than the one on main: "
-                    "replace it by CREATE OR REPLACE TABLE, not by DROP TABLE, RENAME or register_table"
+                    f"the job replaced the table {name} of main by another one: "
+                    "use CREATE OR REPLACE TABLE, not DROP TABLE, RENAME or register_table"
                 )
         present = log.tables(parent)
         if moved := [name for name in commit.tables if is_other(present.get(name), before.get(name))]:
@@ -123,7 +123,7 @@ def _commits_since(log: CommitLog, branch: str, head: str) -> list[LogCommit]:
         if commit.hash == head:
             return since
         since.append(commit)
-    raise NoSuchBranch(f"the branch {branch} is not the one that was at {head[:12]}")
+    raise NoSuchBranch(f"the branch {branch} was replaced: its history lacks {head[:12]}")
 
 
 def _is_repeat(commit: LogCommit, earlier: LogCommit) -> bool:

@@ -20,7 +20,7 @@ _LOCATION = "sluice.commits.location"
 _BEGIN_AGAIN = "begin again"
 """Value that a person writes instead of a UUID to accept the present log, or a new one."""
 _HOW = (
-    "To begin again, without what is known of loaded files, branches and quarantines, set the property "
+    "To begin again, without the records of loaded files, branches and quarantines, set the property "
     f"{_UUID} of the namespace {RESERVED} to '{_BEGIN_AGAIN}'"
 )
 _CANNOT = (BadRequestError, ForbiddenError, NoSuchNamespaceError, NotImplementedError)
@@ -51,7 +51,7 @@ class KnownLog:
         elif remembered != table.uuid:
             raise CatalogChanged(
                 f"{'.'.join(NAME)} is another commit log ({table.uuid}) than the one that this catalog had "
-                f"({remembered}): nothing was changed. Register that one's newest metadata file instead. {_HOW}"
+                f"({remembered}): nothing was changed. Register the newest metadata file of the earlier log. {_HOW}"
             )
         self._checked = table.uuid
 
@@ -67,8 +67,8 @@ class KnownLog:
         trace = _trace(properties) or self._published()
         if trace and self._tables.load_identifier(NAME) is None:  # otherwise another process created it meanwhile
             raise CatalogChanged(
-                f"{'.'.join(NAME)}, the commit log, is missing, and {trace}: nothing was changed. Register its newest "
-                f"metadata file under this name again: DROP TABLE without PURGE leaves it. {_HOW}"
+                f"{'.'.join(NAME)}, the commit log, is missing, although {trace}: nothing was changed. Register its "
+                f"newest metadata file under this name again: DROP TABLE without PURGE leaves it. {_HOW}"
             )
 
     def _published(self) -> str:
@@ -92,4 +92,4 @@ class KnownLog:
 def _trace(properties: Mapping[str, str]) -> str:
     if _UUID not in properties:
         return ""
-    return f"its namespace remembers it ({properties[_UUID]}, in {properties.get(_LOCATION, 'a place not known')})"
+    return f"its namespace remembers it ({properties[_UUID]}, in {properties.get(_LOCATION, 'an unknown location')})"

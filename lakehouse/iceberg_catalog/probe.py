@@ -29,16 +29,19 @@ def probe_commits(tables: CatalogTables, committer: Committer) -> str:
         for name in names:
             tables.catalog.create_table(name, schema)
         if committer.guarantee == "one by one":
-            return "the catalog commits several tables one by one: pipelines over several need allow_partial"
+            return "the catalog commits several tables one by one: pipelines with several tables need allow_partial"
         _expect_nothing(tables, committer, names)
         committer.commit([_change(_load(tables, name)) for name in names])
         if not all(_is_changed(tables, name) for name in names):
-            raise CatalogRefused("a commit to two scratch tables was accepted, and did not change both")
+            raise CatalogRefused("a commit to two scratch tables was accepted, but did not change both")
     finally:
         for name in names:
             with contextlib.suppress(NoSuchTableError):
                 tables.catalog.drop_table(name)
-    return f"a commit to two scratch tables changed both, and one with a wrong requirement none: {committer.guarantee}"
+    return (
+        "a commit to two scratch tables changed both, and one with a wrong requirement changed neither: "
+        f"{committer.guarantee}"
+    )
 
 
 def _expect_nothing(tables: CatalogTables, committer: Committer, names: list[tuple[str, str]]) -> None:
@@ -61,7 +64,7 @@ def _expect_nothing(tables: CatalogTables, committer: Committer, names: list[tup
 def _load(tables: CatalogTables, name: tuple[str, str]) -> CatalogTable:
     table = tables.load_identifier(name)
     if table is None:
-        raise CatalogRefused(f"the scratch table {'.'.join(name)} is not there after it was created")
+        raise CatalogRefused(f"the catalog created the scratch table {'.'.join(name)}, but does not return it")
     return table
 
 

@@ -36,8 +36,8 @@ def renumbered(table: CatalogTable, snapshots: Sequence[Snapshot], io: Mapping[s
     lists = [list(read_manifest_list(files.new_input(snapshot.manifest_list))) for snapshot in snapshots]
     if table.metadata.format_version > 2 or not all(_may_move(each, new, lists[-1], snapshots) for each in lists):
         raise CatalogRefused(
-            f"{table.name} was written to on another of its branches meanwhile, and what this run wrote cannot be "
-            "added after that: run the pipeline again"
+            f"{table.name} got newer rows on another of its branches, and the files of this run cannot be added "
+            "after them: run the pipeline again"
         )
     pairs = zip(snapshots, lists, strict=True)
     return [_moved(snapshot, manifests, shift, new, table.metadata, files) for snapshot, manifests in pairs]

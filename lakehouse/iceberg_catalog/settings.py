@@ -55,8 +55,8 @@ def _read_properties(path: str) -> dict[str, str]:
         key, separator, value = (part.strip() for part in line.partition("="))
         # The line is not shown, since it may contain a secret.
         if not separator or not key:
-            raise BadEnvironment(f"{path}, line {number}: no property, write key=value")
+            raise BadEnvironment(f"{path}, line {number}: this is not a property: write key=value")
         if key in properties:
-            raise BadEnvironment(f"{path}, line {number}: {key} is there twice, write it once")
+            raise BadEnvironment(f"{path}, line {number}: {key} occurs twice: write it once")
         properties[key] = value
     return properties

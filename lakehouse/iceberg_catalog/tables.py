@@ -62,7 +62,7 @@ class CatalogTables:
             except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
                 name = joined_name(identifier)
                 raise CatalogRefused(
-                    f"the catalog has {name}, and not as an Iceberg table: drop or rename it"
+                    f"the catalog has {name}, but not as an Iceberg table: drop or rename it"
                 ) from error
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
@@ -127,12 +127,12 @@ class CatalogTables:
                 raise CommitConflict(f"the table {name} was created by another program meanwhile")
             if present.metadata.refs:
                 raise CatalogRefused(
-                    f"{name} in the catalog is another table than the one that was written: its main is empty, but it "
-                    f"has {', '.join(sorted(present.metadata.refs))}. Drop it, or write to it instead of creating it"
+                    f"{name} in the catalog is another table than the one that the run wrote: its main is empty, but "
+                    f"it has {', '.join(sorted(present.metadata.refs))}. Drop it, or write to it instead of creating it"
                 )
             if not is_of_sluice(present):
                 raise CatalogRefused(
-                    f"{name} was created by another program, and has no rows: Sluice takes it for missing and would "
+                    f"{name} was created by another program, and has no rows: Sluice treats it as missing and would "
                     "replace it. Write a first snapshot to it, even an empty one, or drop it"
                 )
             with suppress(NoSuchTableError):
@@ -194,8 +194,8 @@ class CatalogTables:
 def _without_metadata(identifier: tuple[str, ...]) -> CatalogRefused:
     name = joined_name(identifier)
     return CatalogRefused(
-        f"the metadata file that the catalog names for {name} is not there: nothing can be published until the table "
-        "is registered with a file that is there, or dropped"
+        f"the metadata file that the catalog names for {name} is not there, so no run can publish: register the "
+        "table with an existing file, or drop it"
     )
 
 

@@ -168,7 +168,7 @@ class SingleCommitter:
                     raise CommitConflict(str(error)) from error
                 raise
             except CommitStateUnknownException as error:
-                raise ServiceUnavailable(f"whether {table.name} was committed is not known: {error}") from error
+                raise ServiceUnavailable(f"the catalog did not confirm the commit of {table.name}: {error}") from error
             if not isinstance(self.catalog, RestCatalog):  # a REST server deletes them itself
                 delete_old_metadata(self.catalog, change)
 

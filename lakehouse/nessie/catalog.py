@@ -75,7 +75,7 @@ class NessieCatalog:
         if created != expected:
             raise CatalogChanged(
                 f"Nessie at {self.uri} holds another repository than when the run began "
-                f"(created {created}, then {expected}); nothing was merged"
+                f"(created {created}, not {expected}); nothing was merged"
             )
 
     def probe(self) -> str:
@@ -105,7 +105,7 @@ class NessieCatalog:
             try:
                 return str(self._v1.get_reference(branch).hash_)
             except NessieNotFoundException as error:
-                raise NoSuchBranch(f"the branch {branch} is gone") from error
+                raise NoSuchBranch(f"the branch {branch} does not exist") from error
 
     def find_head(self, branch: str) -> str | None:
         """Return the head of a branch, or None if there is none of this name."""
@@ -207,7 +207,7 @@ class NessieCatalog:
                 return self._rest.commit(branch, head, message, operations or [no_change_operation()], properties or {})
             except NessieRequestRefused as error:
                 if error.status == 404:
-                    raise NoSuchBranch(f"the branch {branch} is gone") from error
+                    raise NoSuchBranch(f"the branch {branch} does not exist") from error
                 if error.status == 409:
                     raise ServiceUnavailable(f"{branch} moved meanwhile") from error
                 raise
@@ -285,7 +285,7 @@ class NessieCatalog:
                 return list(self._rest.differences(base, branch, head))
             except NessieRequestRefused as error:
                 if error.status == 404:
-                    raise NoSuchBranch(f"the branch {branch} is gone") from error
+                    raise NoSuchBranch(f"the branch {branch} does not exist") from error
                 raise
 
     def _main_and_head(self) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def merge(
         differences = list(rest.differences(branch.base, branch.name, head))
     except NessieRequestRefused as error:
         if error.status == 404:
-            raise NoSuchBranch(f"the branch {branch.name} is gone") from error
+            raise NoSuchBranch(f"the branch {branch.name} does not exist") from error
         raise
     expected = {tuple(each["key"]["elements"]): each["from"] for each in differences if each.get("from")}
     answer = _merge(rest, main, branch.name, head, meta, expected, dry=False)
@@ -100,7 +100,7 @@ def _merge(
         return rest.merge(*main, branch, head, meta, expected, dry)
     except NessieRequestRefused as error:
         if error.status == 404:
-            raise NoSuchBranch(f"the branch {branch} is gone") from error
+            raise NoSuchBranch(f"the branch {branch} does not exist") from error
         if error.status == 409:  # a real conflict comes as an answer; this is contention at main
             raise ServiceUnavailable("main moved during the merge") from error
         raise

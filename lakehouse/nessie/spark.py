@@ -42,7 +42,7 @@ def unreachable_spark_properties(spark_catalog: str) -> dict[str, str]:
 def explain_absence(lines: Iterable[str]) -> str | None:
     """Return a description of Nessie's outage during a job, if its output reports one."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
-    return f"Nessie was not there for the job: {absent[:500]}" if absent else None
+    return f"Nessie was unavailable to the job: {absent[:500]}" if absent else None
 
 
 def explain_refused_write(lines: Iterable[str]) -> str | None:

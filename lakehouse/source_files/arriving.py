@@ -24,7 +24,7 @@ _TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", 
 """Endings of temporary names, under which programs write files that they rename when complete."""
 _MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
 """Maximum number of files examined one by one. For more of them, listing the folder or store costs no more."""
-_TOO_LARGE = "it has more than 1 TiB: a landing zone reads no file of that size"
+_TOO_LARGE = "it has more than 1 TiB, the limit of a landing zone: split it"
 _LARGEST = 1024**4
 """Maximum size of a local file that is read to identify it, in bytes. A sparse file may be far larger."""
 _NO_NAMES = ("", ".", "..")
@@ -50,7 +50,7 @@ class ArrivingFile:
             return self.problem
         name = self.path.rsplit("/", 1)[-1].lower()
         if name.endswith(_TEMPORARY):
-            return "its name is one of a file that is being written"
+            return "its name ends like that of an unfinished file"
         return "" if self.size else "it is empty"
 
 
@@ -114,7 +114,7 @@ def _list_store(path: str) -> Iterator[ArrivingFile]:
 def _list_local(path: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
     start = absolute_path(without_scheme(path))
     if not has_wildcards(path) and not start.exists():
-        raise InvalidInput(f"there is no folder {start}: make it, or correct `arrival.from`")
+        raise InvalidInput(f"there is no folder {start}: create it, or correct `arrival.from`")
     for each in expand_pattern(Path(start.anchor), start.parts[1:]):
         with _skips_unreadable(each):
             if is_hidden(each.name) and not each.is_dir():

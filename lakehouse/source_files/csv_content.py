@@ -91,7 +91,7 @@ class CsvReader:
         if not self._escape_stated and f"\\{self._quote}" in text:
             number = self._lines + 1 + text[: text.index(f"\\{self._quote}")].count("\n")
             raise InvalidInput(
-                f"{self._path}: line {number:,} holds \\{self._quote}, of which both parts may be meant: set "
+                f"{self._path}: line {number:,} contains \\{self._quote}, which has two meanings: set "
                 f"source.options.escape to '\\' if it is an escaped quote, or to '{self._quote}' if quotes are doubled"
             )
         if not self._inside and (outside := self._outside_of_quotes(text)) is not None:

@@ -76,7 +76,7 @@ def check_distinct(path: str, names: Sequence[str]) -> None:
                 if other == name
                 else f"the columns {other!r} and {name!r} differ in capital letters alone"
             )
-            raise InvalidInput(f"{path}: {problem}, and a table has one column of a name: rename one")
+            raise InvalidInput(f"{path}: {problem}, but a table needs distinct names: rename one")
         first[key] = name
 
 

@@ -201,7 +201,7 @@ def _check_formats(files: Sequence[ListedFile], format: Format) -> None:
     for file in files:
         other = format_of(file.path)
         if other and other != format:
-            raise InvalidInput(f"{file.path} is {other} by its name, and other files are {format}: set source.format")
+            raise InvalidInput(f"{file.path} is {other} by its name, but other files are {format}: set source.format")
 
 
 def _check_folders(path: str, base: str | None) -> None:
@@ -215,7 +215,7 @@ def _check_folders(path: str, base: str | None) -> None:
         if not column or not value:
             example = f"{column}=__HIVE_DEFAULT_PARTITION__, which is null" if column else value or "folder"
             raise InvalidInput(
-                f"{path}: the folder {folder!r} is read as a column, and has no {'value' if column else 'name'}: "
+                f"{path}: the folder {folder!r} is read as a column, but has no {'value' if column else 'name'}: "
                 f"rename it, for example to {example}"
             )
 

@@ -21,7 +21,7 @@ class LinkGuard:
         if self._follows or real == self._root or real.startswith(f"{self._root.rstrip('/')}/"):
             return ""
         return (
-            f"a symbolic link leads from it out of the landing zone, to {real}: put the file itself here, or state "
+            f"a symbolic link in its path leads out of the landing zone, to {real}: put the file itself here, or set "
             "`follow_links: true` in the `arrival`"
         )
 

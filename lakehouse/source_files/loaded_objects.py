@@ -61,7 +61,7 @@ class LoadedObjects:
                 if self._has(name, head, identity) or self._copy(path, name, head, identity, progress):
                     self._delete(path, identity)
                     return name
-        raise Unmovable(f"other objects have its names in {target.rpartition('/')[0]}")
+        raise Unmovable(f"other objects have its names in {target.rpartition('/')[0]}: move them elsewhere")
 
     def tag(self, path: str, identity: str) -> None:
         """Add the tag to an object if it still has an identity. Its other tags stay.

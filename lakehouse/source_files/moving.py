@@ -64,7 +64,7 @@ def move_file(path: str, state: str, identity: str, target: str, progress: Calla
         raise vanished(path) from None
     except OSError as error:
         raise Unmovable(f"{error.strerror}: {error.filename2 or error.filename}") from error
-    raise Unmovable(f"other files have its names in {Path(target).parent}")
+    raise Unmovable(f"other files have its names in {Path(target).parent}: move them elsewhere")
 
 
 def _put(source: Path, now: os.stat_result, target: Path, digest: str, progress: Callable[[], None]) -> bool:

@@ -66,8 +66,8 @@ def read_footer(file: ListedFile) -> ParquetFooter:
     for each in schema:
         if _holds_untyped(each.type):
             raise InvalidInput(
-                f"{file.path}: the column {each.name} is {each.type}, a type that holds nothing but NULL, which Spark "
-                "reads as whole numbers: write the file with the type that the values have, or without the column"
+                f"{file.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
+                "whole numbers: write the column with the type of its values, or leave it out of the file"
             )
     return ParquetFooter(
         metadata.num_rows,
@@ -93,7 +93,7 @@ def nanosecond_columns(footers: Mapping[str, ParquetFooter]) -> list[NanosecondC
             if name in footer.types and footer.nanoseconds.get(name) != is_utc:
                 raise InvalidInput(
                     f"the column {name} has nanoseconds in {first[name]} and another unit, zone or type in {path}: "
-                    "write it alike in all files"
+                    "write it with one type in all files"
                 )
     return [NanosecondColumn(name=name, is_utc=is_utc) for name, is_utc in columns.items()]
 

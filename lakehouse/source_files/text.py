@@ -35,7 +35,9 @@ def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
         "".encode(encoding)  # fails for codecs that are not text encodings, such as base64
         decoder = codecs.getincrementaldecoder(encoding)("strict")
     except (LookupError, ValueError):
-        raise InvalidInput(f"source.options.encoding: {encoding!r} is not an encoding that is known") from None
+        raise InvalidInput(
+            f"source.options.encoding: {encoding!r} is not a known encoding: use a name such as ISO-8859-1"
+        ) from None
     is_unicode = codecs.lookup(encoding).name == UNICODE
     offset = 0
     for piece in decompressed(path, pieces):
@@ -65,7 +67,9 @@ def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     if name.endswith(".bz2"):
         return _members(path, pieces, _Bzip2)
     if name.endswith(_COMPRESSED_OTHERWISE):
-        raise InvalidInput(f"{path} cannot be checked before it is read: compress text by gzip or bzip2, or not at all")
+        raise InvalidInput(
+            f"{path}: Sluice cannot check text in this compression: use gzip or bzip2, or do not compress it"
+        )
     return pieces
 
 
@@ -116,7 +120,7 @@ def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]
                 rest, member = (b"", member) if ended is None else (ended, None)
     except (zlib.error, OSError, EOFError) as error:
         raise InvalidInput(
-            f"{path} is not whole: it holds something that is not compressed as its name says"
+            f"{path} is not whole: part of it is not in the compression that its name states. Compress it again"
         ) from error
     if member is not None:
         raise InvalidInput(f"{path} is truncated: its compressed content has no end")
@@ -133,10 +137,10 @@ def _decode(
         bytes_there = error.object[error.start : error.start + 1]  # only one byte: a reason quotes no values
         raise InvalidInput(
             f"{path} is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}). "
-            "Set source.options.encoding to what it is, such as ISO-8859-1"
+            "Set source.options.encoding to its encoding, such as ISO-8859-1"
         ) from None
     except UnicodeError as error:  # for example UTF-16 without a byte order mark
-        raise InvalidInput(f"{path} is not {encoding}: {error}. Set source.options.encoding to what it is") from None
+        raise InvalidInput(f"{path} is not {encoding}: {error}. Set source.options.encoding to its encoding") from None
 
 
 def _check_byte_order_mark(path: str, piece: bytes) -> None:

@@ -47,7 +47,9 @@ def check_writable(source: Source) -> None:
     text = source.reader_format() in ("csv", "json")
     wrong = [key for key in source.options if text and key.lower() in _UNKNOWN_OPTIONS]
     if wrong:
-        raise InvalidPipeline(f"no files are generated for the reader option {wrong[0]}")
+        raise InvalidPipeline(
+            f"`generate` cannot write files for the reader option {wrong[0]}: remove it from source.options"
+        )
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], source: Source) -> None:
@@ -68,12 +70,12 @@ def local_folder(path: str) -> Path:
         InvalidInput: it is in a store, or cannot be created.
     """
     if is_remote(path):
-        raise InvalidInput(f"files are written into local folders: write into one, and copy the file to {path}")
+        raise InvalidInput(f"`generate` writes only into local folders: give one, and copy the file to {path}")
     folder = Path(path.removeprefix("file://").removeprefix("file:")).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInput(f"{folder} is no folder to write into: {error.strerror}") from error
+        raise InvalidInput(f"{folder} cannot be created: {error.strerror}") from error
     return folder
 
 
@@ -101,10 +103,10 @@ def _name(hidden: Path, path: Path) -> None:
         os.link(hidden, path)
     except FileExistsError:
         if not filecmp.cmp(hidden, path, shallow=False):
-            raise InvalidInput(f"{path} is there already with other rows: give another --seed or --to") from None
+            raise InvalidInput(f"{path} exists already with other rows: give another --seed or --to") from None
     except OSError:  # a file system without links
         if path.exists():
-            raise InvalidInput(f"{path} is there already: give another --seed or --to") from None
+            raise InvalidInput(f"{path} exists already: give another --seed or --to") from None
         hidden.rename(path)
 
 

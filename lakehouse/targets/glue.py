@@ -72,7 +72,7 @@ class GlueMirror:
             return None
         parameters = held.get("Parameters", {})
         if parameters.get(_TYPE, "").upper() != "ICEBERG" or _LOCATION not in parameters:
-            raise RegistrationRefused(f"Glue has {table}, and not as an Iceberg table: drop or rename it there")
+            raise RegistrationRefused(f"Glue has {table}, but not as an Iceberg table: drop or rename it there")
         return MirroredTable(parameters[_LOCATION], held.get("VersionId", ""))
 
     def create(self, table: str, location: str, metadata: TableMetadata) -> None:

@@ -74,7 +74,7 @@ class MirrorWriter:
             done = self._bring_to(mirror, table, version.metadata_location) or done
             if self.catalog.table_version(self.catalog.main, table) == version:
                 return done or f"it has {_file_name(version.metadata_location)} already"
-        raise ServiceUnavailable(f"main moves: {table} was published again while it was registered")
+        raise ServiceUnavailable(f"main moves: runs published {table} during each try to register it")
 
     def is_behind(self, target: TableTarget, mirror: Mirror, table: str) -> bool:
         """Return True if a target lacks a table, or has it in another version than main."""
@@ -90,7 +90,7 @@ class MirrorWriter:
         version = self.catalog.table_version(self.catalog.main, table)
         if version is None:
             raise RegistrationRefused(
-                f"main has no table {table}: where it was dropped, drop it at the target by hand, without its files"
+                f"main has no table {table}: if it was dropped, drop it at the target by hand too, without its files"
             )
         if why := target.table_problem(table) or target.location_problem(version.metadata_location):
             raise RegistrationRefused(f"{table}: {why}")

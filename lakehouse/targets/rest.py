@@ -91,14 +91,14 @@ class RestMirror:
     def _register(self, table: str, location: str, *, overwrite: bool) -> None:
         registered = self._catalog.register_table(tuple(name_elements(table)), location, overwrite=overwrite)
         if registered.metadata_location != location:
-            raise RegistrationRefused(f"{self._host} registered {table} at another metadata file than was asked for")
+            raise RegistrationRefused(f"{self._host} registered {table} at another metadata file than requested")
 
     def _drop_and_register(self, table: str, location: str) -> None:
         """Replace an entry in a catalog that cannot overwrite it. Readers see no table for a moment."""
         if not self._target.drop_and_register:
             raise RegistrationRefused(
-                f"{self._host} cannot register a table that it has already: use a catalog that knows `overwrite`, or "
-                "allow `drop_and_register: true` for this target, which shows readers no table for a moment"
+                f"{self._host} cannot register a table that it has already: use a catalog that supports `overwrite`, "
+                "or allow `drop_and_register: true` for this target, which shows readers no table for a moment"
             )
         identifier = tuple(name_elements(table))
         present = self._catalog.load_table(identifier).metadata_location

@@ -102,7 +102,7 @@ class SnowflakeMirror:
         """
         base = self._target.volume_location.rstrip("/") + "/"
         if not location.startswith(base):
-            raise RegistrationRefused(f"{location} does not lie under {base}, which `volume_location` says")
+            raise RegistrationRefused(f"{location} does not lie under {base}, the `volume_location` of the target")
         return location[len(base) :]
 
     @contextmanager
@@ -152,7 +152,7 @@ def _der(text: str) -> bytes:
     try:
         key = serialization.load_pem_private_key(text.encode(), None)
     except (ValueError, TypeError):
-        raise BadEnvironment("the private key for Snowflake is no unencrypted key in PEM (PKCS 8)") from None
+        raise BadEnvironment("the private key for Snowflake is not an unencrypted key in PEM (PKCS 8)") from None
     der: bytes = key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

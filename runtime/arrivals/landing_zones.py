@@ -294,6 +294,6 @@ async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable
     except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
         raise ServiceUnavailable(
-            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `python worker.py`, and with "
-            f"SLUICE_TASK_QUEUE={queue}, where it runs. What was asked for may still be done then: `arrivals` shows it"
+            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `SLUICE_TASK_QUEUE={queue} python "
+            "worker.py`. It may then still carry out the request: `arrivals` shows the state"
         ) from error

@@ -38,8 +38,8 @@ def list_for_start(pipeline: Pipeline) -> tuple[list[str], list[tuple[str, str]]
             chosen.append(file.path)
     if len(chosen) > _MOST:
         raise InvalidPipeline(
-            f"{arrival.from_} has {len(chosen):,} files, and one start loads {_MOST:,} at most: `deploy` has them "
-            "loaded in batches"
+            f"{arrival.from_} has {len(chosen):,} files, and one start loads {_MOST:,} at most: after `deploy`, "
+            "the landing zone loads them in batches"
         )
     return sorted(chosen), sorted(left_out)
 

@@ -104,7 +104,7 @@ def check_location(pipeline: Pipeline, settings: Settings, working_directory: Pa
         if may_share(path, own):
             raise InvalidPipeline(
                 f"the landing zone {pipeline.arrival.from_} of {pipeline.name!r} has files in common with {what}, "
-                f"{own}: use a folder or prefix beside it, which holds only files that arrive"
+                f"{own}: use a separate folder or prefix that has only arriving files"
             )
 
 

@@ -69,7 +69,7 @@ def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipelin
     if not used:
         raise InvalidPipeline(
             f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
-            "where it says what it loads"
+            "into another key that decides what it loads"
         )
     _check_that_all_differ(stated, partitions, used)
     return first
@@ -93,8 +93,8 @@ def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used
         if other != partition:
             names = ", ".join(f"{{{{ {name} }}}}" for name in used)
             raise InvalidPipeline(
-                f"{stated.name} writes the same for {other} and {partition}, since it has no more of a partition than "
-                f"{names}: write {{{{ partition }}}} where it says what it loads, or name one of both"
+                f"{stated.name} writes the same for {other} and {partition}, since it uses only {names} of a "
+                "partition: use {{ partition }} instead, or name only one of the two"
             )
 
 

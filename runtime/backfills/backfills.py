@@ -139,7 +139,9 @@ async def cancel_backfill(handle: Handle) -> None:
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        raise InvalidPipeline("the backfill has ended meanwhile: nothing was cancelled, look again") from error
+        raise InvalidPipeline(
+            "the backfill has ended meanwhile: nothing was cancelled, see `backfill status`"
+        ) from error
 
 
 async def discard_backfill(client: Client, settings: Settings, pipeline: str) -> list[str]:
@@ -159,7 +161,9 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
     given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
     left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
     if not left:
-        raise InvalidPipeline(f"no backfill of {pipeline} is under way, and none left anything: nothing is to be ended")
+        raise InvalidPipeline(
+            f"no backfill of {pipeline} is under way, and the last one left nothing: there is nothing to cancel"
+        )
     return left
 
 

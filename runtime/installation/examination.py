@@ -96,7 +96,7 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
     for queue, question in queues.items():
         number = len(await polling_workers(client, queue))
         if not number:
-            absent = f"no worker takes work from the task queue {queue!r}, so that what it needs is not known"
+            absent = f"no worker takes work from the task queue {queue!r}, so `doctor` cannot check a worker's needs"
             log = settings.sluice_home / "logs" / "worker.log"
             remedy = f"{_START} (see {log})" if log.is_file() else _START
             findings.append(failed("worker", absent, remedy))
@@ -120,7 +120,7 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
         number: number of workers that Temporal knows. Temporal forgets a killed worker after five minutes.
     """
     if queue != settings.spark_queue:
-        known = f"Temporal knows {format_count(number, 'worker')} that asked for work within the last five minutes"
+        known = f"Temporal knows {format_count(number, 'worker')} that polled within the last five minutes"
         return failed("worker", f"{queue}: {error}; {known}", _START)
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

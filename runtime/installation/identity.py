@@ -31,8 +31,8 @@ def with_known_installation(settings: Settings) -> Settings:
     """
     if not known_installation(settings):
         raise BadEnvironment(
-            f"the id of this installation is not known: {settings.sluice_home.absolute()} has none, as no worker was "
-            "started with it. Start one, or set SLUICE_INSTALLATION to the worker's"
+            f"the id of this installation is not known: no worker was started yet with SLUICE_HOME="
+            f"{settings.sluice_home.absolute()}. Start one, or set SLUICE_INSTALLATION to the worker's id"
         )
     return with_installation(settings)
 

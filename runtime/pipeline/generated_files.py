@@ -86,7 +86,7 @@ async def ask_lake(pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAn
     try:
         client = (await connect_command(environment)).client
     except SluiceError as error:
-        return LakeAnswers(problems=[f"the lake was not asked: {error}"])
+        return LakeAnswers(problems=[f"the lake was not queried: {error}"])
     return await ask_worker(client, pipeline, environment)
 
 

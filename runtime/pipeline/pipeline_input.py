@@ -135,7 +135,7 @@ def resolve_arrival(arrival: Arrival, working_directory: Path) -> Arrival:
     if "move_to" in plain and may_list(plain["from_"], plain["move_to"]):
         raise InvalidPipeline(
             f"arrival: the files moved to {arrival.move_to} would be in the landing zone {arrival.from_} again: move "
-            "them to a folder beside it, or to a hidden one in it (its name begins with _ or .)"
+            "them to a folder outside of it, or to a hidden folder in it (its name begins with _ or .)"
         )
     return arrival.model_copy(update=paths)
 

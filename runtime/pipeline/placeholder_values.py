@@ -33,7 +33,7 @@ def placeholder_values(file: Path | None, scheduled_for: str, partition: str) ->
     try:
         time = parse_time(scheduled_for)
     except ValueError as error:
-        raise InvalidPipeline(f"{scheduled_for!r} is no time: write it as 2026-03-01T05:00+01:00") from error
+        raise InvalidPipeline(f"{scheduled_for!r} is not a time: write it as 2026-03-01T05:00+01:00") from error
     return values | time_values(_in_zone(time, read_pipeline(file, values | time_values(time)).schedule, scheduled_for))
 
 
@@ -50,7 +50,9 @@ def order_of(file: Path | None, scheduled_for: str, partition: str, *, over_youn
 def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:
     """Return a time in the zone of a schedule, if there is one, so that its parts equal those of a scheduled start."""
     if schedule is None and time.tzinfo is None:
-        raise InvalidPipeline(f"{given!r} has no time zone, nor has the pipeline a `schedule`: add it, as in +01:00")
+        raise InvalidPipeline(
+            f"{given!r} has no time zone, and the pipeline no `schedule` with one: add it, as in +01:00"
+        )
     if schedule is None:
         return time
     zone = ZoneInfo(schedule.zone)

@@ -44,7 +44,10 @@ def check_rehearsable(pipeline: Pipeline) -> None:
     """
     generated_table(pipeline)
     if not pipeline.write.built_in:
-        raise InvalidPipeline(f"{pipeline.name} is written by a program of yours: what it makes of rows is not known")
+        raise InvalidPipeline(
+            f"{pipeline.name} cannot be rehearsed: a program of yours writes it, and what it does with generated rows "
+            "is not known"
+        )
     if not checks_of(pipeline):
         raise InvalidPipeline(f"{pipeline.name} has no checks: there is nothing to rehearse")
     pipeline_name(pipeline.name + _SUFFIX)
@@ -147,7 +150,7 @@ class RehearsalRuns:
             await handle.result(follow_runs=False)
         result = await read_result(self.client, await handle.describe())
         if result is None:
-            raise ServiceUnavailable(f"{handle.id} was ended by force: its branch may be left, until the reaper runs")
+            raise ServiceUnavailable(f"{handle.id} was terminated: its branch may stay until the reaper runs")
         return result
 
 

@@ -100,7 +100,9 @@ async def find_run(client: Client, named: str) -> RunLookup:
         raise InvalidPipeline(f"{named!r} is not the name of a run: `list` shows the names")
     run = await describe_run(client, named, None)
     if run is not None and run.description.workflow_type != "WriteAuditPublish":
-        raise InvalidPipeline(f"{named!r} is no run, but a workflow {run.description.workflow_type}: `list` shows runs")
+        raise InvalidPipeline(
+            f"{named!r} is not a run, but a {run.description.workflow_type} workflow: `list` shows runs"
+        )
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
         async for execution in client.list_workflows(query, limit=_MOST_LISTED):

@@ -208,7 +208,7 @@ def _difference(earlier: RunRequest, request: RunRequest) -> str:
     """Return the difference between the run under way and the requested one; empty if both do the same."""
     stated = request.pipeline.model_copy(update={"publish": earlier.pipeline.publish})
     if earlier.pipeline.digest == stated.digest != request.pipeline.digest:
-        return "the message or metadata of its merge commit are other ones"
+        return "its merge commit has another message or other metadata"
     if earlier.pipeline.digest != request.pipeline.digest:
         return f"it was started by {earlier.starter} from another version of the pipeline {request.pipeline.name!r}"
     if request.again and not earlier.again:

@@ -66,12 +66,12 @@ def read_folder(folder: Path) -> list[PipelineFile]:
         InvalidPipeline: the folder does not exist, or files are not valid; the message has every error.
     """
     if not folder.is_dir():
-        raise InvalidPipeline(f"{folder} is no folder: deploy takes the folder of all pipeline files of a set")
+        raise InvalidPipeline(f"{folder} is not a folder: name the folder with all pipeline files of a set")
     texts: dict[str, str] = {}
     problems: list[str] = []
     for path in sorted(_files_below(folder, problems)):
         if path.exists() and not path.is_file():  # reading a pipe would wait for its writer
-            problems.append(f"{path} is no file")
+            problems.append(f"{path} is not a file")
             continue
         try:
             texts[str(path.relative_to(folder))] = read_pipeline_text(path)

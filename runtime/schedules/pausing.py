@@ -21,7 +21,7 @@ async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note
         InvalidPipeline: it has neither, or the note is empty.
     """
     if not note.strip():
-        raise InvalidPipeline("--note is empty: say why, for those who see a schedule that does not start")
+        raise InvalidPipeline("--note is empty: give the reason, which `list --schedules` and `arrivals` show")
     zone, schedule = await _find(client, settings, pipeline)
     if schedule:
         await schedule.pause(note=note)

@@ -45,8 +45,8 @@ def parse_approvers(text: str, file: str) -> Approvers:
             continue
         if len(words) not in (2, 3) or words[2:] not in ([], [_START_ONLY]):
             raise BadEnvironment(
-                f"{file}:{number}: write a name and a public key, as `approver-key` prints them, and perhaps "
-                f"`{_START_ONLY}`"
+                f"{file}:{number}: write a name and a public key, as `approver-key` prints them; add `{_START_ONLY}` "
+                "for a person who may start runs but not decide"
             )
         name, key = words[:2]
         if not person(name):
@@ -54,15 +54,15 @@ def parse_approvers(text: str, file: str) -> Approvers:
         first = names.setdefault(person(name), number)
         if first != number:
             raise BadEnvironment(
-                f"{file}:{number}: {name} is the person of line {first}: case and what follows an @ make no "
+                f"{file}:{number}: {name} is the same person as in line {first}: case and the part after an @ make no "
                 "difference. List each person once"
             )
         raw = _public_key(key, f"{file}:{number}")
         owner, line_of_owner = owners.setdefault(raw, (name, number))
         if line_of_owner != number:
             raise BadEnvironment(
-                f"{file}:{number}: the key of {name} is that of {owner} (line {line_of_owner}): one person would "
-                "count twice. Each person needs a key of their own"
+                f"{file}:{number}: {name} has the same key as {owner} (line {line_of_owner}): one person would count "
+                "twice. Give each person a key of their own"
             )
         (start_only if words[2:] else keys)[name] = key
     return Approvers(keys, start_only)

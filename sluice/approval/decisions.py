@@ -104,14 +104,16 @@ def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[De
         stage: the stage of the run, for the message.
     """
     if not person(decision.by):
-        return "a decision needs the name of who takes it: set `by`"
+        return "a decision needs the name of the person who decides: set `by`"
     if len(decision.by) > NAME_LIMIT:
-        return f"the name of who decides has {len(decision.by)} characters, and may have {NAME_LIMIT}"
+        return f"the name in `by` has {len(decision.by)} characters: the limit is {NAME_LIMIT}"
     if decision.approve is None:
         return "a decision needs `approve`: true or false"
     if approval_outcome(awaited.required, decisions) is not None:
         last = decisions[-1]
-        return f"it was {'approved' if last.approve else 'rejected'} by {last.by} at {format_time(last.at)} already"
+        return (
+            f"the run was {'approved' if last.approve else 'rejected'} by {last.by} at {format_time(last.at)} already"
+        )
     if awaited.audited_hash is None:
         return f"the run is not waiting for approval: it is {stage}"
     return _report_refusal(decision, awaited) or _person_refusal(decision, awaited, decisions)
@@ -121,9 +123,12 @@ def _report_refusal(decision: Decision, awaited: AwaitedDecision) -> str | None:
     """Return the reason why a decision is not about the hash and the report that wait, or None if it is."""
     waiting_hash = awaited.audited_hash or ""
     if decision.audited_hash and decision.audited_hash != waiting_hash:
-        return f"it is for {decision.audited_hash[:12]}, but what waits is {waiting_hash[:12]}: look again"
+        return (
+            f"the decision is for {decision.audited_hash[:12]}, but the run waits with {waiting_hash[:12]}: "
+            "look again, with `status`"
+        )
     if decision.audit_digest and decision.audit_digest != awaited.audit_digest:
-        return "the audit report changed since it was shown: look again"
+        return "the audit report changed since it was shown: look again, with `status`"
     if awaited.signed and not (decision.audited_hash and decision.audit_digest):
         return "approvers have keys, so a decision names the hash and the report and signs them: use `approve`"
     return None

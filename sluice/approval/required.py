@@ -132,6 +132,6 @@ def required_approval(
         starter = verified_starter
     elif four_eyes:
         required += 1
-        why.append("one more because nobody listed signed the start: set SLUICE_APPROVAL_KEY_FILE when starting")
+        why.append("one more because no listed person signed the start: set SLUICE_APPROVAL_KEY_FILE when starting")
     timeout = approval.timeout if approval else RequiredApproval().timeout
     return RequiredApproval(required=required, starter=starter, signed=signed, timeout=timeout, why="; ".join(why))

@@ -136,8 +136,8 @@ def parse_until(text: str) -> datetime:
     except (ValueError, OverflowError):
         pass
     raise ValueError(
-        f"{text[:40]!r} is no end of a waiver: write a date, as 2026-12-01 (until the end of that day, UTC), or a time "
-        "with its offset, as 2026-12-01T12:00+00:00"
+        f"{text[:40]!r} is not a valid end of a waiver: write a date such as 2026-12-01 (until the end of that day, "
+        "UTC), or a time with its offset such as 2026-12-01T12:00+00:00"
     )
 
 
@@ -150,7 +150,7 @@ def until_problem(text: str, now: datetime) -> str | None:
     except ValueError as error:
         return str(error)
     if until <= now:
-        return f"a waiver has to end in the future, and {text.strip()} is over"
+        return f"a waiver has to end in the future: {text.strip()} is in the past"
     latest = now.astimezone(timezone.utc).date() + timedelta(days=MAX_DAYS)
     if until.date() > latest:
         return f"a waiver may hold for {MAX_DAYS} days, until {latest} at the latest: {text.strip()} is later"
@@ -162,9 +162,9 @@ def reason_problem(reason: str) -> str | None:
     if not reason.strip():
         return "a waiver needs a reason: --reason …"
     if len(reason) > REASON_LIMIT:
-        return f"the reason of a waiver has {len(reason)} characters, and may have {REASON_LIMIT}"
+        return f"the reason of a waiver has {len(reason)} characters: the limit is {REASON_LIMIT}"
     if not reason.isprintable():
-        return "the reason of a waiver is one line, without control or invisible characters"
+        return "the reason of a waiver must be one line, without control or invisible characters"
     return None
 
 
@@ -191,7 +191,7 @@ def choose_checks(names: Sequence[str], checks: Sequence[WaivableCheck]) -> list
         if len(matching) != 1:
             why = "is the name of several failed checks" if matching else "is no failed check that waits for a waiver"
             listed = ", ".join(waiver_names(checks))
-            raise InvalidPipeline(f"--waive {name[:200]!r} {why}. What may be waived: {listed or 'nothing'}")
+            raise InvalidPipeline(f"--waive {name[:200]!r} {why}. Checks to waive: {listed or 'none'}")
         chosen.append(matching[0])
     return chosen
 

@@ -40,7 +40,7 @@ def _incomplete(waivers: Sequence[Waiver], awaited: AwaitedDecision, now: dateti
         if why := _waiver_problem(waiver, matching, awaited, now):
             return why
         if matching <= waived:
-            return f"it waives {waiver.check[:200]} twice"
+            return f"the decision waives {waiver.check[:200]} twice"
         waived |= matching
     left = [check for check in awaited.to_waive if check.key not in waived]
     return f"the audit failed, and an approval has to waive {_missing(left)}" if left else None
@@ -52,7 +52,7 @@ def _waiver_problem(
     name = f"{waiver.check} of {waiver.table}" if waiver.table else waiver.check
     if len(matching) != 1:
         why = "is the name of several of them" if matching else "is none of them"
-        return f"what may be waived is {', '.join(waiver_names(awaited.to_waive))}: {name[:200]!r} {why}"
+        return f"the checks to waive are {', '.join(waiver_names(awaited.to_waive))}: {name[:200]!r} {why}"
     if awaited.signed and not (waiver.table and waiver.fingerprint):
         return "approvers have keys, so a waiver names the table and the fingerprint of its check: use `approve`"
     return reason_problem(waiver.reason) or until_problem(waiver.until, now)
@@ -68,7 +68,7 @@ def secret_problem(waivers: Sequence[Waiver]) -> str:
     Sluice refuses such a reason and does not redact it, because people sign it as it is.
     """
     if any(redacted(waiver.reason) != waiver.reason for waiver in waivers):
-        return "the reason of its waiver holds what looks like a secret, and it is kept in main's history: leave it out"
+        return "the reason of the waiver holds what looks like a secret, and main's history keeps it: leave it out"
     return ""
 
 
@@ -144,7 +144,7 @@ def unwaived_error(
     """
     unverified = [each for each in waived if each not in granted and each not in in_force]
     if unverified:
-        return f"nobody who may has waived {describe_checks(unverified)} as the run says, or that waiver ended"
+        return f"no approver has waived {describe_checks(unverified)} as the run says, or the waiver has ended"
     ended = ended_waivers(waived, now)
     return describe_ended(ended) if ended else ""
 

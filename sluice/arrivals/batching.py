@@ -87,7 +87,7 @@ def why_waiting(
     if changed_at + arrival.settle > now and (late or not arrival.manifest):
         return f"{late or 'it '}settles for {max(0, changed_at + arrival.settle - now):.0f} s more"
     if not has_room:
-        return "the landing zone is full: batches that are not loaded are to be retried or set aside"
+        return "the landing zone is full: retry its batches or set them aside"
     return "its batch is not closed" if not arrival.manifest else "the next look collects it"
 
 

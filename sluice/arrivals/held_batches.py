@@ -166,8 +166,8 @@ class HeldBatches:
         if not overtaken_by:
             return ""
         return (
-            f"the younger batch {overtaken_by} was loaded, and rows of the older batch {request.batch} would take "
-            f"the place of its rows: set it aside, or let the older rows win by {OVER_YOUNGER}"
+            f"the younger batch {overtaken_by} was loaded, and rows of the older batch {request.batch} would replace "
+            f"its rows: set the older batch aside, or let the older rows win by {OVER_YOUNGER}"
         )
 
     def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:
@@ -201,7 +201,7 @@ class HeldBatches:
         """Replace a batch that waits for a person by its parts, and return them; empty if it does not wait."""
         if self.problem_of_decision(id):
             return []
-        whole, reason = self._batches[id], f"of batch {id}, which {by} split"
+        whole, reason = self._batches[id], f"part of batch {id}, which {by} split"
         new = [
             Batch(ref=ref, since=whole.since, reason=reason, overtaken_by=whole.overtaken_by, is_named=whole.is_named)
             for ref in halves
@@ -225,11 +225,11 @@ class HeldBatches:
         """Return the reason why a batch cannot be split; empty if it can."""
         batch = self._batches.get(id)
         is_single = batch is not None and batch.ref.files < _LEAST_TO_SPLIT
-        return self.problem_of_decision(id) or (f"batch {id} has one file: nothing is to split" if is_single else "")
+        return self.problem_of_decision(id) or (f"batch {id} has one file and cannot be split" if is_single else "")
 
     def problem_of_decision(self, id: str) -> str:
         """Return the reason why no person can decide about a batch now; empty if one can."""
         batch = self._batches.get(id)
         if batch is None:
-            return f"there is no batch {id!r} that main does not have"
+            return f"there is no batch {id!r} in the landing zone: `arrivals` lists the batches that main does not have"
         return f"batch {id} is {batch.state}: wait for its end" if batch.state in ("running", "waiting") else ""

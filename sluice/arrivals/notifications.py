@@ -39,7 +39,7 @@ def read_notification(message: str | bytes) -> set[StoredObject]:
         UnreadableNotification: the message is not a notification, or is too large.
     """
     if len(message) > MAX_BYTES:
-        raise UnreadableNotification(f"it has {len(message):,} bytes: {MAX_BYTES:,} are read at most")
+        raise UnreadableNotification(f"it has {len(message):,} bytes: the limit is {MAX_BYTES:,}")
     return set(_objects(_parsed(message), _MAX_WRAPPERS))
 
 
@@ -66,7 +66,7 @@ def _objects(event: object, wrappers: int) -> list[StoredObject]:
         topic = repr(event.get("TopicArn"))[:_MAX_TOPIC]
         raise UnconfirmedSubscription(
             f"SNS asks to confirm a subscription to the topic {topic}, and this receiver confirms none: subscribe a "
-            "queue of SQS, and set SLUICE_EVENTS_QUEUE, or confirm it by another receiver at this address"
+            "queue of SQS and set SLUICE_EVENTS_QUEUE, or let another receiver at this address confirm it"
         )
     raise UnreadableNotification("it is no event of an object store: it has none of `Records`, `detail` and `Message`")
 
@@ -75,7 +75,7 @@ def _of_records(records: object) -> list[StoredObject]:
     if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
         raise UnreadableNotification("its `Records` are no list of events")
     if len(records) > _MAX_RECORDS:
-        raise UnreadableNotification(f"it has {len(records):,} events: {_MAX_RECORDS:,} are read at most")
+        raise UnreadableNotification(f"it has {len(records):,} events: the limit is {_MAX_RECORDS:,}")
     objects = []
     for record in records:
         if str(record.get("eventName", "")).removeprefix("s3:").startswith(_CREATED):

@@ -87,7 +87,7 @@ def _reference_problem(table: AuditedTable, query: CheckQuery) -> str | None:
 
 def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_bytes: int) -> str | None:
     if sum(file.bytes for file in files) > max_bytes:
-        return f"more than {max_bytes} bytes are to be read"
+        return f"the scan would read more than {max_bytes} bytes"
     reasons = {_file_refusal(file) for file in files}
     deleted = sum(each.rows for each in {each for file in files for each in file.delete_files})
     if deleted > _MAX_DELETED_ROWS:
@@ -105,7 +105,7 @@ def _name_problem(group: ScanGroup) -> str | None:
 
 def _file_refusal(file: FileStatistics) -> str | None:
     if file.may_lack_columns:
-        return "a file may lack a column that its partition has the value of"
+        return "a file may lack a column whose value only its partition has"
     return (file.deletes_problem if file.deletes else "") or file_problem(file.path, file.form)
 
 
@@ -117,4 +117,4 @@ def file_problem(path: str, form: str) -> str | None:
     if not is_local and not path.startswith(("s3://", "s3a://", "s3n://")):
         return "the files are neither local nor on S3"
     is_pattern = any(character in path for character in "*?[\0")
-    return "the path of a file reads like a pattern" if is_pattern else None
+    return "the path of a file contains a wildcard" if is_pattern else None

@@ -125,7 +125,7 @@ class Campaign:
         """Return the reason why a window of this size is not possible, or an empty string."""
         if window <= 1 or not self._rest.in_order:
             return ""
-        return "the order of the partitions matters, so that they run one at a time"
+        return "the order of the partitions matters, so they run one at a time"
 
     def started(self, partition: str, asked_at: str = "") -> None:
         """Record that a partition runs.
@@ -197,8 +197,8 @@ class Campaign:
         self._check_order(further)
         if len(self._partitions) + len(further) > MAX_PARTITIONS:
             raise InvalidPipeline(
-                f"the backfill under way has {len(self._partitions):,} partitions, and at most {MAX_PARTITIONS:,} may "
-                "be in one: wait for its end"
+                f"the backfill under way has {len(self._partitions):,} partitions, and {len(further):,} more would "
+                f"exceed the limit of {MAX_PARTITIONS:,}: wait for its end"
             )
         begun = self._begin_again([name for name in partitions if name in self._positions])
         askers = {**self._rest.askers, **{name: asked_by for name in (*begun, *further) if asked_by}}
@@ -230,7 +230,7 @@ class Campaign:
             older, younger = pair
             raise InvalidPipeline(
                 f"{older} is older than {younger} of the backfill under way, and the order of its partitions matters: "
-                f"wait for the end of the backfill, and then load {older} by a start of its own"
+                f"wait for the end of the backfill, and then start a run for {older} alone"
             )
 
     def _begin_again(self, partitions: Sequence[str]) -> list[str]:

@@ -28,13 +28,15 @@ def parse_partitions(text: str) -> list[str]:
             if len(partitions) > MAX_PARTITIONS:
                 raise InvalidPipeline(f"{_shown(text)} has more than {MAX_PARTITIONS:,} partitions, which is the limit")
     if sum(map(len, partitions)) > MAX_TEXT:
-        raise InvalidPipeline(f"the names of the partitions have more than {MAX_TEXT:,} characters together")
+        raise InvalidPipeline(
+            f"the names of the partitions have more than {MAX_TEXT:,} characters together, which is the limit"
+        )
     return list(partitions)
 
 
 def _expand(item: str, text: str) -> Iterator[str]:
     if not item:
-        raise InvalidPipeline(f"{_shown(text)} names no partition where one should be: {_HOW}")
+        raise InvalidPipeline(f"{_shown(text)} has an empty name of a partition: {_HOW}")
     if ".." not in item:
         partition_values(item)
         yield item
@@ -44,7 +46,8 @@ def _expand(item: str, text: str) -> Iterator[str]:
         raise InvalidPipeline(f"{_shown(item)} is no range of partitions: {_HOW}")
     if len(first) != len(last):
         raise InvalidPipeline(
-            f"{_shown(item)} goes from a {_FORMS[len(first)]} to a {_FORMS[len(last)]}: both ends have one form"
+            f"{_shown(item)} goes from a {_FORMS[len(first)]} to a {_FORMS[len(last)]}: write both ends in the same "
+            "form"
         )
     start, end = _first_day(first), _first_day(last)
     if end < start:

@@ -17,15 +17,15 @@ def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPart
         return f"the backfill under way was started with another {other[0]}: wait for its end or cancel it"
     if added.in_order and not campaign.state.in_order:
         return (
-            "the order of these partitions matters, and those of the backfill under way come in any order: wait for "
-            "its end or cancel it"
+            "the order of these partitions matters, and the backfill under way runs its partitions in any order: wait "
+            "for its end or cancel it"
         )
     if is_together and set(added.partitions) - set(campaign.state.partitions):
-        return "what is published together is named at the start: wait for the end of the backfill, or cancel it"
+        return "a backfill that publishes its partitions together takes no further ones: wait for its end or cancel it"
     if added.pipeline != input.pipeline and campaign.running:
         return (
             "a backfill of another version of the pipeline is under way: wait for its end, or pause it and start "
-            "again once nothing of it runs, or cancel it"
+            "again when none of its partitions runs, or cancel it"
         )
     return ""
 

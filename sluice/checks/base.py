@@ -213,7 +213,8 @@ def type_problem(column: str, types: Mapping[str, str], kinds: Sequence[str]) ->
     if not kinds or kind_of(types[column]) in kinds:
         return []
     return [
-        f"{column!r} is {types[column]}, and this is for {', '.join(kinds[:-1])}{' or ' * (len(kinds) > 1)}{kinds[-1]}"
+        f"{column!r} is {types[column]}, and this check is for "
+        f"{', '.join(kinds[:-1])}{' or ' * (len(kinds) > 1)}{kinds[-1]}"
     ]
 
 

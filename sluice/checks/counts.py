@@ -157,7 +157,7 @@ class Volume(Check):
         if self.deviations is None:
             require_range(self.min_ratio, self.max_ratio)
         if self.deviations is not None and self.at_least < 2:
-            raise ValueError("a deviation takes at least 2 publications")
+            raise ValueError("deviations needs at least 2 publications: set at_least to 2 or more")
         if self.at_least > self.last:
             raise ValueError(f"at_least {self.at_least} is above last {self.last}")
         return self

@@ -68,7 +68,7 @@ class RowCheck(Filtered):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} contradict each other: give one of them")
         if self.severity == "warn" and self.fail_if:
-            raise ValueError("severity: warn never fails, and fail_if says when to fail")
+            raise ValueError("severity: warn never fails, so fail_if has no effect: leave one of them out")
         if self.warn_if and self.fail_if and (why := contradiction(self.warn_if, self.fail_if)):
             raise ValueError(why)
         return self

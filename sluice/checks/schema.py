@@ -100,7 +100,7 @@ class ColumnExists(_SchemaCheck):
     @model_validator(mode="after")
     def _one_position(self) -> "ColumnExists":
         if self.position and len(self._wanted) != 1:
-            raise ValueError("position is that of one column: write a check for each")
+            raise ValueError("position needs exactly one column: write a check for each column")
         return self
 
     @property

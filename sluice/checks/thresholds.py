@@ -14,7 +14,7 @@ def threshold(text: str | int | float) -> str:
     """
     match = None if isinstance(text, bool) else _TERM.fullmatch(str(text))
     if not match:
-        raise ValueError(f"{text!r} is no threshold: write such as '> 10' (rows) or '>= 1%' (of the rows)")
+        raise ValueError(f"{text!r} is no threshold: write one such as '> 10' (rows) or '>= 1%' (of the rows)")
     operator, number, percent = match[1] or ">", match[2], match[3] or ""
     if operator == "!=":
         if Fraction(number):
@@ -23,9 +23,9 @@ def threshold(text: str | int | float) -> str:
     if percent and Fraction(number) > 100:
         raise ValueError(f"{text!r} is more than all rows")
     if not percent and "." in number:
-        raise ValueError(f"{text!r} is no number of rows")
+        raise ValueError(f"{text!r} is no whole number of rows")
     if operator == ">=" and not Fraction(number):
-        raise ValueError(f"{text!r} is always so")
+        raise ValueError(f"{text!r} is always true")
     return f"{operator} {number}{percent}"
 
 

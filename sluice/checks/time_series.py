@@ -208,7 +208,7 @@ class SequentialValues(ColumnRows):
     def type_problems(self, types: Mapping[str, str]) -> list[str]:
         problems, kind = super().type_problems(types), kind_of(types[self.column])
         if not problems and (kind in TIMES) != bool(self.datepart):
-            return [f"{self.column!r} is {kind}: " + ("leave datepart out" if self.datepart else "say datepart")]
+            return [f"{self.column!r} is {kind}: " + ("leave datepart out" if self.datepart else "give datepart")]
         if not problems and kind == "date" and self.datepart not in ("day", "week"):
             return [f"{self.column!r} is a date: datepart is day or week"]
         return problems

@@ -82,7 +82,7 @@ class AcceptedValues(_Set):
         if self.all_present and len(self.values) > _MAX_PRESENT:
             raise ValueError(
                 f"all_present counts each of {len(self.values):,} values by itself: the limit is {_MAX_PRESENT:,}. "
-                "Keep the values in a table, and ask by a check `sql` which of them are missing"
+                "Keep the values in a table, and find the missing ones by a check `sql`"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""Inputs of the activities that send OpenLineage events of a run (ADR 37)."""
+"""Inputs of the activities that send OpenLineage events of a run (ADR 36)."""
 
 from typing import Any, Literal
 

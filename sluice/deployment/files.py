@@ -49,7 +49,7 @@ def read_files(texts: Mapping[str, str], folder: str = "", problems: Sequence[st
         other = by_name.setdefault(file.pipeline.name, file.name)
         if other != file.name:
             where = f"{folder}{file.name}"
-            wrong.append(f"{where}: the pipeline {file.pipeline.name!r} is in {folder}{other}, too: a name is for one")
+            wrong.append(f"{where}: the pipeline {file.pipeline.name!r} is in {folder}{other}, too: rename one")
     if wrong:
         raise InvalidPipeline("\n".join(wrong))
     return files

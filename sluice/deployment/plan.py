@@ -91,7 +91,7 @@ def _ownership_problem(item: DeployedItem, deployed: DeploySet) -> str:
     if not deployed.stated and item.folder != deployed.folder:
         return (
             f"the {item.kind} of {item.pipeline!r} was deployed from {item.folder}, another folder of the name "
-            f"{deployed.name!r}: if it is the same set, say so by --set {deployed.name}; if not, name this one "
-            "otherwise"
+            f"{deployed.name!r}: if it is the same set, say so by --set {deployed.name}; if not, give this one "
+            "another name by --set"
         )
     return ""

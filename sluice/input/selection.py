@@ -33,7 +33,7 @@ def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
     """
     for each in held:
         if each.is_partly:
-            raise InvalidInput(f"{describe_partly(each)}: rows would be loaded twice. Add --again if you mean that")
+            raise InvalidInput(f"{describe_partly(each)}: rows would be loaded twice. To load them anyway, add --again")
 
 
 def describe_partly(held: HeldFile) -> str:
@@ -41,7 +41,7 @@ def describe_partly(held: HeldFile) -> str:
     load, path = held.load, _shortened(held.wanted.path)
     loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
     run = load.workflow_id or load.run_id
-    return f"run {run} loaded {path} {loaded} into {load.table}, and it is to be loaded {wanted} now"
+    return f"run {run} loaded {path} {loaded} into {load.table}, and it would now be loaded {wanted}"
 
 
 def select_files(

@@ -1,1 +1,1 @@
-"""OpenLineage events about runs, for tools that collect lineage (ADR 37)."""
+"""OpenLineage events about runs, for tools that collect lineage (ADR 36)."""

@@ -74,7 +74,7 @@ class Arrival(Model):
     def _is_a_folder_or_a_store(cls, from_: str) -> str:
         scheme = from_.split("://", 1)[0].lower() if "://" in from_ else ""
         if scheme and scheme not in _SCHEMES:
-            raise ValueError(f"{from_} is neither a folder nor in a store that can be listed: {', '.join(_SCHEMES)}")
+            raise ValueError(f"{from_} is neither a folder nor in a store that Sluice can list: {', '.join(_SCHEMES)}")
         return from_
 
     @field_validator("manifest")
@@ -93,7 +93,7 @@ class Arrival(Model):
         if self.after == "move" and self.move_to is None:
             raise ValueError("after: move needs `move_to`, the folder or prefix that loaded files are moved to")
         if self.after != "move" and self.move_to is not None:
-            raise ValueError(f"move_to is for `after: move`, and it is `after: {self.after}`")
+            raise ValueError(f"move_to goes with `after: move`, and the pipeline has `after: {self.after}`")
         if self.move_to is not None:
             _check_move_to(self.from_, self.move_to)
         return self

@@ -67,8 +67,8 @@ def parse_cron(text: str) -> Cron:
     minute, hour, day, month, weekday = (_parse(part, field) for part, field in zip(parts, _FIELDS, strict=True))
     if not parts[2].startswith("*") and not parts[4].startswith("*"):
         raise ValueError(
-            f"{text!r} names days of the month and of the week: cron starts on either, Temporal where both hold. Write "
-            "* for one of them"
+            f"{text!r} names days of the month and of the week: cron starts on days that match either, Temporal on "
+            "days that match both. Write * for one of them"
         )
     _refuse_days_that_never_come(text, day, month)
     return Cron(minute, hour, day, month, _weekdays(weekday))
@@ -119,4 +119,4 @@ def _refuse_days_that_never_come(text: str, days: tuple[Range, ...], months: tup
     first = min(each.start for each in days)
     named = {month for each in months for month in range(each.start, each.end + 1, each.step)}
     if all(first > _LONGEST_MONTHS.get(month, 31) for month in named):
-        raise ValueError(f"{text!r} names no day that there is: none of its months has a day {first}")
+        raise ValueError(f"{text!r} never starts: none of its months has a day {first}")

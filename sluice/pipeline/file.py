@@ -95,7 +95,7 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
     try:
         pipeline = Pipeline.model_validate(expanded)
         if not pipeline.write.traits.is_for_pipelines:
-            problems.append((("write", "mode"), f"`mode: {pipeline.write.mode}` is for the command of that name alone"))
+            problems.append((("write", "mode"), f"`mode: {pipeline.write.mode}` is only for the command of that name"))
         if problem := partition_problem(pipeline.write, pipeline.tables):
             problems.append((("write", "mode"), problem))
         if not problems:

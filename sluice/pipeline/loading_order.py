@@ -62,7 +62,10 @@ def _arrival_problem(write: Write, tables: Collection[str], arrival: Arrival) ->
         return ""
     why = why_in_order(kind_of(write))
     if arrival.at_once > 1:
-        return f"arrival: at_once: {why}, and batches that are loaded side by side may overtake: leave at_once out"
+        return (
+            f"arrival: at_once: {why}, and batches that load at the same time may overtake each other: leave at_once "
+            "out"
+        )
     if arrival.on_failure == "continue":
         return (
             f"arrival: on_failure: continue: {why}, and a batch that was kept out would be loaded after younger ones: "
@@ -167,8 +170,8 @@ def older_partition(write_name: str, older: str, younger: str) -> str:
         younger: the younger partition, with its location.
     """
     return (
-        f"{older} is older than {younger}: with {write_name} rows of a later load take the place of rows of an "
-        f"earlier one, so that older rows would stand over younger ones. To load it all the same, add {OVER_YOUNGER}"
+        f"{older} is older than {younger}: with {write_name} rows of a later load replace rows of an earlier one, so "
+        f"older rows would replace younger ones. To load it all the same, add {OVER_YOUNGER}"
     )
 
 
@@ -186,7 +189,7 @@ def rows_before_later(table: str, later: Sequence[str]) -> str:
     more = f" and {len(later) - _NAMED} more" if len(later) > _NAMED else ""
     return (
         f"{', '.join(later[:_NAMED])}{more} changed {table} after these rows were quarantined, and requeued rows "
-        "would take the place of younger ones with the same keys. Requeue the rows of one run by --run, or let the "
+        "would replace younger ones with the same keys. Requeue the rows of one run by --run, or let the "
         f"older rows win by {OVER_YOUNGER}"
     )
 
@@ -201,7 +204,7 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
     named = sorted(others)
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return (
-        f"the rows of {partition} would replace those that {', '.join(named[:_NAMED])}{more} brought: "
+        f"the rows of {partition} would replace those of {', '.join(named[:_NAMED])}{more}: "
         f"{table} keeps both in one partition, and `mode: overwrite_partitions` replaces all of it. Give the table "
         "partitions that are no larger than those of the pipeline, keep rows of other partitions out of the files, or "
         "use `mode: merge`"
@@ -219,8 +222,8 @@ def layout_problem(table: str, partitions: int, other_specs: Collection[int]) ->
         return unpartitioned(table, "the table has no partitions")
     if other_specs:
         return (
-            f"`mode: overwrite_partitions` would leave rows of {table} beside their replacement: it has files from "
-            "before its partitioning was changed. Rewrite them by a pipeline with `mode: compact` and "
+            f"`mode: overwrite_partitions` would keep old rows of {table} next to the new ones: the table has files "
+            "from before its partitioning was changed. Rewrite them by a pipeline with `mode: compact` and "
             '`options: {rewrite-all: "true"}`, and start again'
         )
     return ""

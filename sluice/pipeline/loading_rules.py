@@ -29,22 +29,22 @@ OVER_YOUNGER = "--over-younger"
 
 GUARDS: Mapping[Guard, str] = {
     "": "",
-    "later partition": f"refused where main holds a later partition of the pipeline, without `{OVER_YOUNGER}`",
-    "other partition": "stopped before the publish where it would remove rows of another partition",
-    "later run": f"refused where a later run changed the table, without `{OVER_YOUNGER}`",
-    "later batch": f"refused where a later batch was loaded, without `{OVER_YOUNGER}`",
-    "changed table": "refused where main changed one of its tables since",
+    "later partition": f"refused without `{OVER_YOUNGER}` if main holds a later partition of the pipeline",
+    "other partition": "stopped before the publish if it would remove rows of another partition",
+    "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
+    "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
+    "changed table": "refused if main changed one of its tables since the write",
 }
 Loaded = Literal["", "nothing", "files", "set of files", "statements", "program", "partition", "rows"]
 LOADED: Mapping[Loaded, str] = {
     "": "",
-    "nothing": "the same may be done again at any time",
-    "files": "each file that main holds is left out; an input of such files alone is refused",
+    "nothing": "the same load may run again at any time",
+    "files": "each file that main holds is left out; an input with no other files is refused",
     "set of files": "the same set of files is refused until a later load of the pipeline replaced its rows",
-    "statements": "the same statements are refused, with the same values of placeholders",
-    "program": "the same program is refused, with the same arguments and values of placeholders",
+    "statements": "the same statements with the same values of placeholders are refused",
+    "program": "the same program with the same arguments and values of placeholders is refused",
     "partition": "a partition that main holds is skipped",
-    "rows": "rows that a run published are refused, and so are files of theirs that main holds",
+    "rows": "rows that a run published are refused, and so are rows of files that main holds",
 }
 """For each kind of input, the rule for input that counts as loaded already. `--again` loads it all the same."""
 TRAITS: Mapping[Kind, WriteMode] = {
@@ -128,7 +128,7 @@ def table() -> dict[tuple[Way, Kind], Rule]:
 
 def why_in_order(kind: Kind) -> str:
     """Return the reason why loads of a kind run one at a time."""
-    return f"with {name_of(kind)} rows of a later load take the place of rows of an earlier one"
+    return f"with {name_of(kind)} rows of a later load replace rows of an earlier one"
 
 
 def _order(traits: WriteMode) -> Order:
@@ -161,7 +161,7 @@ def _arrival(kind: Kind, traits: WriteMode) -> Rule:
 def _backfill_each(kind: Kind, traits: WriteMode) -> Rule:
     if traits.replaces_table:
         return Rule(
-            refused=f"a backfill with {name_of(kind)} would leave the rows of its last partition alone, since each "
+            refused=f"a backfill with {name_of(kind)} would leave only the rows of its last partition, since each "
             "partition replaces the whole table: use overwrite_partitions, or append"
         )
     order: Order = "any" if traits.replaces_partitions else _order(traits)
@@ -171,8 +171,8 @@ def _backfill_each(kind: Kind, traits: WriteMode) -> Rule:
 def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:
     if "source" not in traits.required:
         return Rule(
-            refused=f"`--publish together` needs main to remember each file, and {name_of(kind)} loads no files that "
-            "are remembered: publish each partition by itself"
+            refused=f"`--publish together` needs a record on main of each loaded file, and {name_of(kind)} leaves no "
+            "such record: publish each partition by itself"
         )
     return _backfill_each(kind, traits)
 
@@ -180,13 +180,13 @@ def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:
 def _requeue(kind: Kind, traits: WriteMode) -> Rule:
     if not traits.knows_its_rows:
         return Rule(
-            refused=f"{name_of(kind)} quarantines no single rows, so that there are none to requeue: correct the "
+            refused=f"{name_of(kind)} quarantines no single rows, so there are none to requeue: correct the "
             "source and run the pipeline again"
         )
     if traits.replaces_rows:
         return Rule(
-            refused=f"with {name_of(kind)} each load replaces rows of the last, so that requeued rows would be those "
-            "of an older load: correct the source and run the pipeline again"
+            refused=f"with {name_of(kind)} each load replaces rows of the one before, so requeued rows would be "
+            "older than those of the table: correct the source and run the pipeline again"
         )
     guard: Guard = "later run" if traits.order_matters else ""
     return Rule(guard=guard, loaded="rows")

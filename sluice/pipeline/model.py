@@ -97,16 +97,16 @@ class Pipeline(Model):
             )
         if not self.write.built_in:
             raise ValueError(
-                f"arrival: the job {INGEST!r} loads the files of a batch; a program of yours reads what it wants"
+                f"arrival: use the job {INGEST!r}, which loads the files of a batch; a program of yours may read others"
             )
         source = self.write.source
         if source and not source.format and not any(map(format_of, source.paths)):
             raise ValueError(
-                "arrival: the names of files that are not there yet tell no format: set write.source.format"
+                "arrival: the path does not show the format of the files that will arrive: set write.source.format"
             )
         if self.write.loaded_files == "reload":
             raise ValueError(
-                f"arrival: each batch would take the place of the one before by `mode: {self.write.mode}`; use append "
+                f"arrival: with `mode: {self.write.mode}` each batch would replace the one before; use append "
                 "or merge, or state `loaded: skip` in write.source"
             )
         return self
@@ -125,7 +125,7 @@ class Pipeline(Model):
             what = f"`mode: {self.write.mode}`" if self.write.built_in else "a program of yours"
             raise ValueError(
                 f"on_bad_rows: quarantine (of {quarantining[0]}) needs to know which rows the run brings, and {what} "
-                f"does not tell: use it with {', '.join(modes)}, or leave it out, so that a bad row keeps the run out"
+                f"does not show that: use it with {', '.join(modes)}, or leave it out, so that a bad row stops the run"
             )
         return self
 

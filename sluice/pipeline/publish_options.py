@@ -30,7 +30,7 @@ class PublishOptions(Model):
     """Publication options, such as the content of the merge commit in addition to its certificate."""
 
     message: str = ""
-    """Message of the merge commit, used as it is: nothing in it is replaced. Empty means the default message."""
+    """Message of the merge commit, with its placeholders replaced. Empty means the default message."""
     metadata: Annotated[dict[str, str], _VALUES] = Field(default_factory=dict)
     """Properties of the merge commit, as text, without the prefix that the commit adds."""
     allow_partial: bool = False

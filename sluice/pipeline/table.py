@@ -43,7 +43,7 @@ class Table(Model):
     def _capped(self) -> "Table":
         caps = [cap for cap in (self.max_bad_rows, self.max_bad_proportion) if cap is not None]
         if self.on_bad_rows == "quarantine" and not caps:
-            raise ValueError("on_bad_rows: quarantine takes a cap: give max_bad_rows, max_bad_proportion or both")
+            raise ValueError("on_bad_rows: quarantine needs a limit: give max_bad_rows, max_bad_proportion or both")
         if self.on_bad_rows == "fail" and caps:
             raise ValueError("max_bad_rows and max_bad_proportion go with `on_bad_rows: quarantine`")
         return self
@@ -61,7 +61,7 @@ def column_problems(name: str, table: Table, types: Mapping[str, str]) -> list[s
     terms = [*table.partition_by, *(order_parts(term)[0] for term in table.sort_by)]
     named = [partition_parts(term)[2] for term in terms]
     return problems + [
-        f"{name}: the pipeline names the column {column!r}, which is not there{suggestion(column, types)}"
+        f"{name}: the pipeline names the column {column!r}, which the table does not have{suggestion(column, types)}"
         for column in dict.fromkeys([*named, *table.comments])
         if column not in types
     ]

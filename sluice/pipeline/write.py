@@ -151,7 +151,7 @@ class Write(Model):
     def _conf_is_free(cls, conf: dict[str, str]) -> dict[str, str]:
         for key, value in conf.items():
             if key.startswith(_RESERVED) or key.lower().endswith(SILENT):
-                raise ValueError(f"{key} is not for a pipeline to set: a safe publish rests on it")
+                raise ValueError(f"{key} is not for a pipeline to set: a safe publish depends on it")
             if not key.startswith("spark."):
                 raise ValueError(f"{key} is no Spark setting: they begin with 'spark.'")
             if any(character in key + value for character in "\r\n"):
@@ -169,11 +169,11 @@ class Write(Model):
     def _parts_belong_together(self) -> "Write":
         if not self.built_in:
             if self.statements or self.transform or self.keys or self.options or self.mode != DEFAULT_MODE:
-                raise ValueError(f"mode, keys, transform, statements and options are of the job {INGEST!r}")
+                raise ValueError(f"mode, keys, transform, statements and options are only for the job {INGEST!r}")
             if self.source and self.source.loaded == "skip":
                 raise ValueError(
-                    "`loaded: skip` is of the job 'ingest', which reads the files that are selected: a program of "
-                    "yours reads what it wants; write `loaded: refuse` or `reload`"
+                    "`loaded: skip` is only for the job 'ingest', which reads the files that Sluice selects: a program "
+                    "of yours may read others; write `loaded: refuse` or `reload`"
                 )
             return self
         if reader := [key for key in self.conf if key.lower().startswith(CONF_OF_READERS)]:
@@ -184,5 +184,8 @@ class Write(Model):
         if problem := field_problem(self.mode, [field for field in FIELDS if getattr(self, field)]):
             raise ValueError(problem)
         if self.on_conflict == "rebase" and not self.traits.can_be_rebased:
-            raise ValueError(f"`mode: {self.mode}` rests on what the table holds: after a conflict it is rewritten")
+            raise ValueError(
+                f"the rows of `mode: {self.mode}` depend on the rows of the table, so a conflict needs a rewrite: "
+                "leave `on_conflict: rebase` out"
+            )
         return self

@@ -178,7 +178,7 @@ def _problem(mode: Mode, field: str, missing: bool) -> str:
     if len(takers) == 1 and field in WRITE_MODES[takers[0]].required:
         return f"`mode: {takers[0]}` and `{field}` go together"
     if len(takers) == 1:
-        return f"`{field}` go with `mode: {takers[0]}`; those of a reader are the source's"
+        return f"`{field}` go with `mode: {takers[0]}`; write those of a reader under `source`"
     if missing:
         return "give a source: the files to load"
     return f"`mode: {mode}` reads tables, not a source: it {WRITE_MODES[mode].summary}"

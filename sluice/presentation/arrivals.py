@@ -67,7 +67,7 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
 
 def _describe_loaded(file: ArrivalEntry, zone: ZoneStatus) -> tuple[str, str]:
     if file.detail.endswith(ROLLED_BACK):
-        again = f"to load it again, use `arrivals {zone.name} --load FILE`"
+        again = f"only `arrivals {zone.name} --load FILE` loads it again"
         return "rolled back", f"run {file.detail.removesuffix(ROLLED_BACK)}; {again}"
     if file.copy_of:
         return "copy", f"of {file.copy_of}, which run {file.detail} loaded"

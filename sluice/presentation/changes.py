@@ -61,8 +61,8 @@ def describe_guarantee(guarantee: str) -> str:
         "atomic": "atomic: readers see the whole load or nothing of it, also after a crash of the catalog",
         "checked": "checked: one request for all tables; Sluice completes or undoes a merge that a crash interrupts",
         "one by one": (
-            "one by one: readers may see some tables before the others; Sluice completes or undoes a merge that a crash "
-            "interrupts"
+            "one by one: readers may see some tables before the others; Sluice completes or undoes a merge that a "
+            "crash interrupts"
         ),
     }
     return meanings.get(guarantee, guarantee)

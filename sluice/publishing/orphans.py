@@ -20,7 +20,7 @@ from sluice.publishing.load_properties import PARTITION
 OrphanAction = Literal["delete", "quarantine", "report"]
 _KEPT = timedelta(days=14)
 """Time for which the rows of a lost run are kept. The setting of its pipeline is not known."""
-_REASON = "the run is gone without an end: terminated, or Temporal lost it"
+_REASON = "the run is gone without an end: somebody terminated it, or Temporal lost it"
 
 
 def names_its_run(branch: str, properties: Mapping[str, str]) -> bool:

@@ -105,8 +105,8 @@ def describe_overtaken(publication: Publication) -> str:
     if not publication.overtaken:
         return ""
     return (
-        f"main changed {', '.join(publication.overtaken)} right before the merge, too late to ask again: the checks "
-        "that read it saw it as it was before"
+        f"main changed {', '.join(publication.overtaken)} right before the merge, too late to run the checks "
+        "again: they read the version before that change"
     )
 
 

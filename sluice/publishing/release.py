@@ -67,18 +67,18 @@ def check_releasable(
         )
     if summary.installation != installation:
         raise InvalidInput(
-            f"{branch} is of the installation {summary.installation!r}, and this one is {installation!r}: "
+            f"{branch} belongs to the installation {summary.installation!r}, and this one is {installation!r}: "
             "release it where its run was started"
         )
     if summary.target:
         raise InvalidInput(
-            f"{branch} is of a partition that a backfill publishes together with others, so that it is not released "
+            f"{branch} holds a partition that a backfill publishes together with others, so it is not released "
             f"by itself: repair its files or the pipeline, and begin it again by `backfill retry {summary.pipeline}`"
         )
     if verified is None or verified.head != quarantined_hash:
         raise InvalidInput(
             f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may hold "
-            "half of what was to be written. It is kept to be looked at (`quarantine show`): run the pipeline again"
+            "only a part of the rows. Read it by `quarantine show`, and run the pipeline again"
         )
     return verified
 
@@ -145,8 +145,8 @@ def not_added_to_main(resume: Resume, problem: str, write: Write, tables: Sequen
     if not traits_of(write, tables).order_matters:
         return f"{text}: run the pipeline again"
     return (
-        f"{text}. Its rows are older than what main got meanwhile, and would take the place of younger ones: discard "
-        "the quarantine, or run the pipeline again if the older rows are to win"
+        f"{text}. The quarantined rows are older than the rows that main got meanwhile, and would replace them: "
+        "discard the quarantine, or run the pipeline again if the older rows are to win"
     )
 
 

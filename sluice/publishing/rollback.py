@@ -100,8 +100,8 @@ def plan_rollback(
     readers = _readers(history[:index], set(tables), set(runs))
     if readers and not despite_readers:
         raise InvalidPipeline(
-            f"the checks of later runs read what this takes back: {'; '.join(readers)}. They are not rolled back, and "
-            "may not hold any more. To roll back anyway, add --despite-readers"
+            f"checks of later runs read the tables that this roll-back changes: {'; '.join(readers)}. Those runs stay, "
+            "and their checks may no longer hold. To roll back anyway, add --despite-readers"
         )
     return RollbackPlan(runs, tables, readers)
 
@@ -133,12 +133,12 @@ def check_same_tables(replaced: Sequence[str]) -> None:
         replaced: the tables that were dropped and created again since.
 
     Raises:
-        TableReplaced: there are some. A roll-back would delete the rows of whoever created them.
+        TableReplaced: there are some. A roll-back would delete rows of the other program.
     """
     if replaced:
         raise TableReplaced(
             f"{', '.join(replaced)} on main is another table than the one that the run wrote: another program dropped "
-            "it and created it again. Its rows went with the drop, so that there is nothing to roll back"
+            "it and created it again. Its rows went with the old table, so there is nothing to roll back"
         )
 
 
@@ -149,7 +149,7 @@ def check_unchanged_since_plan(table: str, unchanged: bool) -> None:
         InvalidInput: main changed it.
     """
     if not unchanged:
-        raise InvalidInput(f"main changed {table} since this roll-back was planned: look again")
+        raise InvalidInput(f"main changed {table} since this roll-back was planned: start the roll-back again")
 
 
 def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -> None:
@@ -164,7 +164,7 @@ def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -
     """
     for table in sorted({*expected, *held}):
         if table not in held or table not in expected or held[table] != expected[table]:
-            raise UnexpectedWrite(f"the branch of the roll-back does not hold {table} as it is to be restored")
+            raise UnexpectedWrite(f"the branch of the roll-back does not hold the version of {table} that it restores")
 
 
 def check_files_exist(table: str, missing: Sequence[str]) -> None:
@@ -175,8 +175,8 @@ def check_files_exist(table: str, missing: Sequence[str]) -> None:
     """
     if missing:
         raise InvalidInput(
-            f"{table} cannot be restored: {len(missing)} of its files are gone, as {missing[0]}. A clean-up of "
-            "the store, or Iceberg's own expiry of snapshots, deleted them"
+            f"{table} cannot be restored: {len(missing)} of its files are missing, for example {missing[0]}. A "
+            "clean-up of the store, or Iceberg's own expiry of snapshots, deleted them"
         )
 
 
@@ -257,10 +257,10 @@ def describe_missing_checks(tables: Sequence[str], pipeline: str, *, is_given: b
         is_given: True if a person named the file with the checks.
     """
     where = "the file of --pipeline" if is_given else "main's history up to this version"
-    named = f"name a pipeline by --pipeline FILE: a file of {pipeline} with such checks"
+    named = f"to audit them, name a file of {pipeline} with such checks by --pipeline FILE"
     return (
-        f"no checks are known for {', '.join(tables)}: {where} has none of whole tables (`scope: table`), so nothing "
-        f"is audited; {named}"
+        f"no checks are known for {', '.join(tables)}: {where} has no check of whole tables (`scope: table`), so "
+        f"nothing is audited; {named}"
     )
 
 

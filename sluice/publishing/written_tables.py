@@ -91,11 +91,11 @@ def check_changed_namespace(
     if after is None:
         raise UnexpectedWrite(f"the job dropped the namespace {name}")
     if before is not None:
-        raise UnexpectedWrite(f"the job changed properties of the namespace {name}, which no audit looks at")
+        raise UnexpectedWrite(f"the job changed properties of the namespace {name}, which no audit covers")
     if elements not in {namespace for table in tables for namespace in namespaces_of(table)}:
         raise UnexpectedWrite(f"the job created the namespace {name}, in which the pipeline has no table")
     if after:
-        raise UnexpectedWrite(f"the job gave the namespace {name} properties, which no audit looks at")
+        raise UnexpectedWrite(f"the job gave the namespace {name} properties, which no audit covers")
 
 
 def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict[str, TableChange]:
@@ -152,7 +152,7 @@ def check_history(table: WrittenTable) -> None:
     name, history = table.name, table.history
     if history.was_recreated:
         raise UnexpectedWrite(
-            f"the job dropped {name} and created it again, which loses its past: use CREATE OR REPLACE TABLE"
+            f"the job dropped {name} and created it again, which loses its history: use CREATE OR REPLACE TABLE"
         )
     if history.expired_snapshots:
         raise UnexpectedWrite(
@@ -161,8 +161,8 @@ def check_history(table: WrittenTable) -> None:
         )
     if history.was_set_back:
         raise UnexpectedWrite(
-            f"the job set {name} back to a snapshot from before the run, which no snapshot of the run records: "
-            "take published runs back by `rollback`"
+            f"the job set {name} back to a snapshot from before the run, and no snapshot of the run records that: "
+            "roll published runs back by `rollback`"
         )
     if history.changed_refs:
         raise UnexpectedWrite(
@@ -179,7 +179,7 @@ def _check_all_written(input: VerifyWriteInput, changes: dict[str, TableChange])
     missing = [table for table in input.tables if table not in changes]
     if missing and (not input.write.traits.reads_tables or not changes):
         raise NothingWritten(
-            f"the job ended well and wrote nothing to {', '.join(missing)}: "
+            f"the job ended without an error and wrote nothing to {', '.join(missing)}: "
             "no snapshot of this attempt is on its branch"
         )
 
@@ -193,7 +193,8 @@ def _check_row_counts(input: VerifyWriteInput, changes: dict[str, TableChange]) 
     for table, change in changes.items():
         if counted != change.added_rows:
             raise UnexpectedWrite(
-                f"the job counted {counted} rows for {table}, its snapshots {change.added_rows}: rows were lost"
+                f"the job counted {counted} rows for {table}, but its snapshots have {change.added_rows}: rows were "
+                "lost"
             )
 
 
@@ -284,7 +285,7 @@ def check_no_repeated_files(repeated: Mapping[str, Sequence[str]]) -> None:
     """
     for table, files in repeated.items():
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise UnexpectedWrite(f"{table} would list {files[0]}{more} more than once: its rows would be there twice")
+        raise UnexpectedWrite(f"{table} would list {files[0]}{more} more than once: its rows would count twice")
 
 
 def _net_rows(change: TableChange) -> int:

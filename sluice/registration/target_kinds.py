@@ -31,7 +31,7 @@ class SecretSource(Model):
     @classmethod
     def _no_secret_itself(cls, given: Any) -> Any:
         if not isinstance(given, dict):
-            raise ValueError("a secret does not stand in this file: write {file: PATH} or {env: VARIABLE}")
+            raise ValueError("do not write a secret into this file: write {file: PATH} or {env: VARIABLE}")
         return given
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ def _address(address: str) -> str:
     if parts.username or parts.password:
         raise ValueError("holds a user or a password: name the secret by {file: PATH} or {env: VARIABLE}")
     if parts.scheme == "http" and parts.hostname not in _LOCAL:
-        raise ValueError("is not encrypted: write https://, which http:// may replace on this machine alone")
+        raise ValueError("is not encrypted: write https:// (http:// is only for this machine)")
     return address
 
 
@@ -124,8 +124,8 @@ class TableTarget(Target):
         """Return the reason why the target cannot read files at a location, or None."""
         if is_local(location):
             return (
-                "the target cannot read files of this machine (`file:`): tables that it holds need a lake on an "
-                "object store (WAREHOUSE=s3://…)"
+                "the target cannot read files of this machine (`file:`): use a lake on an object store "
+                "(WAREHOUSE=s3://…)"
             )
         return None
 
@@ -159,7 +159,7 @@ class RestTarget(TableTarget):
         """Return the reason why the target cannot read files at a location, or None."""
         if self.reads_local_files or not (problem := super().location_problem(location)):
             return None
-        return f"{problem}; a catalog on this machine can: `reads_local_files: true`"
+        return f"{problem}; for a catalog on this machine, set `reads_local_files: true`"
 
 
 class GlueTarget(TableTarget):
@@ -177,7 +177,9 @@ class GlueTarget(TableTarget):
         if len(name_elements(table)) != 2:
             return "Glue has databases of one level: the table needs a name of the form namespace.table"
         if table != table.lower():
-            return "Glue stores names in small letters, so that engines would look for another table"
+            return (
+                "Glue stores names in small letters, so engines would look for another table: name it in small letters"
+            )
         return None
 
 

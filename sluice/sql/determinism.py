@@ -30,12 +30,12 @@ def determinism_problem(condition: str) -> str | None:
     """Return the reason why a valid condition may give another answer when it is evaluated again, or None."""
     parsed = sqlglot.parse_one(f"SELECT 1 WHERE ({condition}\n)", dialect=Spark)
     if any(query is not parsed for query in parsed.find_all(exp.Query)):
-        return "a query may answer differently when it is asked again: write a condition on the row alone"
+        return "a query may give another result when it runs again: write a condition on the row alone"
     for node in parsed.find_all(exp.Func):
         assert isinstance(node, exp.Func)
         name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
         if name in _CHANGING or isinstance(node, exp.Rand | exp.Randn | exp.Uuid | exp.CurrentUser):
-            return f"{name}() may answer differently when it is asked again: write a value instead"
+            return f"{name}() may give another result when it runs again: write a value instead"
         if isinstance(node, exp.Anonymous) and name not in _SAME:
-            return f"{name}() is not known to answer the same when it is asked again: use another function of Spark's"
+            return f"Sluice does not know if {name}() gives the same result each time: use another Spark function"
     return None

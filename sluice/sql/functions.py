@@ -1,6 +1,6 @@
 """Functions that SQL in a pipeline may call: Spark's own, except those that reach beyond the rows.
 
-`ALLOWED` and `REFUSED` together are the functions of Spark 4.1, and `tests/component/test_sql_functions.py` compares
+`ALLOWED` and `REFUSED` together are the functions of Spark 4.1, and `tests/component/test_hostile_sql.py` compares
 them with a real Spark. A function that a newer Spark adds is refused until somebody has read what it does.
 """
 
@@ -63,11 +63,11 @@ ALLOWED = words(
     xpath_int xpath_long xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
     """
 )
-"""Functions that compute from rows alone. `tests/component/test_sql_functions.py` compares the list with Spark's."""
+"""Functions that compute from rows alone. `tests/component/test_hostile_sql.py` compares the list with Spark's."""
 
 _JAVA = "it calls any method of Java"
-_FILES = "its options name files, which it reads"
-_ACCOUNT = "it tells the account of the worker"
+_FILES = "it reads files that its options name"
+_ACCOUNT = "it reveals the account of the worker"
 REFUSED = {
     "reflect": _JAVA,
     "java_method": _JAVA,
@@ -83,7 +83,7 @@ REFUSED = {
     "session_user": _ACCOUNT,
     "user": _ACCOUNT,
     "python_worker_logs": "it reads logs of Python programs",
-    "identifier": "it makes a name from a text, which cannot be checked beforehand",
+    "identifier": "it makes a name from a text, which Sluice cannot check beforehand",
 }
 """Spark functions that no pipeline may call, each with the reason."""
 

@@ -141,7 +141,9 @@ def check_statement(text: str) -> None:
         raise SqlProblem("it holds another statement: write one after the other")
     for format in statement.find_all(exp.FileFormatProperty):
         if format.name.lower() != "iceberg":
-            raise SqlProblem(f"it creates a table of {format.name}: tables of the catalog are of iceberg")
+            raise SqlProblem(
+                f"it creates a table in the format {format.name}: tables of the catalog have the format iceberg"
+            )
     target = statement.this.find(exp.Table)
     own = _own_names(statement) | {target.name.lower() if target else ""}
     _check_functions(text, listed, (own - REFUSED.keys()) | _STATEMENT_CLAUSES | _TRANSFORMS)
@@ -156,7 +158,7 @@ def _check_alteration(text: str, listed: Sequence[Token]) -> None:
         end += 1
     parts = [token.word for token in listed[2:end] if token.word != "."]
     if any(token.word in ("at", "@") or "@" in token.word for token in listed[2:end]):
-        raise SqlProblem("it names a branch: it runs on the run's own")
+        raise SqlProblem("it names a branch: leave it out, since the SQL runs on the run's own branch")
     _check_table_name(parts, ())
     if not _ALTERATIONS.match(" ".join(rest[end:])):
         raise SqlProblem(
@@ -219,7 +221,7 @@ def _check_clauses(tree: exp.Expression, allowed: tuple[type, ...], what: str) -
         is_other = isinstance(node, exp.Command | exp.Into | exp.Placeholder | exp.Parameter)
         if not isinstance(node, allowed) or is_other or is_other_property:
             if isinstance(node, exp.Version):
-                raise SqlProblem("it names a version: it reads the run's own branch")
+                raise SqlProblem("it names a version: leave it out, since the SQL reads the run's own branch")
             clause = re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).lower()
             raise SqlProblem(f"{clause} is no part of {what}")
         if isinstance(node, exp.Anonymous) and node.name.lower() not in ALLOWED | _TRANSFORMS | REFUSED.keys():
@@ -237,7 +239,7 @@ def _check_tables(tree: exp.Expression, views: Sequence[str]) -> None:
             continue
         parts = [part.name for part in table.parts]
         if any("@" in part for part in parts):
-            raise SqlProblem("it names a branch: it runs on the run's own")
+            raise SqlProblem("it names a branch: leave it out, since the SQL runs on the run's own branch")
         if len(parts) > 1 or parts[0].lower() not in own:
             _check_table_name(parts, views)
 

@@ -34,7 +34,7 @@ def test_a_waived_check_is_published_and_named_everywhere(
         ((*waive, "--reason", "late feed", "--until", too_late), "at the latest"),
         ((*waive, "--reason", "token=ghp_0123456789abcdefghij", "--until", until), "looks like a secret"),
         (("--until", until, *named), "name the check by --waive"),
-        (("--waive", "row_count", *named, "--reason", "r", "--until", until), "What may be waived: unique(id)"),
+        (("--waive", "row_count", *named, "--reason", "r", "--until", until), "Checks to waive: unique(id)"),
     ):
         output = system.command("approve", run, *arguments)
         assert output.code == 2 and why in output.err, (arguments, output)

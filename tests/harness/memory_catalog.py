@@ -95,7 +95,7 @@ class MemoryCatalog:
         """Return the head of a branch."""
         with self._lock:
             if branch not in self._branches:
-                raise NoSuchBranch(f"the branch {branch} is gone")
+                raise NoSuchBranch(f"the branch {branch} does not exist")
             return self._branches[branch]
 
     def find_head(self, branch: str) -> str | None:
@@ -124,7 +124,7 @@ class MemoryCatalog:
         """Create the branch `name` at the hash `head` of the branch `of`. A repeat changes nothing."""
         with self._lock:
             if of not in self._branches and name not in self._branches:
-                raise NoSuchBranch(f"the branch {of} is gone")
+                raise NoSuchBranch(f"the branch {of} does not exist")
             self.create_branch(name, head)
 
     def delete_branch(self, name: str) -> None:
@@ -187,7 +187,7 @@ class MemoryCatalog:
         with self._lock:
             present = self._commits[self.head(branch)].tables
             if head not in self._ancestors(self.head(branch)):
-                raise NoSuchBranch(f"the branch {branch} is not the one that was at {head}")
+                raise NoSuchBranch(f"the branch {branch} was replaced: its history lacks {head}")
             expected = self._commits[head].tables
             if any(present.get(table.name) != expected.get(table.name) for table in tables):
                 raise ServiceUnavailable(f"{branch} moved meanwhile")

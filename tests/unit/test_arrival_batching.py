@@ -114,9 +114,13 @@ def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:
         ("bytes: 1KiB", "bytes: many", "'many' is no size"),
         ("files: 2", "files: 5000", "less than or equal to 2000"),
         ("settle: 1m", "manifest: a/_SUCCESS", "is no name of a file"),
-        ("{source: {format: csv}}", "{source: {format: csv}, mode: overwrite}", "take the place of the one before"),
+        (
+            "{source: {format: csv}}",
+            "{source: {format: csv}, mode: overwrite}",
+            "each batch would replace the one before",
+        ),
         ("{source: {format: csv}}", "{mode: sql, statements: [DELETE FROM t.rides]}", "reads tables, not a source"),
-        ("{source: {format: csv}}", "{job: mine.py}", "a program of yours reads what it wants"),
+        ("{source: {format: csv}}", "{job: mine.py}", "a program of yours may read others"),
         ("{format: csv}", "{}", "set write.source.format"),
         ("settle: 1m", "overwritten: perhaps", "'load', 'ignore' or 'alert'"),
     ],
@@ -134,7 +138,7 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
         ("{}", "'from' is missing"),
         ("{from: [a/, b/]}", "arrival.from: input should be a valid string"),
         ("{from: ''}", "arrival.from: String should have at least 1 character"),
-        ("{from: 'http://x/y'}", "http://x/y is neither a folder nor in a store that can be listed: s3"),
+        ("{from: 'http://x/y'}", "http://x/y is neither a folder nor in a store that Sluice can list: s3"),
         ("{from: in/, batch: 100}", "arrival.batch: 100 is no mapping; valid keys: files, bytes, wait"),
     ],
 )
@@ -149,7 +153,7 @@ def test_batches_are_not_merged_side_by_side() -> None:
     """The older batch may end later, and its rows would replace newer ones."""
     merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")
     assert parse_pipeline(merging, "rides.yml").arrival
-    with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge` rows of a later load take the place"):
+    with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge` rows of a later load replace rows"):
         parse_pipeline(merging.replace("settle: 1m", "at_once: 2"), "rides.yml")
 
 

@@ -44,7 +44,7 @@ def entry(status: FileStatus, detail: str, after: str = "") -> ArrivalEntry:
             entry("loaded", "p-1 (rolled back)"),
             zone(),
             "rolled back",
-            "run p-1; not loaded again by itself: `arrivals p --load FILE` does",
+            "run p-1; only `arrivals p --load FILE` loads it again",
         ),
         (
             entry("loaded", "p-1").model_copy(update={"copy_of": "/in/b.csv"}),

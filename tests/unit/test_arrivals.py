@@ -82,8 +82,8 @@ def test_hidden_temporary_and_empty_files_are_not_loaded(zone: Zone) -> None:
     assert zone.settled() == []
     assert zone.states() == {
         "h.csv": ("ignored", "it is empty"),
-        "c.csv.tmp": ("ignored", "its name is one of a file that is being written"),
-        "d.csv.PART": ("ignored", "its name is one of a file that is being written"),
+        "c.csv.tmp": ("ignored", "its name ends like that of an unfinished file"),
+        "d.csv.PART": ("ignored", "its name ends like that of an unfinished file"),
     }
     empty.write_text("1")
     (zone.landing.path / "c.csv.tmp").rename(zone.landing.path / "c.csv")
@@ -386,8 +386,8 @@ def test_a_name_that_is_not_in_utf_8_is_shown_and_stops_no_file(zone: Zone) -> N
     ("name", "reason"),
     [
         ("10:00.csv", "Spark cannot open a file with a colon in its name: rename it, for example to '10-00.csv'"),
-        ("day=/a.csv", "the folder 'day=' is read as a column, and has no value: rename it"),
-        ("=x/a.csv", "the folder '=x' is read as a column, and has no name: rename it, for example to x"),
+        ("day=/a.csv", "the folder 'day=' is read as a column, but has no value: rename it"),
+        ("=x/a.csv", "the folder '=x' is read as a column, but has no name: rename it, for example to x"),
     ],
 )
 def test_a_name_that_spark_cannot_open_is_refused_alone(zone: Zone, name: str, reason: str) -> None:
@@ -462,7 +462,7 @@ def test_a_page_of_the_memory_that_is_damaged_stops_no_later_look(zone: Zone) ->
     (file,) = (zone.home / "arrivals").iterdir()
     content = file.read_bytes()
     file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    with pytest.raises(ServiceUnavailable, match="was damaged, and is made again"):
+    with pytest.raises(ServiceUnavailable, match="was damaged, and Sluice rebuilds it"):
         zone.look()
     assert zone.look().counts == {"waiting": 300}
 

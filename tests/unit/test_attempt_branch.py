@@ -19,7 +19,7 @@ class DeletedMeanwhile(MemoryCatalog):
         if not self.deleted:
             self.deleted = True
             self.delete_branch(branch)
-            raise NoSuchBranch(f"the branch {branch} is gone")
+            raise NoSuchBranch(f"the branch {branch} does not exist")
         return super().fork_point(branch)
 
 

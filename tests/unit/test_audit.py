@@ -78,7 +78,7 @@ def named(audited: AuditedTable, column: str) -> AuditedTable:
         (table(RANGE, added=[deleted_from("/a", 10_000_001)]), "more than 10,000,000 rows"),
         (named(table(RANGE, added=[deleted_from("/a", 5)]), "File_Row_Number"), "a column is called File_Row_Number"),
         (named(table(RANGE, added=[file("/a")]), "file_row_number"), None),
-        (table(RANGE, added=[file("/a*")]), "pattern"),
+        (table(RANGE, added=[file("/a*")]), "wildcard"),
         (table({"not_null": "list"}, added=[file("/a")]), "list<int>"),
         (table(RANGE, added=[file("/a")], field_id_problem="files are mapped by name"), "by name"),
         (table({"sql": "SELECT 1"}, added=[file("/a")]), "a query of one's own"),

@@ -68,7 +68,7 @@ def test_partitions_whose_files_main_does_not_remember_are_not_published_togethe
     statement = "INSERT INTO lake.t.rides SELECT '{{ partition }}' AS id"
     path.write_text(f'name: rides\nwrite: {{mode: sql, statements: ["{statement}"]}}\ntables: {{t.rides: {{}}}}\n')
     code, _, err = command(str(path), "--partitions", "2018..2019", "--publish", "together")
-    assert code == 2 and "main to remember each file" in err
+    assert code == 2 and "a record on main of each loaded file" in err
 
 
 @pytest.mark.parametrize(

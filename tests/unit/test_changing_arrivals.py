@@ -84,7 +84,7 @@ def test_a_file_that_is_too_large_to_be_read_is_ignored(zone: Zone) -> None:
         file.truncate(2**40 + 1)
     zone.landing.file("b.csv", "2")
     assert zone.settled() == [["b.csv"]]
-    assert zone.states()["a.csv"] == ("ignored", "it has more than 1 TiB: a landing zone reads no file of that size")
+    assert zone.states()["a.csv"] == ("ignored", "it has more than 1 TiB, the limit of a landing zone: split it")
 
 
 def test_a_long_listing_leaves_a_look_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_a_memory_that_is_deleted_while_the_zone_is_listed_is_made_again(
 
     with monkeypatch.context() as patched:
         patched.setattr(collector, "list_arriving", delete)
-        with pytest.raises(ServiceUnavailable, match="was deleted during a look"):
+        with pytest.raises(ServiceUnavailable, match="was deleted during a listing"):
             zone.look()
     zone.look()
     file.write_text("id\n2\n")

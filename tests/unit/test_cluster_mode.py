@@ -89,7 +89,7 @@ def test_cluster_mode_where_there_is_none(asked: dict[str, str], why: str) -> No
 def test_a_failure_on_yarn_names_the_command_for_its_log() -> None:
     line = 'Exception in thread "main" SparkException: Application application_17_2 finished with failed status'
     assert str(job_failure(JobResult(1, [line], Path("log")))).endswith(
-        "with YARN: yarn logs -applicationId application_17_2"
+        "YARN has the log of its driver: yarn logs -applicationId application_17_2"
     )
 
 

@@ -87,14 +87,14 @@ def test_a_lake_in_which_the_catalog_cannot_write(tmp_path: Path) -> None:
     catalog._branches.tables.catalog.properties["warehouse"] = (tmp_path / "lake").as_uri()
     findings = examined(tmp_path, catalog, catalogue="iceberg")
     assert {part for part, finding in findings.items() if finding.state == "failed"} == {"transactions", "lake"}
-    assert all("set WAREHOUSE to a place" in findings[part].remedy for part in ("transactions", "lake"))
+    assert all("set WAREHOUSE to a location" in findings[part].remedy for part in ("transactions", "lake"))
 
 
 @pytest.mark.parametrize(
     ("writer", "state", "detail"),
     [
         (None, "warning", "without tokens"),
-        ("publisher", "warning", "one token"),
+        ("publisher", "warning", "the same token"),
         ("missing", "failed", "No such file"),
         ("empty", "failed", "is empty"),
         ("open", "warning", "can be read by other users"),
@@ -136,7 +136,7 @@ def test_approvals(
 
 def test_slack_that_is_half_set_up_or_away(tmp_path: Path) -> None:
     half = examined(tmp_path, slack_token="xoxb-1")["Slack"]
-    assert (half.state, half.remedy) == ("failed", "set SLACK_CHANNEL, or neither of the two")
+    assert (half.state, half.remedy) == ("failed", "set SLACK_CHANNEL, or remove SLACK_TOKEN")
     away: dict[str, Any] = {
         "slack_token": "xoxb-secret",
         "slack_channel": "#loads",

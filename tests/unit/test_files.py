@@ -216,7 +216,7 @@ def test_a_name_that_is_not_text(tmp_path: Path) -> None:
 def test_files_of_two_formats_need_a_word(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     (tmp_path / "b.json").write_text('{"id": 1}\n')
-    with pytest.raises(InvalidInput, match=r"b\.json is json by its name, and other files are csv: set source\.format"):
+    with pytest.raises(InvalidInput, match=r"b\.json is json by its name, but other files are csv: set source\.format"):
         find_files(Source(path=[f"{tmp_path}/a.csv", f"{tmp_path}/b.json"]))
 
 

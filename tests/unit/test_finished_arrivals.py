@@ -99,7 +99,7 @@ async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone
     await zone.load()
     zone.look()
     done = zone.finish()
-    assert (done.finished, done.failed) == (1, 2) and "behind a symbolic link" in done.problem
+    assert (done.finished, done.failed) == (1, 2) and "a symbolic link leads to its folder" in done.problem
     assert (archive / "archive.csv").exists() and (zone.moved / "moved.csv").exists()
     assert (zone.moved / "day" / "a.csv").exists()
 
@@ -291,7 +291,7 @@ def test_the_path_below_a_zone_is_kept() -> None:
     [
         ({"from": "in/", "after": "tag"}, "is not in S3: use keep or move"),
         ({"from": "in/", "after": "move"}, "needs `move_to`"),
-        ({"from": "in/", "move_to": "out/"}, "is for `after: move`"),
+        ({"from": "in/", "move_to": "out/"}, "goes with `after: move`"),
         ({"from": "in/", "after": "move", "move_to": "s3://b/out"}, "from folder to folder and from S3 to S3"),
         ({"from": "gs://b/in", "after": "move", "move_to": "gs://b/out"}, "from folder to folder and from S3 to S3"),
         ({"from": "s3://b/in", "after": "move", "move_to": "s3://b/x/../in"}, "is no folder"),

@@ -144,7 +144,7 @@ async def test_a_dead_fork_server_is_replaced(server: ForkServer, tmp_path: Path
 
 async def test_a_fork_server_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     server = ForkServer(["no_such_module"], tmp_path / "forks.log")
-    with pytest.raises(ServiceUnavailable, match=r"cannot be started: see .*forks\.log"):
+    with pytest.raises(ServiceUnavailable, match=r"cannot start a process: see .*forks\.log"):
         await start(server, tmp_path, "")
     assert "No module named 'no_such_module'" in (tmp_path / "forks.log").read_text()
     await server.close()

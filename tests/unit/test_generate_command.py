@@ -70,7 +70,7 @@ def test_no_file_is_overwritten(tmp_path: Path) -> None:
     (file,) = (tmp_path / "made").iterdir()
     file.write_text("of somebody else")
     code, _, err = run(*asked)
-    assert code == 2 and f"{file} is there already with other rows: give another --seed or --to" in err
+    assert code == 2 and f"{file} exists already with other rows: give another --seed or --to" in err
     assert [each.read_text() for each in (tmp_path / "made").iterdir()] == ["of somebody else"]
 
 
@@ -125,8 +125,8 @@ def test_without_a_pipeline_the_format_is_that_of_s3_path(
     ("arguments", "more", "message"),
     [
         (["--fault", "not_nul:id=0.1"], "", "there is no check 'not_nul:id' (did you mean 'not_null:id'?)"),
-        (["--to", "s3://bucket/landing"], "", "files are written into local folders"),
-        ([], ", options: {timestampFormat: yyyy}", "no files are generated for the reader option timestampFormat"),
+        (["--to", "s3://bucket/landing"], "", "writes only into local folders"),
+        ([], ", options: {timestampFormat: yyyy}", "cannot write files for the reader option timestampFormat"),
     ],
 )
 def test_what_cannot_be_done_is_one_message_and_no_file(

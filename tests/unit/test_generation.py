@@ -192,7 +192,7 @@ def test_a_share_is_taken_as_it_is_written(share: str, rows: int, bad: int) -> N
 def test_faults_that_undo_each_other_are_refused() -> None:
     """A null would overwrite the row with the largest value."""
     p = pipeline("not_null: x", "max_in_range: {column: x, max: 95}")
-    with pytest.raises(InvalidPipeline, match="max_in_range:x would pass with the other faults"):
+    with pytest.raises(InvalidPipeline, match="max_in_range:x would pass, since another fault changes the same rows"):
         generated(p, "not_null:x=0.6", "max_in_range:x")
 
 
@@ -240,7 +240,7 @@ def test_checks_that_are_not_asked_are_named_with_the_reason() -> None:
     assert notes == [
         "sql:mine was not considered: it is a query of your own",
         "append_only was not considered: it is about what a run changes, not about rows",
-        "relationships:id was not considered: no values of t.q.id are known that id could hold",
+        "relationships:id was not considered: no values of t.q.id are known for id",
     ]
 
 
@@ -275,7 +275,7 @@ def test_keys_that_a_column_cannot_hold_are_left_out(column: str, keys: list[Any
     references = typed_references({"t.q.key": keys}, checks_of(p), shape_of(p))
     assert references == ({} if known is None else {"t.q.key": known})
     notes = generate(Request("t.p", shape_of(p), checks_of(p), 9, 1, False, NOW, references), ENGINE).notes
-    refused = f"relationships:{column} was not considered: no values of t.q.key are known that {column} could hold"
+    refused = f"relationships:{column} was not considered: no values of t.q.key are known for {column}"
     assert notes == ([refused] if known is None else [])
 
 

@@ -75,4 +75,4 @@ def test_halves_name_who_split_their_batch() -> None:
     batches.add([ref("ab")], 5.0)
     batches.keep_out("ab", "bad")
     halves = batches.split("ab", [ref("a"), ref("b")], "ana")
-    assert [each.reason for each in halves] == ["of batch ab, which ana split"] * 2
+    assert [each.reason for each in halves] == ["part of batch ab, which ana split"] * 2

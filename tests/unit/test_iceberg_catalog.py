@@ -259,9 +259,9 @@ def opened(tmp_path: Path, content: bytes | None) -> None:
     ("content", "message"),
     [
         (None, "cannot be read: No such file"),
-        (b"a=b\n\n# c\nhunter2hunter2\n", "line 4: no property, write key=value"),
-        (b"=hunter2\n", "line 1: no property"),
-        (b"a=hunter2\n a = hunter2\n", "line 2: a is there twice"),
+        (b"a=b\n\n# c\nhunter2hunter2\n", "line 4: this is not a property: write key=value"),
+        (b"=hunter2\n", "line 1: this is not a property"),
+        (b"a=hunter2\n a = hunter2\n", "line 2: a occurs twice"),
         (b"a=\xff\xfe\x00hunter2", "is not text in UTF-8"),
     ],
 )
@@ -341,11 +341,11 @@ def test_a_database_that_cannot_be_written_says_what_to_do(tmp_path: Path, monke
     open_iceberg("lake", "sql", f"sqlite:///{tmp_path}/c.db", tmp_path.as_uri(), {}).initialize_main()
     read_only = f"sqlite:///file:{tmp_path}/c.db?mode=ro&uri=true"
     catalog = open_iceberg("lake", "sql", read_only, tmp_path.as_uri(), {})
-    with pytest.raises(ServiceUnavailable, match="readonly database: let the worker's user write its file"):
+    with pytest.raises(ServiceUnavailable, match="readonly database: give the worker's user write access to its file"):
         catalog.create_branch("wap/x/a1", catalog.head("main"))
     assert not [*Path().iterdir()], "the address is none of a file in the current folder"
     full = OperationalError("insert", {}, Exception("database or disk is full\n[SQL: INSERT]"))
-    with pytest.raises(ServiceUnavailable, match=r"full: make room on its disk$"), translate_catalog_errors():
+    with pytest.raises(ServiceUnavailable, match=r"full: free space on its disk$"), translate_catalog_errors():
         raise full
 
 

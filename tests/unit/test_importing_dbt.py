@@ -147,8 +147,8 @@ models:
         {"not_null": {"column": "id", "where": "a > 1", "scope": "table"}},
     ]
     assert reasons(result) == [
-        "15: shop.orders.id: unique: the arguments of a test are a mapping, and not \"['a', 'b']\"",
-        "16: shop.orders.id: not_null: 'unique' stands beside the name of the test, and belongs under it",
+        "15: shop.orders.id: unique: the arguments of a test must be a mapping, not \"['a', 'b']\"",
+        "16: shop.orders.id: not_null: 'unique' is on the level of the test's name: indent it below the name",
     ]
 
 

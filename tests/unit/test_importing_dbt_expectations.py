@@ -31,7 +31,7 @@ def test_flags_are_those_of_every_pattern_of_a_list() -> None:
     check = of_test("expect_column_values_to_match_regex_list: {column_name: a, regex_list: [x, y], flags: i}")
     assert check["expression_is_true"]["expression"] == "coalesce((`a` RLIKE '(?i)x') OR (`a` RLIKE '(?i)y'), TRUE)"
     reason = reason_of("expect_column_values_to_match_regex_list: {column_name: a, regex_list: [x], match_on: most}")
-    assert reason == "match_on is 'most', and may be any or all"
+    assert reason == "match_on is 'most', and must be any or all"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_what_depends_on_the_target_is_carried_over_where_the_target_is_known() 
     assert reasons(result) == [
         "5: shop.o: not_null: it depends on `target.name`: say which target it is with --target",
         "6: shop.o: unique: it depends on `target.name`: say which target it is with --target",
-        "7: shop.o: not_null: it depends on `target.database`, which a profile states",
+        "7: shop.o: not_null: it depends on `target.database`, which only a profile of dbt states",
     ]
     result = imported(PER_TARGET, target="prod")
     assert [next(iter(check)) for check in result.checks["shop.o"]] == ["not_null", "unique", "not_null"]

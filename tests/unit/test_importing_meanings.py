@@ -144,7 +144,7 @@ def test_another_table_is_in_the_same_namespace() -> None:
     name = "expect_table_row_count_to_equal_other_table"
     assert of_expectation(name, other_table_name="other")[0]["equal_row_count"]["to"] == "shop.other"
     assert of_expectation(name, other_table_name="raw.other")[0]["equal_row_count"]["to"] == "raw.other"
-    assert "beside another table" in reason_of(name, other_table_name="other", row_condition="a = 1")
+    assert "together with another table" in reason_of(name, other_table_name="other", row_condition="a = 1")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,10 @@ def of_check(written: str) -> list[dict[str, Any]]:
         ("row_count: {fail: '< 5', warn: when < 9}", "`fail: < 5` does not begin with `when`"),
         ("row_count: {fail: {when: '< 5'}}", "does not begin with `when`"),
         ("freshness(at): {fail: '> 1d', warn: when > 1h}", "`fail: > 1d` does not begin with `when`"),
-        ("failed rows: {fail query: SELECT 1, filter: a = 1}", "'filter' beside `fail query` has no equivalent here"),
+        (
+            "failed rows: {fail query: SELECT 1, filter: a = 1}",
+            "'filter' together with `fail query` has no equivalent here",
+        ),
         ("failed rows: {fail query: SELECT 1, fail condition: a = 1}", "'fail condition' has no equivalent here"),
         ("m = 0: {m query: SELECT 1, filter: a = 1}", "'filter' has no equivalent here"),
         ("m = 0: {m expression: sum(a), valid min: 1}", "'valid min' has no equivalent here"),
@@ -39,7 +42,7 @@ def of_check(written: str) -> list[dict[str, Any]]:
         ("schema: {fail: {when wrong column index: {id: x}}}", "it cannot be read"),
         ("invalid_count(a) = 0: {valid min: .nan}", "is no number"),
         ("failed rows: {fail condition: a = 'x}", "is no SQL"),
-        ("values in (a + 1) must exist in o (b)", "the two lists are not as many names of columns"),
+        ("values in (a + 1) must exist in o (b)", "the two lists must name equally many columns"),
     ],
 )
 def test_what_is_not_understood_is_listed(written: str, reason: str) -> None:

@@ -42,7 +42,7 @@ models:
 """
     )
     assert result.checks == {"shop.o": [{"not_null": {"column": "a", "scope": "table"}}]}
-    assert reasons(result) == ["6: the key tests: dbt reads the value of the same key on line 8 in its place"]
+    assert reasons(result) == ["6: the key tests: dbt uses the value of the same key on line 8 instead"]
     assert result.active_left == 0
 
 
@@ -82,13 +82,13 @@ def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("models: [{name: o, columns: abc}]", "`columns` is 'abc', and no list"),
-        ("models: [{name: o, columns: 5, tests: [at_least_one: {column_name: a}]}]", "`columns` is '5', and no list"),
-        ("models: [{name: o, config: [a]}]", "`config` is \"['a']\", and no mapping"),
-        ("models: {name: o}", "`models` is \"{'name': 'o'}\", and no list"),
+        ("models: [{name: o, columns: abc}]", "`columns` is 'abc', not a list"),
+        ("models: [{name: o, columns: 5, tests: [at_least_one: {column_name: a}]}]", "`columns` is '5', not a list"),
+        ("models: [{name: o, config: [a]}]", "`config` is \"['a']\", not a mapping"),
+        ("models: {name: o}", "`models` is \"{'name': 'o'}\", not a list"),
         ("models: [o]", "'o' in `models` is no mapping"),
         ("models: [{name: o, columns: [a]}]", "'a' in `columns` is no mapping"),
-        ("sources: [{name: s, tables: [{name: t, freshness: x}]}]", "`freshness` is 'x', and no mapping"),
+        ("sources: [{name: s, tables: [{name: t, freshness: x}]}]", "`freshness` is 'x', not a mapping"),
         ("models: [{name: o, tests: [unique: {config: x}]}]", "the `arguments` or the `config` of the test are no"),
         (
             "models: [{name: o, tests: [unique: {arguments: [1]}]}]",

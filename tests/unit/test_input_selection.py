@@ -66,7 +66,7 @@ def test_a_program_of_the_users_reads_what_it_wants() -> None:
     assert all(file.left_out is None for file in select_files([A, COPY], {}, "reload", reads_selection=False))
     with pytest.raises(InvalidInput):  # once "skipped" as a partition of a backfill; one file was never loaded
         select_files([A, B], LOADED, "refuse", reads_selection=False)
-    with pytest.raises(ValidationError, match="`loaded: skip` is of the job 'ingest'"):
+    with pytest.raises(ValidationError, match="`loaded: skip` is only for the job 'ingest'"):
         Write.model_validate({"job": "mine.py", "source": {"path": "a.csv", "loaded": "skip"}})
 
 

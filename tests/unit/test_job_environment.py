@@ -65,8 +65,8 @@ def test_what_is_named_passes_unless_it_is_the_worker_s() -> None:
     assert passed.keys() == {"KAFKA_SASL_PASSWORD", "HADOOP_CREDSTORE_PASSWORD"}
     for name in ("SLACK_TOKEN", "TEMPORAL_API_KEY", "SLUICE_HOME", "NESSIE_PUBLISHER_TOKEN_FILE", "SPARK_REMOTE"):
         assert job_environment(SECRETS, [name], with_s3=True).get(name) is None
-        assert "never given to a job" in str(names_problem([name]))
-        with pytest.raises(BadEnvironment, match=r"SLUICE_JOB_ENVIRONMENT: .*never given to a job"):
+        assert f"a job never gets {name}" in str(names_problem([name]))
+        with pytest.raises(BadEnvironment, match=r"SLUICE_JOB_ENVIRONMENT: .*a job never gets"):
             read_settings({"SLUICE_JOB_ENVIRONMENT": f"A, {name}"})
     assert "is no name of a variable" in str(names_problem(["A B"]))
     assert read_settings({"SLUICE_JOB_ENVIRONMENT": " A, B ,"}).job_variables == ["A", "B"]

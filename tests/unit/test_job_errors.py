@@ -41,7 +41,7 @@ class Catalog(FakeCatalog):
     ],
 )
 def test_a_nessie_that_is_away_is_known_by_its_clients_words(line: str) -> None:
-    assert (explain_absence(["before", line, "after"]) or "").startswith("Nessie was not there for the job: ")
+    assert (explain_absence(["before", line, "after"]) or "").startswith("Nessie was unavailable to the job: ")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_a_job_does_wrong_is_not_taken_for_that(line: str) -> None:
     ],
 )
 def test_an_object_store_that_is_away(line: str) -> None:
-    assert (store_absence([line]) or "").startswith("the object store was not there for the job: ")
+    assert (store_absence([line]) or "").startswith("the object store was unavailable to the job: ")
 
 
 def test_credentials_that_expired_under_a_job() -> None:

@@ -221,7 +221,7 @@ def test_a_partition_replaces_no_rows_of_another_one(lake: MemoryLake) -> None:
     replacing(lake, "r2", "2018-02", [3])
     replacing(lake, "r1-again", "2018-01", [1, 2])
     with pytest.raises(
-        ApplicationError, match=r"rows of 2018-02 would replace those that 2018-01 brought: t.x keeps both in one"
+        ApplicationError, match=r"rows of 2018-02 would replace those of 2018-01: t.x keeps both in one"
     ) as refused:
         replacing(lake, "r2-late", "2018-02", [2, 3])
     assert (refused.value.type, refused.value.non_retryable) == ("InvalidInput", True)
@@ -239,7 +239,7 @@ def test_partitions_are_replaced_only_where_all_rows_are_in_them(lake: MemoryLak
         lake.change("main", "t.x", lambda table: table.update_spec().add_identity("id").commit())
     words = {
         "no partitions": "would replace all rows of t.x: the table has no partitions. .* `mode: overwrite` if all",
-        "older files": "leave rows of t.x beside their replacement: .* `mode: compact` and `options: {rewrite-all",
+        "older files": "keep old rows of t.x next to the new ones: .* `mode: compact` and `options: {rewrite-all",
     }[problem]
     with pytest.raises(ApplicationError, match=words):
         replacing(lake, "r2", "2018-01", [1])

@@ -412,7 +412,7 @@ def test_the_configuration_file_of_the_client(receiver: LineageReceiver, lake: L
     [
         (None, "No such file"),
         ("transport: [", "cannot be read"),
-        ("- a list", "is no mapping"),
+        ("- a list", "is not a mapping"),
         ("facets: {}", "names no `transport.type`"),
         ("transport: {type: http}", "not valid"),
         ("transport: {type: sluice.no.such.Transport}", "not valid"),

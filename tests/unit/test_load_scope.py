@@ -182,7 +182,7 @@ def test_what_main_holds_otherwise_is_refused_in_one_sentence() -> None:
     month = WantedFile("a.csv", "1", LoadScope(content="2018-01"))
     held = find(month, load())
     assert held
-    with pytest.raises(InvalidInput, match=r"w-r loaded a\.csv whole into t\.x, .*for 2018-01 now.*--again"):
+    with pytest.raises(InvalidInput, match=r"w-r loaded a\.csv whole into t\.x, .*now be loaded for 2018-01.*--again"):
         refuse_partly_loaded([held])
     whole = find(WantedFile("a.csv", "1"), load(content="2018-01"))
     assert whole and "loaded a.csv for 2018-01 into t.x" in describe_overlap([whole])

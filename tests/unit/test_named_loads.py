@@ -40,7 +40,7 @@ async def test_a_file_that_was_rolled_back_or_overwritten_is_loaded_by_name(zone
     assert reasons(planned) == {
         "a.csv": (True, "run w-r1 loaded it, and was rolled back"),
         "b.csv": (True, "run w-r1 loaded it, and was rolled back"),
-        "c.csv": (True, "overwritten: run w-r2 loaded this path with other content, which stays"),
+        "c.csv": (True, "overwritten: run w-r2 loaded this path with other content, and its rows stay"),
     }
     assert planned.batch and planned.batch.files == 3
     assert zone.states()["a.csv"] == ("loaded", f"w-r1{ROLLED_BACK}"), "a plan changes nothing"
@@ -69,10 +69,10 @@ async def test_what_cannot_be_loaded_by_name_is_said_of_each_file(zone: Zone, tm
     planned = plan(zone, *names)
     assert planned.batch is None and not any(loadable for loadable, _ in reasons(planned).values())
     expected = {
-        "loaded.csv": "main holds it: run w-r1 loaded it",
-        "held.csv": f"batch {zone.held[0].id} has it",
+        "loaded.csv": "main contains it: run w-r1 loaded it",
+        "held.csv": f"batch {zone.held[0].id} contains it",
         "empty.csv": "it is empty",
-        "new.csv.tmp": "a file that is being written",
+        "new.csv.tmp": "an unfinished file",
         "10:00.csv": "a colon in its name",
         "link.csv": "out of the landing zone",
         "new.csv": "it settles for 60 s more",

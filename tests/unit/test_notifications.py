@@ -114,7 +114,7 @@ def test_other_events_name_nothing(message: str) -> None:
         (json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen"}), "asks to confirm"),
         (by_sns(by_sns(by_sns(by_sns(s3_event())))), "no event of an object store"),
         (s3_event(*[record("b", "k")] * 1001), "1,001 events"),
-        (s3_event(record("b", "k" * MAX_BYTES)), "are read at most"),
+        (s3_event(record("b", "k" * MAX_BYTES)), "the limit is"),
     ],
 )
 def test_anything_else_is_refused_with_a_reason(message: str | bytes, reason: str) -> None:

@@ -131,9 +131,10 @@ def test_people_read_what_a_file_waits_for() -> None:
 
     assert shown("running") == (
         "waiting",
-        "batch b1 has this path with other content, and is running: the file is judged when that has ended",
+        "batch b1 has this path with other content, and is running: "
+        "the zone decides about the file when that batch has ended",
     )
-    assert "`arrivals orders --retry b1` loads what is there now" in shown("kept out")[1]
+    assert "`arrivals orders --retry b1` loads the files as they are now" in shown("kept out")[1]
 
 
 async def test_a_run_that_no_zone_knows_any_more_publishes_no_second_content(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) ->
 def test_values_without_a_type_inside_others_are_refused(type: pa.DataType, tmp_path: Path) -> None:
     """Spark would read them as integers, and a table with such a column could not store the values of later files."""
     file = _write(tmp_path / "a.parquet", id=[1], tags=pa.nulls(1, type))
-    with pytest.raises(InvalidInput, match=r"a\.parquet: the column tags is .*null.*: write the file with the type"):
+    with pytest.raises(InvalidInput, match=r"a\.parquet: the column tags is .*null.*: write the column with the type"):
         read_footer(describe_local(file))
 
 

@@ -26,10 +26,10 @@ def test_ranges_and_lists_in_order_and_each_once(text: str, partitions: list[str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no partition where one should be"),
-        ("a,,b", "names no partition where one should be"),
+        ("", "has an empty name of a partition"),
+        ("a,,b", "has an empty name of a partition"),
         ("2020..2018", "goes backwards: write 2018..2020"),
-        ("2018-01..2019", "goes from a month to a year: both ends have one form"),
+        ("2018-01..2019", "goes from a month to a year: write both ends in the same form"),
         ("2018..", "is no range of partitions: write a range as 2018..2020"),
         ("a..b", "is no range of partitions"),
         ("2018..2019..2020", "is no range of partitions"),

@@ -101,7 +101,7 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("{path: in/*.csv}", "{path: a.csv}\n  mode: sql", "`mode: sql` and `statements` go together"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {spark.sql.extensions: x}", "is not for a pipeline to set"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {hadoop.x: y}", "is no Spark setting"),
-        ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are of the job 'ingest'"),
+        ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are only for the job 'ingest'"),
         ("source: {path: in/*.csv}", "mode: append", "give a source"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DROP TABLE x]", "'DROP TABLE x': it is no DELETE FROM"),
         ("source: {path: in/*.csv}", "mode: sql\n  statements: [DELETE FROM geo.`cities@main`]", "names a branch"),
@@ -183,9 +183,9 @@ def test_formats_by_suffix(path: str, form: str) -> None:
 @pytest.mark.parametrize(
     ("write", "table", "words"),
     [
-        ("{job: job.py}", _QUARANTINING, "a program of yours does not tell"),
-        ("{mode: sql, statements: [DELETE FROM t.x]}", _QUARANTINING, "`mode: sql` does not tell"),
-        ("{mode: compact}", _QUARANTINING, "`mode: compact` does not tell"),
+        ("{job: job.py}", _QUARANTINING, "a program of yours does not show that"),
+        ("{mode: sql, statements: [DELETE FROM t.x]}", _QUARANTINING, "`mode: sql` does not show that"),
+        ("{mode: compact}", _QUARANTINING, "`mode: compact` does not show that"),
         (
             "{source: {path: a.csv}}",
             "{properties: {write.metadata.delete-after-commit.enabled: true}}",
@@ -193,7 +193,7 @@ def test_formats_by_suffix(path: str, form: str) -> None:
         ),
         ("{source: {path: a.csv}}", "{properties: {GC.enabled: 'TRUE'}}", "delete files that main needs"),
         ("{source: {path: a.csv}}", "{properties: {history.expire.min-snapshots-to-keep: 1}}", "expiry of snapshots"),
-        ("{mode: requeue, statements: [DELETE FROM t.x]}", "{}", "is for the command of that name alone"),
+        ("{mode: requeue, statements: [DELETE FROM t.x]}", "{}", "is only for the command of that name"),
     ],
 )
 def test_what_could_lose_rows_or_files_is_refused(write: str, table: str, words: str) -> None:

@@ -70,10 +70,10 @@ def test_an_answer_is_read_only_with_the_key_of_its_job(tmp_path: Path) -> None:
     assert changed != seal_answer(answer, key)
     for text in (forged, changed, answer.model_dump_json(), "", "{", '{"answer": "{}", "seal": ""}', "\x00\udcff"):
         file.write_text(text, errors="surrogateescape")
-        with pytest.raises(JobFailed, match="was not written by it"):
+        with pytest.raises(JobFailed, match="the job did not write it"):
             read_answer(file, key)
     file.write_text(seal_answer(answer, ""))
-    with pytest.raises(JobFailed, match="was not written by it"):
+    with pytest.raises(JobFailed, match="the job did not write it"):
         read_answer(file, "")
 
 

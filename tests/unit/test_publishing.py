@@ -76,7 +76,7 @@ def test_a_complete_write_is_what_it_changed() -> None:
     [
         ("job", WrittenTable("t.x", None), "dropped t.x"),
         ("job", WrittenTable("t.x", ADDED, foreign_snapshots=1), "this attempt did not make"),
-        ("job", WrittenTable("t.x", ADDED), "counted 4 rows for t.x, its snapshots 3"),
+        ("job", WrittenTable("t.x", ADDED), "counted 4 rows for t.x, but its snapshots have 3"),
         ("compact", WrittenTable("t.x", ADDED, same_rows=False), "other rows than before it was compacted"),
     ],
 )

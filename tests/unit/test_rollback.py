@@ -283,8 +283,8 @@ def test_a_roll_back_without_checks_says_so() -> None:
     assert tables_without_checks(rollback_pipeline(pipeline, tables, []), []) == [], "what is dropped is not audited"
     message = describe_missing_checks(["n.a", "n.b"], "p", is_given=False)
     assert message.startswith("no checks are known for n.a, n.b: main's history")
-    assert "name a pipeline by --pipeline FILE: a file of p" in message
-    assert "the file of --pipeline has none" in describe_missing_checks(["n.a"], "p", is_given=True)
+    assert "name a file of p with such checks by --pipeline FILE" in message
+    assert "the file of --pipeline has no check" in describe_missing_checks(["n.a"], "p", is_given=True)
 
 
 def test_readers_are_told_from_certificates(lake: MemoryLake) -> None:
@@ -310,7 +310,7 @@ def test_files_that_are_gone_are_noticed_before_the_roll_back(lake: MemoryLake, 
     for file in tmp_path.rglob("*.parquet"):
         file.unlink()
     wanted = Restore(runs=[drop.run_id], main_head=lake.catalog.head("main"), tables={"t.x": before})
-    with pytest.raises(ApplicationError, match=r"t\.x cannot be restored: 1 of its files are gone") as refused:
+    with pytest.raises(ApplicationError, match=r"t\.x cannot be restored: 1 of its files are missing") as refused:
         restore(lake, LakeRun(lake), wanted)
     assert refused.value.type == InvalidInput.__name__
 
@@ -318,7 +318,7 @@ def test_files_that_are_gone_are_noticed_before_the_roll_back(lake: MemoryLake, 
 def test_only_what_is_restored_is_on_the_branch() -> None:
     check_restored({"a": 1, "b": None}, {"a": 1, "b": None})
     for held in ({"a": 1}, {"a": 2, "b": None}, {"a": 1, "b": None, "c": 3}):
-        with pytest.raises(UnexpectedWrite, match="as it is to be restored"):
+        with pytest.raises(UnexpectedWrite, match="does not hold the version of"):
             check_restored({"a": 1, "b": None}, held)
 
 

@@ -67,7 +67,7 @@ def test_cron_expressions_are_read(text: str, field: str, ranges: list[Range]) -
         ("5/10 5 * * *", "write 5-59/10"),
         ("0 5 L * *", "the day of the month 'l' is none of"),
         ("0, 5 * * *", "the minute '' is none of"),
-        ("0 5 1 * mon", "cron starts on either, Temporal where both hold"),
+        ("0 5 1 * mon", "cron starts on days that match either, Temporal on days that match both"),
         ("0 5 30 2 *", "none of its months has a day 30"),
         ("0 5 31 4,jun *", "none of its months has a day 31"),
         ("-1 5 * * *", "the minute '-1' is none of"),

@@ -161,7 +161,7 @@ def test_a_key_is_given_as_the_connector_takes_it_and_shown_nowhere(
     register(main, target)
     assert snowflake.logins[0]["private_key"] == der and "token" not in snowflake.logins[0]
     file.write_text("no key at all")
-    with pytest.raises(BadEnvironment, match="no unencrypted key") as refused:
+    with pytest.raises(BadEnvironment, match="not an unencrypted key") as refused:
         register(main, target)
     assert "no key at all" not in str(refused.value)
 

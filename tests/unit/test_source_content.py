@@ -43,7 +43,7 @@ def inspect(folder: Path, content: dict[str, str | bytes], **source: object) -> 
         ("in.csv.gz", gzip.compress(b"id\n1\n", mtime=0) + b"garbage", "is not whole"),
         ("in.csv.gz", b"id\n1\n", "is not whole"),
         ("in.csv.bz2", bz2.compress(b"id\n1\n")[:-6], "is truncated"),
-        ("in.csv.zst", b"x", "compress text by gzip or bzip2"),
+        ("in.csv.zst", b"x", "use gzip or bzip2"),
         ("in.csv", 'id,name\n1,"a\n2,b\n', "begins on line 2 is never closed"),
         ("in.csv", 'id,name\n1,"a\\"b"\n', "set source.options.escape"),
         ("in.csv", "id\n1\n\n2\n", "one column and an empty line"),

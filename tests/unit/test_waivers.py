@@ -169,13 +169,13 @@ def test_a_date_holds_until_its_end(text: str, time: str) -> None:
     ("text", "why"),
     [
         ("", "a waiver needs an end"),
-        ("tomorrow", "is no end of a waiver"),
-        ("2026-12-01T10:00", "is no end of a waiver"),
-        ("2026-02-30", "is no end of a waiver"),
-        ("0001-01-01T00:00:00+01:00", "is no end of a waiver"),
-        ("٢٠٢٦-12-01", "is no end of a waiver"),
-        ("2026-12-01\x1b10:00+00:00", "is no end of a waiver"),
-        (f"2026-12-01T10:00:00.{'1' * 9000}Z", "is no end of a waiver"),
+        ("tomorrow", "is not a valid end of a waiver"),
+        ("2026-12-01T10:00", "is not a valid end of a waiver"),
+        ("2026-02-30", "is not a valid end of a waiver"),
+        ("0001-01-01T00:00:00+01:00", "is not a valid end of a waiver"),
+        ("٢٠٢٦-12-01", "is not a valid end of a waiver"),
+        ("2026-12-01\x1b10:00+00:00", "is not a valid end of a waiver"),
+        (f"2026-12-01T10:00:00.{'1' * 9000}Z", "is not a valid end of a waiver"),
         ("2026-11-21", "has to end in the future"),
         ("2026-11-22T12:00:00Z", "has to end in the future"),
         ("2027-02-21", "until 2027-02-20 at the latest"),
@@ -204,9 +204,9 @@ def test_checks_are_named_so_that_no_two_have_one_name() -> None:
     assert choose_checks(["t.x:  unique(id)"], [UNIQUE]) == [UNIQUE]
     with pytest.raises(InvalidPipeline, match=r"several failed checks.*: t\.x: unique\(id\), t\.y: unique\(id\)$"):
         choose_checks(["unique(id)"], [UNIQUE, other_table])
-    with pytest.raises(InvalidPipeline, match=r"no failed check .* What may be waived: unique\(id\)$"):
+    with pytest.raises(InvalidPipeline, match=r"no failed check .* Checks to waive: unique\(id\)$"):
         choose_checks(["row_count"], [UNIQUE])
-    with pytest.raises(InvalidPipeline, match="What may be waived: nothing"):
+    with pytest.raises(InvalidPipeline, match="Checks to waive: none"):
         choose_checks(["row_count"], [])
 
 
@@ -230,8 +230,8 @@ def test_the_command_quotes_what_a_shell_would_change() -> None:
         (yes(WAIVER), [UNIQUE, UNIQUE.model_copy(update={"index": 9})], None),
         (yes(WAIVER), [UNIQUE, NOT_NULL], "has to waive not_null(id) of t.x"),
         (yes(WAIVER, OTHER), [UNIQUE, NOT_NULL], None),
-        (yes(WAIVER, WAIVER), [UNIQUE], "it waives unique(id) twice"),
-        (yes(WAIVER, OTHER), [UNIQUE], "what may be waived is unique(id): 'not_null(id) of t.x' is none of them"),
+        (yes(WAIVER, WAIVER), [UNIQUE], "the decision waives unique(id) twice"),
+        (yes(WAIVER, OTHER), [UNIQUE], "the checks to waive are unique(id): 'not_null(id) of t.x' is none of them"),
         (yes(WAIVER.model_copy(update={"table": "t.y"})), [UNIQUE], "is none of them"),
         (yes(WAIVER.model_copy(update={"fingerprint": "0" * 64})), [UNIQUE], "is none of them"),
         (yes(Waiver(check="unique(id)", reason="r", until="2026-12-01")), [UNIQUE], None),
@@ -246,9 +246,9 @@ def test_the_command_quotes_what_a_shell_would_change() -> None:
         (yes(WAIVER.model_copy(update={"until": ""})), [UNIQUE], "a waiver needs an end"),
         (yes(WAIVER.model_copy(update={"reason": " "})), [UNIQUE], "a waiver needs a reason"),
         (yes(WAIVER.model_copy(update={"reason": "a\x1b[2J"})), [UNIQUE], "without control or invisible characters"),
-        (yes(WAIVER.model_copy(update={"reason": "a\nb"})), [UNIQUE], "is one line"),
+        (yes(WAIVER.model_copy(update={"reason": "a\nb"})), [UNIQUE], "must be one line"),
         (yes(WAIVER.model_copy(update={"reason": "a\u202eb"})), [UNIQUE], "invisible characters"),
-        (yes(WAIVER.model_copy(update={"reason": "a" * (REASON_LIMIT + 1)})), [UNIQUE], "and may have 500"),
+        (yes(WAIVER.model_copy(update={"reason": "a" * (REASON_LIMIT + 1)})), [UNIQUE], "the limit is 500"),
         (yes(WAIVER, approve=False), [UNIQUE], "a rejection waives nothing"),
         (yes(approve=False), [UNIQUE], None),
     ],
@@ -308,7 +308,7 @@ def test_nothing_is_merged_under_a_waiver_that_ended_long_ago() -> None:
     assert "ended before the merge" in unwaived_error([WAIVED], [WAIVED], [], end + timedelta(days=1))
     for changed in ({"until": "2026-12-02T00:00:00+00:00"}, {"by": ["ben"]}, {"fingerprint": "0"}, {"run_id": "r2"}):
         claimed = WAIVED.model_copy(update=changed)
-        assert "nobody who may has waived unique(id) of t.x" in unwaived_error([claimed], [WAIVED], [], NOW)
+        assert "no approver has waived unique(id) of t.x" in unwaived_error([claimed], [WAIVED], [], NOW)
 
 
 # Messages

@@ -209,9 +209,9 @@ def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) ->
     approval = harness.waiver()
     (waived,) = harness.granted(approval)
     assert "1 approvals are required, and there are 0" in harness.refused(waived=[waived])
-    assert "nobody who may has waived" in harness.refused(harness.decision("ana"), waived=[waived])
-    assert "nobody who may has waived" in harness.refused(waived=[waived.model_copy(update={"run_id": "r0"})])
-    assert "nobody who may has waived" in harness.refused(
+    assert "no approver has waived" in harness.refused(harness.decision("ana"), waived=[waived])
+    assert "no approver has waived" in harness.refused(waived=[waived.model_copy(update={"run_id": "r0"})])
+    assert "no approver has waived" in harness.refused(
         approval, waived=[waived.model_copy(update={"until": in_days(80)})]
     )
     other = harness.waiver(fingerprint="cd" * 32)
@@ -221,7 +221,7 @@ def test_a_merge_under_a_waiver_that_nobody_gave_is_refused(lake: MemoryLake) ->
     two = Approval(required=2)
     assert "2 approvals are required" in harness.refused(approval, waived=[waived], approval=two)
     plain = harness.decision("ben")
-    assert "nobody who may has waived" in harness.refused(approval, plain, waived=[waived], approval=two)
+    assert "no approver has waived" in harness.refused(approval, plain, waived=[waived], approval=two)
     assert "does not name unique(id), which its approvals waive" in harness.refused(approval, waived=[])
     assert harness.publish(approval, harness.waiver("ben"), approval=two).merged
 
@@ -231,7 +231,7 @@ def test_a_commit_that_says_something_else_is_not_merged(lake: MemoryLake, appro
     first, second = (WaiverHarness(lake, run_id, approvers) for run_id in ("r1", "r2"))
     approval = first.waiver(signed=True)
     copied = certificate(REQUEST, first.run.ref, first.report, [approval], waived=first.granted(approval))
-    why = "the commit of the merge does not say what was approved: sluice.approvals, sluice.approved-by"
+    why = "properties of the merge commit do not match the approval: sluice.approvals, sluice.approved-by"
     assert why in second.refused(waived=[], properties=copied)
     plain = certificate(REQUEST, second.run.ref, second.report, [])
     for key in ("sluice.pipeline", "sluice.workflow-id", GRANTS_WAIVERS):
@@ -254,7 +254,7 @@ def test_with_keys_a_waiver_is_signed_and_verified_each_time(lake: MemoryLake, a
     waived = second.in_force()
     approvers.write_text(f"ben {PEMS['ben'][1]}\n")
     assert second.in_force() == [], "who is no approver any more waives nothing any more"
-    assert "nobody who may has waived" in second.refused(waived=waived)
+    assert "no approver has waived" in second.refused(waived=waived)
     approvers.unlink()
     assert second.in_force() == []
 
@@ -275,7 +275,7 @@ def test_a_waiver_is_of_one_installation(lake: MemoryLake) -> None:
     other = WaiverHarness(lake, "r2", installation="there")
     assert other.in_force() == [] and WaiverHarness(lake, "r3").in_force()
     waived = WaiverHarness(lake, "r4").in_force()
-    assert "nobody who may has waived" in other.refused(waived=waived)
+    assert "no approver has waived" in other.refused(waived=waived)
 
 
 def test_a_waiver_is_of_the_tables_that_its_run_changed(lake: MemoryLake) -> None:

@@ -335,7 +335,7 @@ async def test_problems_silence_and_files_that_are_kept_out_are_told_once(zone: 
     assert (await zone.status()).problem == ""
     await zone.until_notified("nothing to load arrived")
     texts = "; ".join(zone.notices)
-    assert (texts.count("cannot be looked at"), texts.count("/landing/a is not loaded: overwritten")) == (1, 1)
+    assert (texts.count("cannot be listed"), texts.count("/landing/a is not loaded: overwritten")) == (1, 1)
     assert 1 <= texts.count("nothing to load arrived") <= 2 and "`expect` allows 0.5s" in texts
     assert zone.received[-1] == "m:1" and (await zone.status()).problem == ""
 
@@ -351,7 +351,7 @@ async def test_a_store_that_does_not_answer_is_reported_when_it_lasts(zone: Zone
     await zone.look(away, arrived())
     await zone.until_notified("the store does not answer")
     await zone.look()
-    assert zone.notices == ["cannot be looked at: the store does not answer"]
+    assert zone.notices == ["cannot be listed: the store does not answer"]
 
 
 async def test_people_are_told_of_batches_that_no_run_can_tell_of_and_of_a_pause(zone: Zone) -> None:

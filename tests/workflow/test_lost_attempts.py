@@ -105,7 +105,7 @@ async def test_when_losses_go_on_for_too_long_the_run_ends_and_says_so(
     harness.fakes.overrides["write_table"] = fails(10**6, away("gone", kind), None)
     result = await harness.end(await harness.start(policy=Policy(wait_timeout=900, step_timeout=600)))
     assert (result.outcome, result.cause) == ("failed", cause)
-    assert "lost with their workers or services, for longer than 0:15:00, or more" in result.reason
+    assert "lost with their workers or services, for longer than 0:15:00, or so many" in result.reason
     assert 900 - 120 <= result.timings["total"] <= 900 + 120
     assert result.lost_attempts > 10
 
@@ -114,7 +114,7 @@ async def test_without_a_spark_worker_the_run_waits_and_then_says_so(harness: Wo
     policy = Policy(spark_queue="nobody-takes-from-it", wait_timeout=2)  # time is not skipped while a task waits
     result = await harness.end(await harness.start(policy=policy))
     assert (result.outcome, result.attempts) == ("failed", 1)
-    assert result.reason == "no worker took write_table in time: does one run for its task queue?"
+    assert result.reason == "no worker started write_table in time: check that one runs for its task queue"
     assert result.timings["writing"] >= 1.5
 
 

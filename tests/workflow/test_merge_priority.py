@@ -257,7 +257,7 @@ async def test_a_run_is_published_when_temporal_does_not_answer(
     monkeypatch.setattr(MergePriority, "_release", refuse)
     assert (await harness.publish(harness.input("r1"))).merged
     await harness.update(harness.input("r2", _MANY, ids=(2,)), _MERGED)
-    assert caplog.text.count("merge priority could not be asked for or changed") == 2
+    assert caplog.text.count("merge priority could not be read or changed") == 2
 
 
 async def test_a_run_is_published_when_temporal_is_silent_or_the_worker_ends(

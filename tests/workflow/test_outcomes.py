@@ -88,7 +88,7 @@ async def test_the_first_decision_counts_and_the_others_are_refused_with_a_reaso
     result = await harness.end(handle)
     assert result.outcome == "published" and result.approval
     (refused_decision,) = result.approval.refused
-    assert refused_decision.why == "a decision needs the name of who takes it: set `by`"
+    assert refused_decision.why == "a decision needs the name of the person who decides: set `by`"
 
 
 async def test_people_decide_with_the_tools_of_temporal(harness: WorkflowHarness) -> None:

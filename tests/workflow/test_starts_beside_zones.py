@@ -153,7 +153,7 @@ async def test_named_files_are_shown_and_loaded_by_their_zone(
         assert (batch.state, batch.is_named, batch.ref.files) == ("waiting", True, 1)
         with pytest.raises(InvalidPipeline, match="none of these files can be loaded"):
             await load(yes=True)
-        assert f"leave {file} (5 bytes): batch {batch.ref.id} has it" in capsys.readouterr().out
+        assert f"leave {file} (5 bytes): batch {batch.ref.id} contains it" in capsys.readouterr().out
 
 
 async def test_another_pipeline_that_reads_files_of_a_zone_is_asked_about(

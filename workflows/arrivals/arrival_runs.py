@@ -94,6 +94,6 @@ class ArrivalRuns:
         except ActivityError as error:
             if is_cancelled(error):
                 raise
-            workflow.logger.warning("it is not known what still runs: %s", root_cause(error)[1])
+            workflow.logger.warning("the check for ended workflows failed: %s", root_cause(error)[1])
             return
         self._slots.check(ended.ids, workflow.now().timestamp())

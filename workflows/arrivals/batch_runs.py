@@ -104,7 +104,9 @@ class BatchRuns:
         if self._children.get(id) is child:
             del self._children[id]
             if batch and batch.state == "running":
-                self._keep_out(id, "what ran it was ended from outside, without a report: retry it")
+                self._keep_out(
+                    id, "its workflow ended without a report, for example because somebody terminated it: retry it"
+                )
 
     def _keep_out(self, id: str, reason: str) -> None:
         self._batches.keep_out(id, reason)

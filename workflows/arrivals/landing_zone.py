@@ -131,7 +131,8 @@ class LandingZone:
             raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
         halves = self._batches.split(request.batch, written.halves, request.by)
         if not halves:
-            raise ApplicationError(f"batch {request.batch} is decided about meanwhile", type="NoDecision")
+            problem = f"somebody decided about batch {request.batch} meanwhile: see `arrivals {self._input.name}`"
+            raise ApplicationError(problem, type="NoDecision")
         return halves
 
     @split.validator
@@ -192,9 +193,9 @@ class LandingZone:
                 raise
             result = CollectArrivalsResult(problem=root_cause(error)[1][:500], is_passing=True)
         self._take(result)
-        full = f"{len(held)} batches are not loaded: retry them or set them aside, so that more follow"
+        full = f"the landing zone is full with {len(held)} batches: retry them or set them aside"
         before, self._problem = self._problem, result.problem or ("" if room else full)
-        text = f"cannot be looked at: {result.problem}" if result.problem else self._problem
+        text = f"cannot be listed: {result.problem}" if result.problem else self._problem
         self._notices.of_problem(text, before, is_passing=result.is_passing)
         await self._runs.start_lost(self._input)
         self._grants.report_again()

@@ -63,7 +63,7 @@ class GrantedRuns:
             if is_cancelled(error):
                 raise
             self._has_failed = True  # the next listing tries again
-            workflow.logger.warning("no run can be asked for: %s", root_cause(error)[1])
+            workflow.logger.warning("the landing zone could not request runs: %s", root_cause(error)[1])
 
     async def withdraw(self) -> None:
         """Give back the slots of this task queue. The zone continues on another one, where its runs get slots."""
@@ -73,7 +73,7 @@ class GrantedRuns:
         except ActivityError as error:
             if is_cancelled(error):
                 raise
-            workflow.logger.warning("slots could not be given back: %s", root_cause(error)[1])
+            workflow.logger.warning("the landing zone could not release its slots: %s", root_cause(error)[1])
 
     def _differs(self, room: int) -> bool:
         now, before = self._report(room), self._reported

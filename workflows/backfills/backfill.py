@@ -252,7 +252,7 @@ class Backfill:
         if workflow.cancellation_reason() is not None:
             raise _refused("the backfill was cancelled: start it again when its runs have ended")
         if self._joint and self._joint.state.is_under_way:
-            raise _refused("all partitions of the backfill are being published: wait for the end of that")
+            raise _refused("all partitions of the backfill are being published: wait until that run has ended")
 
     async def _cancel(self) -> None:
         """Cancel the waiting and running partitions, and wait for the reports of the running ones."""

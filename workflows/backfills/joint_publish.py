@@ -91,7 +91,7 @@ class JointPublication:
         )
         if not collected.name:
             await self.discard()
-            reason = "main holds all partitions already"
+            reason = "main already contains all partitions"
             self._change(ended=EndedRun(key=ALL, outcome="skipped", cause="already_published", reason=reason))
             return
         self._change(quarantine=collected.name)

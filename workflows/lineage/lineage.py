@@ -1,4 +1,4 @@
-"""OpenLineage events of a run, sent in parallel to its steps, which never wait for them (ADR 37)."""
+"""OpenLineage events of a run, sent in parallel to its steps, which never wait for them (ADR 36)."""
 
 import asyncio
 from collections.abc import Callable

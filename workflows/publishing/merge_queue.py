@@ -64,7 +64,9 @@ class MergeQueue:
             run = workflow.get_external_workflow_handle(ticket.workflow_id, run_id=ticket.run_id)
             await run.signal(SLOT_SIGNAL, ticket)
             await workflow.wait_condition(
-                lambda: self._holder is None, timeout=_SLOT_TIMEOUT, timeout_summary=f"{ticket.workflow_id} merges"
+                lambda: self._holder is None,
+                timeout=_SLOT_TIMEOUT,
+                timeout_summary=f"{ticket.workflow_id} has the merge slot",
             )
         except (FailureError, asyncio.TimeoutError):
             return  # the run has ended, or keeps the slot too long

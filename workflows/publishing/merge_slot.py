@@ -42,14 +42,14 @@ async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: 
     try:
         await calls.acquire_merge_slot(ticket)
         await workflow.wait_condition(
-            lambda: state.merge_slot == ticket, timeout=_MAX_WAIT, timeout_summary=f"merge slot of {table}"
+            lambda: state.merge_slot == ticket, timeout=_MAX_WAIT, timeout_summary=f"wait for the merge slot of {table}"
         )
     except asyncio.TimeoutError:
         return
     except FailureError as error:
         if is_cancelled(error):
             raise
-        workflow.logger.warning("no merge slot of %s: %s", table, error)
+        workflow.logger.warning("the run continues without the merge slot of %s: %s", table, error)
 
 
 async def release_merge_slot(calls: ActivityCalls, state: RunState) -> None:

@@ -27,7 +27,7 @@ async def publish(calls: ActivityCalls, state: RunState, report: AuditReport) ->
     """Merge the audited hash; return the tables that main changed meanwhile, if that prevented the merge."""
     assert state.branch and state.write_result
     if state.previous_audit:  # since the rebase there were only local activities
-        await end_workflow_task(calls, state, "a cancel is known before the merge")
+        await end_workflow_task(calls, state, "receive a cancellation before the merge")
         raise_if_cancelled()
     state.enter_stage("publishing", f"merge {report.audited_hash[:12]} into {state.request.target or 'main'}")
     state.is_publishing = True

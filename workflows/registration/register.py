@@ -42,7 +42,7 @@ async def register(calls: ActivityCalls, state: RunState) -> None:
         await workflow.wait_condition(
             lambda: all(each.state != "pending" for each in state.result.registrations),
             timeout=wait,
-            timeout_summary="registrations may go on after the run",
+            timeout_summary="wait for registrations, which may continue after the run",
         )
     except asyncio.TimeoutError:
         return

@@ -33,7 +33,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     rows_are_kept_already = request.resume or request.restore
     end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
     state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
-    await end_workflow_task(calls, state, "why the run ends is recorded before its branch is deleted")
+    await end_workflow_task(calls, state, "record why the run ends before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
         if state.branch and state.is_publishing and await adopt_publication(calls, state):
@@ -51,7 +51,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         if request.resume and (stage == "writing" or end.cause in ("audit", "rejected", "expired", "cancelled")):
             reason += f"; {describe_untouched_quarantine(request.resume)}"
         if request.restore and end.cause == "audit":
-            reason += "; to roll back by other checks, name a pipeline file by --pipeline"
+            reason += "; to use other checks for the roll-back, name a pipeline file by --pipeline"
         state.update_result(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
 
 

@@ -19,7 +19,7 @@ async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
     is killed after the deletion, the next worker would repeat these activities on a branch that does not exist.
     """
     assert state.branch
-    await end_workflow_task(calls, state, "what was learned is recorded before the branch is deleted")
+    await end_workflow_task(calls, state, "record earlier results before the branch is deleted")
     await discard(calls, state, state.branch.name)
     count_fence(state.request.pipeline.name)
     is_published = await adopt_publication(calls, state)
@@ -37,7 +37,7 @@ async def adopt_publication(calls: ActivityCalls, state: RunState) -> bool:
     """
     assert state.branch
     if state.is_publishing:
-        await workflow.sleep(state.branch.commit_timeout, summary="until a merge in flight is decided")
+        await workflow.sleep(state.branch.commit_timeout, summary="wait for the outcome of a merge under way")
     input = ConfirmPublicationInput(
         run_id=state.result.run_id,
         since=state.first_base,

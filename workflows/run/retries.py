@@ -44,5 +44,5 @@ async def try_again_after(
 
 
 def _lost_for_too_long(failure: AttemptFailure, limit: AttemptLimit) -> str:
-    limits = f"for longer than {timedelta(seconds=limit.wait)}, or more than a history may hold"
+    limits = f"for longer than {timedelta(seconds=limit.wait)}, or so many that the history of the run is full"
     return f"{limit.lost} tries were lost with their workers or services, {limits}: {failure.message}"

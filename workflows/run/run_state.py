@@ -229,7 +229,7 @@ class RunState:
 
     def record_publication(self, publication: Publication) -> None:
         """Record that the run is published."""
-        target = self.request.target and f"on {self.request.target}, and not on main: its backfill publishes all of it"
+        target = self.request.target and f"on {self.request.target}, not yet on main: the backfill publishes it"
         bad_rows = describe_bad_rows(self.result.bad_rows, self.result.broken_checks)
         reasons = [target, bad_rows, describe_overtaken(publication)]
         self.update_result(

@@ -20,7 +20,7 @@ async def select_input(calls: ActivityCalls, state: RunState) -> None:
     assert state.branch
     if pipeline.write.source is None:
         return
-    state.enter_stage("selecting input", "which files main does not hold yet")
+    state.enter_stage("selecting input", "files that main does not contain yet")
     earlier = state.result.input
     input = SelectInputInput(
         run_ref=state.run_ref,

@@ -93,7 +93,7 @@ class StartPipeline:
         try:
             await workflow.get_external_workflow_handle(self._input.report_to).signal(RUN_ENDED_SIGNAL, ended)
         except FailureError as error:
-            workflow.logger.warning("%s was not told of the end: %s", self._input.report_to, root_cause(error)[1])
+            workflow.logger.warning("the end was not reported to %s: %s", self._input.report_to, root_cause(error)[1])
         return ended
 
 

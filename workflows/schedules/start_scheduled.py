@@ -111,4 +111,4 @@ class StartScheduled:
         except FailureError as error:
             if is_cancelled(error):
                 raise
-            workflow.logger.warning("nobody was told of the schedule: %s", root_cause(error)[1])
+            workflow.logger.warning("the notification failed: %s", root_cause(error)[1])

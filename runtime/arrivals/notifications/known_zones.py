@@ -58,7 +58,7 @@ class KnownZones:
                 is_failing = False
             except Exception as error:
                 if not is_failing:
-                    log.warning("the landing zones cannot be listed, which is tried again: %s", error)
+                    log.warning("cannot list the landing zones, will try again: %s", error)
                 is_failing = True
             await asyncio.sleep(_EVERY)
 
@@ -79,7 +79,7 @@ class KnownZones:
             name = str(memo.get("name", "?"))[:200]
             if name not in self._logged:
                 self._logged.add(name)
-                log.warning("the landing zone %r is told of no files: %s: %s", name, type(error).__name__, error)
+                log.warning("the landing zone %r gets no notifications: %s: %s", name, type(error).__name__, error)
             return None
 
     async def _zone(self, memo: dict[str, object]) -> NotifiedZone | None:
@@ -94,8 +94,8 @@ class KnownZones:
         if zone and zone.is_too_wide and zone not in self._logged:
             self._logged.add(zone)
             log.warning(
-                "%s is not watched, only looks find files there: all of %s would be watched; begin the pattern with at "
-                "least two folders, or name one folder",
+                "%s is not watched, only looks find files there: a watch would cover all of %s; begin the pattern with "
+                "at least two folders, or name one folder",
                 path,
                 zone.folder,
             )

@@ -141,7 +141,7 @@ class LookSender:
             now = asyncio.get_running_loop().time()
             self._sent_at = {each: at for each, at in self._sent_at.items() if at > now - _REMEMBERED} | {zone: now}
         else:
-            log.info("%s has ended, and is not told of files", zone)
+            log.info("%s has ended, and gets no notifications", zone)
         for waiter in waiting.waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -149,7 +149,7 @@ class LookSender:
     def _pause_after(self, zone: str, error: str) -> float:
         """Return the time of the next try for a zone. Log the error unless another zone failed with the same."""
         if all(failing.error != error for failing in self._failing.values()):
-            log.warning("%s cannot be told to look, which is tried again: %s", zone, error)
+            log.warning("cannot notify %s, will try again: %s", zone, error)
         before = self._failing.get(zone)
         tries = before.tries + 1 if before else 1
         until = asyncio.get_running_loop().time() + _PAUSES[min(tries, len(_PAUSES)) - 1]

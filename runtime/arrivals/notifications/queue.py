@@ -95,7 +95,7 @@ class QueueReceiver:
             "Messages", []
         )
         if self._failures:
-            log.info("notifications are taken from the queue again")
+            log.info("reading notifications from the queue again")
             self._failures = 0
         read = [(message, objects) for message in received if (objects := self._read(message)) is not None]
         if read:
@@ -112,7 +112,7 @@ class QueueReceiver:
             id = str(message.get("MessageId", ""))
             if id not in self._unreadable:
                 self._unreadable.append(id)
-                log.warning("the message %s of the queue is no notification, and is left there: %s", id, error)
+                log.warning("the message %s of the queue is not a notification, and stays there: %s", id, error)
             return None
 
     def _delete(self, client: Any, messages: list[dict[str, Any]]) -> None:
@@ -126,6 +126,6 @@ class QueueReceiver:
         if self._stop.is_set():
             return
         if not self._failures:
-            log.warning("no notifications are taken from %s, which is tried again: %s", self._url, error)
+            log.warning("cannot read notifications from %s, will try again: %s", self._url, error)
         self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
         self._failures += 1

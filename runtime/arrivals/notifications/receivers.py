@@ -67,5 +67,5 @@ async def _kept(name: str, work: Receive) -> None:
         try:
             await work()
         except Exception:
-            log.exception("notifications of files: the %s failed, and is started again in %g s", name, _PAUSE)
+            log.exception("notifications of files: the %s failed, will restart in %g s", name, _PAUSE)
         await asyncio.sleep(_PAUSE)

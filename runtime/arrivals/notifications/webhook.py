@@ -73,11 +73,11 @@ async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sen
         while True:
             try:
                 server = await asyncio.get_running_loop().create_server(connections, host, port)
-                log.info("takes notifications at http://%s:%d", host, port)
+                log.info("receives notifications at http://%s:%d", host, port)
                 await asyncio.Event().wait()
             except OSError as error:
                 if not is_taken:
-                    log.warning("takes no notifications at %s:%d, which is tried again: %s", host, port, error.strerror)
+                    log.warning("cannot receive notifications at %s:%d, will try again: %s", host, port, error.strerror)
                 is_taken = True
                 await asyncio.sleep(_RETRY)
     finally:
@@ -99,7 +99,7 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
         now = time.monotonic()
         if now - logged.get(kind or status, -_LOG_EVERY) >= _LOG_EVERY:
             logged[kind or status] = now
-            log.warning("refuses a notification by HTTP (%d): %s", status, why)
+            log.warning("refused a notification by HTTP (%d): %s", status, why)
         return web.json_response({"message": why}, status=status)
 
     async def answer(request: web.Request) -> web.Response:
@@ -109,16 +109,16 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
 
     async def decide(request: web.Request) -> web.Response:
         if token and not _has_token(request, token):
-            return refused(401, "this receiver asks for the token of SLUICE_EVENTS_TOKEN_FILE")
+            return refused(401, "this receiver requires the token of SLUICE_EVENTS_TOKEN_FILE")
         try:
             body = await asyncio.wait_for(request.read(), _TIMEOUT)
             take(read_notification(body))
         except web.HTTPRequestEntityTooLarge:
             return refused(413, f"a notification has at most {MAX_BYTES:,} bytes")
         except asyncio.TimeoutError:
-            return refused(408, f"the body was not there after {_TIMEOUT:g} s")
+            return refused(408, f"the body did not arrive within {_TIMEOUT:g} s")
         except UnreadableNotification as error:
-            return refused(400, f"this is no notification: {error}", type(error))
+            return refused(400, f"this is not a notification: {error}", type(error))
         return web.Response(status=204)
 
     app = web.Application(client_max_size=MAX_BYTES)
