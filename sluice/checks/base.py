@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from sluice.base_model import Model
 from sluice.errors import InvalidPipeline
@@ -130,6 +130,14 @@ class Check(Model, ABC):
     """True if people may waive it when it fails: see `sluice/approval/waivers.py`."""
     at: str = ""
     """Its location in the pipeline file, as `file:line`."""
+
+    @model_serializer(mode="wrap")
+    def _without_default_waivable(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out `waivable` if it is false: a pipeline with many checks has to fit into a message of Temporal."""
+        fields: dict[str, Any] = serialize(self)
+        if not self.waivable:
+            fields.pop("waivable", None)
+        return fields
 
     @property
     @abstractmethod

@@ -39,7 +39,7 @@ class Recorder:
         for ending, command in {
             "approved": ("approve", "--hash"),
             "rejected": ("reject", "--reason", "no", "--hash"),
-            "cancelled_while_waiting": ("cancel",),
+            "cancelled_while_waiting": ("cancel", "--yes"),
         }.items():
             run = self._begin(ending.replace("_", "-"), more="approval: {timeout: 1h}")
             waiting = self.system.wait_for_stage(run, "waiting for approval")

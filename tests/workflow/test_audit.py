@@ -68,7 +68,7 @@ async def test_an_audit_knows_that_rows_are_requeued(harness: WorkflowHarness) -
 
 async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> None:
     async def too_many(_: Any, __: int) -> QuarantineRowsResult:
-        return QuarantineRowsResult(bad_rows={"t.x": 9}, above_cap=["t.x"])
+        return QuarantineRowsResult(bad_rows={"t.x": 9}, above_cap={"t.x": None})
 
     harness.fakes.overrides |= {"audit_branch": _bad_once(), "quarantine_rows": too_many}
     result = await harness.end(await harness.start(**PARTED))

@@ -118,7 +118,7 @@ async def test_a_target_that_is_down_for_a_day_fails_and_people_are_told_once(re
     registrations.target.fails = lambda number: RuntimeError("does not answer: password=hunter2hunter2")
     handle = await registrations.start_table()
     ended = await registrations.end(handle)
-    assert ended.state == "failed" and ended.reason.startswith("does not answer") and "hunter2" not in ended.reason
+    assert ended.state == "failed" and "does not answer" in ended.reason and "hunter2" not in ended.reason
     (failure,) = registrations.target.failures
     assert failure.registration == ended
     description = await handle.describe()
