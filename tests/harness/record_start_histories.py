@@ -52,7 +52,7 @@ class StartRecorder:
         (landing / "bad.csv").write_text("id\n2\n2\n")
         self._wait_for_state("kept out")
         (held,) = self._run("arrivals", "arriving", "--json").json["batches"]
-        self._run("arrivals", "arriving", "--set-aside", held["ref"]["id"])
+        self._run("arrivals", "arriving", "--set-aside", held["ref"]["id"], "--yes")
         self._wait_for_state("set aside")
         self._keep_first("arrival_runs", "WorkflowType = 'ArrivalRuns'")
         file.unlink()
