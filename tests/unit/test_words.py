@@ -202,6 +202,19 @@ def test_a_docstring_begins_with_one_plain_sentence(room: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("room", ROOMS_WITH_TESTS)
+def test_no_docstring_begins_with_a_question(room: str) -> None:
+    """Docstrings of constants and fields count, too."""
+    question = re.compile(r'\s*[rf]?"""(What|Whether|So many|How|Which|Where|When)\b')
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in sources(room)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if question.match(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_lists_catch_what_they_are_for_and_nothing_else() -> None:
     for name in ("found", "_last_said", "FrontDoor", "turn_came", "sqlKeepsColumns", "words_of"):
         assert listed(name), name
