@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approval.approval import find_required_approval, take_decision, wait_for_approval
     from workflows.approval.waivers import check_waivers_hold, find_waivers
     from workflows.audit.audit import audit
+    from workflows.audit.failed_audit import stop_unless_waivable
     from workflows.failures import RunStopped, run_shielded
     from workflows.lineage.lineage import LineageEvents
     from workflows.publishing.merge_slot import release_merge_slot
@@ -102,7 +103,8 @@ class WriteAuditPublish:
         """Audit the write, wait for required approvals or waivers, and merge; return conflicts with main."""
         report = await audit(self._calls, self._state)
         if not report.passed:
-            await find_waivers(self._calls, self._state, report)
+            failed = stop_unless_waivable(self._state, report)
+            await find_waivers(self._calls, self._state, report, failed)
         if not self._request.publish:
             raise RunStopped("checked", "the audit passed; the start asked for no publication")
         required = await find_required_approval(self._calls, self._state)

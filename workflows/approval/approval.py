@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.durations import format_duration
     from sluice.times import format_time
     from workflows.activity_calls import ActivityCalls
-    from workflows.approval.waivers import describe_failed_audit
+    from workflows.audit.failed_audit import describe_failed_audit
     from workflows.failures import RunStopped, raise_if_cancelled, root_cause
     from workflows.run.finish import notify
     from workflows.run.run_state import RunState
