@@ -19,7 +19,7 @@ _YEAR_WITHOUT_ONE = "1900"
 
 
 def strptime_condition(column: str, format_: str) -> str:
-    """Return the condition that the texts of a column are dates and times in a format.
+    """Return an SQL condition that is true if a text of the column is a date or time in the format.
 
     Raises:
         NotCarriedOver: a part of the format has no equivalent.

@@ -281,7 +281,7 @@ class BranchCatalog(Protocol):
     def audited_catalog(self, spark_catalog: str, branch: str, head: str, folder: Path) -> tuple[str, dict[str, str]]:
         """Return the name and configuration of a Spark catalog that shows exactly the hash `head`.
 
-        A job that writes on a branch reads the hash there. It may be the catalog that is bound to the branch.
+        It may be the catalog that is bound to the branch, where a job that writes to the branch reads this hash.
         """
 
     def record_job(self, branch: str, spark_catalog: str, folder: Path) -> None:

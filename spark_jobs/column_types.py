@@ -48,8 +48,8 @@ def type_problems(spark: SparkSession, spec: IngestSpec, target: StructType | No
     """Return the columns of Parquet and ORC files whose type does not fit, each with its file and both types.
 
     Args:
-        target: the schema of the table, as for `read_source`. Without a table's and a stated schema, the files are
-            compared with each other.
+        target: the schema of the table, as for `read_source`. If there is neither a table nor a stated schema, the
+            files are compared with each other.
     """
     source = spec.write.source
     if source is None or source.reader_format() not in ("parquet", "orc"):

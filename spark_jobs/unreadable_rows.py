@@ -66,7 +66,7 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
 
 
 def _plan(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Reading:
-    """Return the plan for reading the files: as text if Spark cannot even infer their types."""
+    """Return the plan for reading the files. It reads every value as text if Spark cannot infer their types."""
     try:
         return plan_reading(spark, spec, target)
     except (PySparkException, Py4JJavaError):

@@ -14,9 +14,7 @@ from sluice.errors import BadEnvironment
 
 @dataclass(frozen=True)
 class VerifyDecisionActivity:
-    """The activity `verify_decision`.
-
-    Needs the name of the file of approvers. Only an empty name means that no signature is needed.
+    """Verifies decisions against the file of approvers. An empty name means that decisions need no signature.
     """
 
     approvers_file: str = ""

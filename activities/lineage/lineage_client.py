@@ -107,7 +107,7 @@ def _examine_http(transport: Any, address: str) -> Finding:
 def _configuration_file(settings: Settings) -> Path | None:
     """Return the configuration file that the client reads, if there is one.
 
-    A file that a variable names may not exist. Reading it then fails.
+    The file that OPENLINEAGE_CONFIG names is returned even if it does not exist. Reading it then fails.
     """
     if settings.openlineage_config:
         return Path(settings.openlineage_config).expanduser()

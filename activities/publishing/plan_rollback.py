@@ -76,7 +76,7 @@ class PlanRollbackActivity:
         return self.io or {}
 
     def _changes(self, tables: Mapping[str, str], main_head: str) -> dict[str, TableChange]:
-        """Return the change of each table with readable metadata, in rows."""
+        """Return the change of each table in rows. A table whose metadata cannot be read is left out."""
         changes: dict[str, TableChange] = {}
         for name, at in tables.items() if self.io is not None else ():
             with suppress(FileNotFoundError):  # the run refuses to restore this version, with the reason

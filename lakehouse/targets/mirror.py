@@ -61,7 +61,7 @@ class MirrorWriter:
     def bring_to_main(self, target: TableTarget, mirror: Mirror, table: str) -> str:
         """Point a table of a target at main's present metadata file; return a one-line description of the change.
 
-        Main is read again afterwards, so that a publication during the update is registered too.
+        Read main again after the update, to register a run that was published meanwhile.
 
         Raises:
             RegistrationRefused: main has no such table, the target cannot read it, or the target has another table of

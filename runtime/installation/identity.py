@@ -13,7 +13,7 @@ FILE = "installation"
 
 
 def with_installation(settings: Settings) -> Settings:
-    """Return settings with the installation's id: the setting, or the id in the home, which is created once.
+    """Return settings with the installation's id: that of the setting, else that of the home, created if missing.
 
     Raises:
         BadEnvironment: the id cannot be read or written.

@@ -109,7 +109,7 @@ class Campaign:
 
     @property
     def resume_problem(self) -> str:
-        """Reason why no partition can start again without a retry: an earlier one is open. Empty if one can start."""
+        """Reason why `resume` is refused: an earlier partition failed or was kept out. Empty if it is possible."""
         position = self._first_open()
         if not self._rest.in_order or position >= len(self._letters):
             return ""

@@ -106,7 +106,7 @@ class CollectArrivalsResult(Model):
     kept_out: list[KeptOutFile] = Field(default_factory=list)
     """Refused or overwritten files to report to people: the first of them."""
     more_kept_out: int = 0
-    """Number of further files to report."""
+    """Number of files that were kept out, but are not listed in `kept_out`."""
     mark: str = ""
     """Mark to pass as `received` to the next listing."""
     counts: dict[str, int] = Field(default_factory=dict)

@@ -10,7 +10,7 @@ TARGET_HEADER = "sluice-target"
 
 
 class RunRef(Model):
-    """Run and attempt of an activity."""
+    """The run and the attempt that an activity works for."""
 
     run_id: str
     workflow_id: str

@@ -151,7 +151,7 @@ def not_added_to_main(resume: Resume, problem: str, write: Write, tables: Sequen
 
 
 def release_digest(branch: str, head: str) -> str:
-    """Return the identity of a release: that of the quarantined rows, so that two releases at once are one run."""
+    """Return the identity of a release. Two simultaneous releases of one quarantine are the same run."""
     return hashlib.sha256(f"{branch}\0{head}".encode()).hexdigest()
 
 

@@ -128,10 +128,10 @@ _QUICK_OPENING_TRIES = 20
 
 @dataclass
 class OpeningLimit:
-    """Limit of a run's tries to open an attempt: the catalog may be unavailable for a time without a break.
+    """Limit of a run's tries to open an attempt.
 
-    Tries that are lost with a worker do not count as unavailability of the catalog. They are repeated as in other
-    steps.
+    The run gives up when the catalog was unavailable for some time without interruption. Tries lost with a worker do
+    not count towards that time; they have the limit of other steps.
     """
 
     unavailable: float

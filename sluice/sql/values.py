@@ -66,7 +66,7 @@ def _double(value: Scalar) -> float:
 
 
 def _single(value: Scalar) -> float:
-    """Round to the 32 bits of the column, in which 0.1 differs from the 0.1 of 64 bits."""
+    """Round to 32 bits, like the values of a FLOAT column: the 0.1 of 32 bits is not the 0.1 of 64 bits."""
     rounded: float = struct.unpack("<f", struct.pack("<f", _double(value)))[0]
     return rounded
 

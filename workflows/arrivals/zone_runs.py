@@ -46,7 +46,7 @@ class GrantedRuns:
         return bool(self._grants) or (self._differs(room) and not self._has_failed)
 
     def report_again(self) -> None:
-        """Make the next report due if the last one is old or failed: its receiver may have been terminated."""
+        """Send the report again if the last one is old or failed: its receiver may have been terminated."""
         self._is_due = workflow.now().timestamp() - self._reported.at >= _REPEAT
         self._has_failed = False
 
