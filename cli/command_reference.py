@@ -24,8 +24,9 @@ def command_reference() -> str:
     group: Any = get_command(app)
     context = group.make_context("run_workflow.py", ["list"], resilient_parsing=True)
     sections = [_HEADER]
-    for name in sorted(group.list_commands(context)):
-        sections += _sections(name, group.get_command(context, name), level=2)
+    commands = {name: group.get_command(context, name) for name in sorted(group.list_commands(context))}
+    for name, command in commands.items():
+        sections += _sections(name, command, level=2) if not command.hidden else []
     sections.append(f"## Exit codes\n\n{_wrapped(str(app.info.epilog))}\n")
     return "\n".join(sections)
 
@@ -38,7 +39,8 @@ def _sections(name: str, command: Any, level: int) -> list[str]:
     rows = [row for row in (_row(parameter, context) for parameter in command.params) if row]
     table = "\n| | |\n|---|---|\n" + "".join(rows) if rows else ""
     subcommands = getattr(command, "commands", {})
-    nested = [_sections(f"{name} {each}", subcommand, level + 1) for each, subcommand in sorted(subcommands.items())]
+    shown = {f"{name} {each}": command for each, command in sorted(subcommands.items()) if not command.hidden}
+    nested = [_sections(each, subcommand, level + 1) for each, subcommand in shown.items()]
     return [text + table, *(section for sections in nested for section in sections)]
 
 
@@ -55,4 +57,4 @@ def _row(parameter: Any, context: Any) -> str:
 
 
 if __name__ == "__main__":
-    Path(DOCUMENT).write_text(command_reference())
+    Path(DOCUMENT).write_text(command_reference(), encoding="utf-8")

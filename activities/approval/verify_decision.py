@@ -14,8 +14,7 @@ from sluice.errors import BadEnvironment
 
 @dataclass(frozen=True)
 class VerifyDecisionActivity:
-    """Verifies decisions against the file of approvers. An empty name means that decisions need no signature.
-    """
+    """Verifies decisions against the file of approvers. An empty name means that decisions need no signature."""
 
     approvers_file: str = ""
 

@@ -174,7 +174,9 @@ class ExamineInstallationActivity:
         for route in notifier.routes:
             notifier.open(route.to)
         services = ", ".join(route.to.split(":", maxsplit=1)[0] for route in notifier.routes)
-        return Finding(part="routes", state="ok", detail=f"messages go to {services or 'nobody'}")
+        if not services:
+            raise NeedsRemedy("no route can be used: they lead to Slack", "set SLACK_TOKEN and SLACK_CHANNEL")
+        return Finding(part="routes", state="ok", detail=f"messages go to {services}")
 
     def _slack(self) -> Finding:
         settings = self.settings

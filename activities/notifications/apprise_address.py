@@ -1,6 +1,8 @@
 """Messages to any service that Apprise knows: e-mail, Teams, PagerDuty, Discord, a webhook and many others."""
 
 import importlib
+import logging
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,7 @@ from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.notifications.message import Message
 
 _INSTALL = ".sluice/uv/bin/uv pip install --python .venv/bin/python --require-hashes -r locks/notifications.txt"
+_SCHEME = re.compile(r"([A-Za-z0-9]{1,32})://")
 _KINDS = {"info": "info", "warning": "warning", "error": "failure"}
 """By severity, the kind of notification in Apprise."""
 
@@ -31,8 +34,15 @@ class AppriseNotifier:
         except ImportError:
             raise BadEnvironment(f"a route of messages needs Apprise: {_INSTALL}") from None
         service = apprise.Apprise()
-        if not service.add(address):
-            kind = address.split(":", maxsplit=1)[0]
+        log = logging.getLogger("apprise")
+        disabled, log.disabled = log.disabled, True  # services quote keys that they refuse
+        try:
+            is_known = service.add(address)
+        finally:
+            log.disabled = disabled
+        if not is_known:
+            scheme = _SCHEME.match(address)
+            kind = scheme[1] if scheme else "…"
             raise BadEnvironment(
                 f"Apprise does not support addresses of this form: {kind}://…"
             )  # the rest may be a secret
@@ -41,7 +51,8 @@ class AppriseNotifier:
     def send(self, message: Message) -> None:
         """Send a message. The port says which errors are raised. Apprise does not say why a message was refused."""
         body = "\n".join([*message.lines, *([message.link] if message.link else [])]) or message.title
-        sent = self.service.notify(title=message.title, body=body, notify_type=_KINDS[message.severity])
+        kind = _KINDS[message.severity]
+        sent = self.service.notify(title=message.title, body=body, notify_type=kind, body_format="text")
         if not sent:
             name = self.service[0].service_name
             raise ServiceUnavailable(f"{name} did not take the message; the log of the worker says why")

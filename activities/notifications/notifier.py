@@ -1,15 +1,17 @@
 """The port for services that bring messages to people, and the routes to them."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
-from sluice.errors import SluiceError, Terminal
+from sluice.errors import ServiceUnavailable, SluiceError, Terminal
 from sluice.notifications.message import Message
 from sluice.notifications.routes import Route
 
+_log = logging.getLogger("sluice.notifications")
 _REMEMBERED = 10_000
 """Maximum number of messages that a worker remembers."""
 
@@ -36,7 +38,7 @@ class RoutedNotifier:
     clock: Callable[[], float] = time.monotonic
     _opened: dict[str, Notifier] = field(default_factory=dict)
     _sent: dict[tuple[int, str], float] = field(default_factory=dict)
-    """By route and title, the time of the last message."""
+    """By route and content, the time of the last message."""
     _delivered: dict[tuple[str, int], None] = field(default_factory=dict)
     """Deliveries whose activity may be tried again, because another route failed."""
     _lock: Lock = field(default_factory=Lock)
@@ -58,6 +60,8 @@ class RoutedNotifier:
                 self._service(route.to).send(message)
             except SluiceError as error:
                 failures.append(error)
+            except Exception as error:  # of whatever kind a service raises; its text may contain an address with a key
+                failures.append(ServiceUnavailable(f"a service of messages failed: {type(error).__name__}"))
             else:
                 self._remember(number, message, key)
         if failures:
@@ -72,12 +76,16 @@ class RoutedNotifier:
         with self._lock:
             if (key, number) in self._delivered:
                 return True
-            sent = self._sent.get((number, message.title))
-        return bool(route.quiet and sent is not None and self.clock() - sent < route.quiet)
+            sent = self._sent.get((number, message.content))
+        is_quiet = bool(route.quiet and sent is not None and self.clock() - sent < route.quiet)
+        if is_quiet and message.event != "waiting":  # each run that waits needs its own decision
+            _log.info("a message is not repeated within %s s: %s", route.quiet, message.title)
+            return True
+        return False
 
     def _remember(self, number: int, message: Message, key: str) -> None:
         with self._lock:
-            self._sent[(number, message.title)] = self.clock()
+            self._sent[(number, message.content)] = self.clock()
             self._delivered[(key, number)] = None
             _forget_oldest(self._sent)
             _forget_oldest(self._delivered)

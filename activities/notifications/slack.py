@@ -27,7 +27,8 @@ class SlackNotifier:
         try:
             client.chat_postMessage(channel=settings.slack_channel, text=slack_text(message), **layout)
         except SlackApiError as error:  # it contains the request, and with it the token
-            why = str(error.response.get("error", "unknown"))
-            raise (ServiceUnavailable if why in _RETRYABLE else MessageRefused)(f"Slack refuses: {why}") from None
+            why = str(error.response.get("error", "unknown"))[:100]
+            is_retryable = why in _RETRYABLE or error.response.status_code >= 500
+            raise (ServiceUnavailable if is_retryable else MessageRefused)(f"Slack refuses: {why}") from None
         except (SlackClientError, OSError) as error:
             raise ServiceUnavailable(f"Slack does not answer: {type(error).__name__}") from None

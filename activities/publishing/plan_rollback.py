@@ -65,11 +65,12 @@ class PlanRollbackActivity:
             if commit.run_id and commit.run_id in plan.runs:
                 newest.update(dict.fromkeys(commit.tables, commit.hash))
         main, versions = self.catalog.main, self.catalog.table_version
-        return [
-            name
-            for name, at in newest.items()
-            if is_another_table(versions(main, name, at), versions(main, name, main_head), self._io)
-        ]
+        replaced = []
+        for name, at in newest.items():
+            then, now = versions(main, name, at), versions(main, name, main_head)
+            if is_another_table(then, now, self._io) or (then is None and now is not None):
+                replaced.append(name)
+        return replaced
 
     @property
     def _io(self) -> Mapping[str, str]:

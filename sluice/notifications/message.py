@@ -52,14 +52,20 @@ class Message(Model):
     run: Notification | None = None
     """The run that ended or waits for approval, for services that lay it out themselves."""
 
+    @property
+    def content(self) -> str:
+        """Text by which a route recognises a repetition: the title, and the reason of a run."""
+        return f"{self.title}\0{self.run.result.reason if self.run else ''}"
+
 
 def message_of_run(notification: Notification, link: str) -> Message:
     """Return the message about a run that ended or waits for approval."""
     result = notification.result
     event = "waiting" if notification.waiting_until else str(result.outcome)
+    severity = _SEVERITY.get(event, "info")
     return Message(
         event=event,
-        severity="warning" if result.waived else _SEVERITY.get(event, "info"),
+        severity="warning" if result.waived and severity == "info" else severity,
         pipeline=result.pipeline,
         tables=sorted(result.tables),
         title=_title(notification),

@@ -75,7 +75,10 @@ def parse_routes(text: str, name: str, environment: Mapping[str, str]) -> tuple[
     try:
         stated = YAML(typ="safe").load(text)
     except YAMLError as error:
-        raise BadEnvironment(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark else ""
+        why = getattr(error, "problem", None) or "it cannot be read"
+        raise BadEnvironment(f"{name} is not YAML:{line} {why}") from None  # the error may quote a secret
     if not isinstance(stated, list) or not stated:
         raise BadEnvironment(f"{name} must be a list of routes, such as `- {{to: slack, severity: warning}}`")
     return tuple(_parse(number, route, name, environment) for number, route in enumerate(stated, 1))

@@ -51,7 +51,7 @@ def test_a_dropped_log_is_not_begun_again_and_can_be_registered_again(
     location = lake.reader.load_table(LOG).metadata_location
     lake.reader.drop_table(LOG)
     for catalog in (lake.catalog, another()):
-        with pytest.raises(CatalogChanged, match=f"missing, and its namespace remembers it .{identity}"):
+        with pytest.raises(CatalogChanged, match=f"missing, although its namespace remembers it .{identity}"):
             catalog.check_identity(identity)
         with pytest.raises(CatalogChanged, match="is missing"):
             catalog.initialize_main()
@@ -71,7 +71,7 @@ def test_a_dropped_namespace_is_noticed_by_what_runs_published(
     lake.reader.drop_table(LOG)
     lake.reader.drop_namespace("sluice")
     for catalog in (lake.catalog, another()):
-        with pytest.raises(CatalogChanged, match=f"missing, and runs published {lake.name('t')}"):
+        with pytest.raises(CatalogChanged, match=f"missing, although runs published {lake.name('t')}"):
             catalog.head("main")
     assert not lake.reader.namespace_exists("sluice")
     lake.reader.create_namespace("sluice", {LOG: "begin again"})

@@ -141,6 +141,31 @@ def test_a_quiet_route_does_not_repeat_itself() -> None:
     assert service.titles == ["it failed", "it failed", "another"]
 
 
+def test_each_run_that_waits_and_each_reason_is_sent_by_a_quiet_route() -> None:
+    service = FakeService()
+    notifier = routed({"a": service}, Route(to="a", quiet=60))
+    result = RunResult(run_id="r", workflow_id="w", pipeline="p")
+    failed = [result.model_copy(update={"outcome": "failed", "reason": why}) for why in ("disk", "disk", "key")]
+    messages = [message_of_run(Notification(result=each), "") for each in failed]
+    messages += [message_of_run(Notification(result=result, waiting_until="2026-12-01T10:00:00+00:00"), "")] * 2
+    for number, message in enumerate(messages):
+        notifier.send(message, str(number))
+    assert service.titles == ["p: failed", "p: failed", "p waits for approval", "p waits for approval"]
+
+
+def test_any_error_of_a_service_is_one_that_stops_no_other() -> None:
+    services = {"a": FakeService(ValueError("key=secret")), "b": FakeService()}
+    with pytest.raises(ServiceUnavailable, match="a service of messages failed: ValueError"):
+        routed(services).send(FAILED, "1")
+    assert services["b"].titles == ["it failed"]
+
+
+def test_a_key_without_a_scheme_is_not_quoted() -> None:
+    with pytest.raises(BadEnvironment) as refused:
+        AppriseNotifier.open("secretsecret")
+    assert "secret" not in str(refused.value)
+
+
 # --- messages ---
 
 
