@@ -25,7 +25,7 @@ _TIMEOUT = timedelta(seconds=10)
 _log = logging.getLogger("temporalio.core")
 _log.addHandler(logging.NullHandler())  # a command has no log: its own messages say that Temporal does not answer
 LOGGING = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), LogForwardingConfig(_log))
-"""Logging of Temporal's Rust core by Python's logging. By default it prints to standard output, beside `--json`."""
+"""Forwards the log of the SDK's Rust core to Python's logging. Its default is standard output, which `--json` needs."""
 
 
 async def connect(environment: Mapping[str, str], **more: Any) -> Client:
