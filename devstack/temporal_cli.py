@@ -36,7 +36,7 @@ def find_users_cli() -> Path | None:
     named = os.environ.get("TEMPORAL_CLI_PATH")
     if named:
         if not _runs(Path(named)):
-            raise StackError(f"TEMPORAL_CLI_PATH={named} is no Temporal CLI that runs here: correct it, or unset it")
+            raise StackError(f"TEMPORAL_CLI_PATH={named} is not a Temporal CLI that runs here: correct it, or unset it")
         return Path(named)
     on_path = shutil.which("temporal")
     return Path(on_path) if on_path and _runs(Path(on_path)) else None

@@ -124,7 +124,7 @@ def _tree(file: SourceText, problems: ImportedChecks, lenient: bool) -> list[dic
         why = f"dbt uses the value of the same key on line {each.last_line} instead"
         problems.leave("", (file.path, each.line), f"the key {each.key}", why, inactive=True)
     if not isinstance(tree, dict):
-        problems.leave("", (file.path, 1), "the file", "it is no mapping")
+        problems.leave("", (file.path, 1), "the file", "it is not a mapping")
         return []
     for line, problem in shape_problems(tree):
         problems.leave("", (file.path, line), "this value", problem)

@@ -94,7 +94,7 @@ def shape_problems(tree: Any) -> Iterator[tuple[int, str]]:
             if isinstance(each, dict):
                 yield from shape_problems(each)
             elif key in _OF_MAPPINGS:
-                yield line_of(node, index, line_of(tree, key)), f"{str(each)[:40]!r} in `{key}` is no mapping"
+                yield line_of(node, index, line_of(tree, key)), f"{str(each)[:40]!r} in `{key}` is not a mapping"
 
 
 def tables_in(tree: Any, values: DbtValues) -> Iterator[DbtTable]:
@@ -159,7 +159,7 @@ def _read(written: Any, line: int) -> DbtTest:
     if isinstance(written, str):
         return DbtTest(written.strip(), {}, {}, line)
     if not isinstance(written, dict) or not written:
-        return DbtTest(str(written)[:60], {}, {}, line, "this is no test: write a name, or a name and its arguments")
+        return DbtTest(str(written)[:60], {}, {}, line, "this is not a test: write a name, or a name and its arguments")
     given = plain(written)
     if "test_name" in given:
         name, body = str(given.pop("test_name")), given
@@ -182,7 +182,7 @@ def _read(written: Any, line: int) -> DbtTest:
         (isinstance(arguments, dict) and arguments.get("config")) or {},
     )
     if not all(isinstance(each, dict) for each in levels):
-        return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test are no mapping")
+        return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test are not a mapping")
     # dbt reads both together: a key with the name of a setting is a setting under `arguments`, too.
     given = {**body, **arguments}
     config = {key: given.pop(key) for key in CONFIG if key in given} | (given.pop("config", None) or {})

@@ -248,7 +248,7 @@ def _recency(args: Arguments, target: Target) -> Draft:
 def _sequential_values(args: Arguments, target: Target) -> Draft:
     column, interval = column_of(args), number(args.take("interval", default=1))
     if interval is None:
-        raise NotCarriedOver("interval is no number")
+        raise NotCarriedOver("interval is not a number")
     part, groups = args.take("datepart"), [str(each) for each in args.listed("group_by_columns")]
     plain = plain_name(column)
     if plain is None:

@@ -155,7 +155,7 @@ def _level(text: str | None) -> str:
         return "failures <> 0"
     match = _LEVEL.fullmatch(text)
     if match is None:
-        raise NotCarriedOver(f"{text!r} is no threshold")
+        raise NotCarriedOver(f"{text!r} is not a threshold")
     return f"failures {match[1].replace('==', '=')} {match[2]}"
 
 

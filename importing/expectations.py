@@ -171,7 +171,7 @@ def _most_common(args: Arguments, target: Target) -> Draft:
     column, values, top = column_sql(column_of(args)), set_values(args), number(args.take("top_n", default=1))
     args.ignore("data_type")
     if not isinstance(top, int):
-        raise NotCarriedOver("top_n is no whole number")
+        raise NotCarriedOver("top_n is not a whole number")
     counted = f"SELECT {column} AS member, count(*) AS times FROM {target.rows} AS rows GROUP BY {column}"
     ranked = f"SELECT member, times, dense_rank() OVER (ORDER BY times DESC) AS place FROM ({counted}) AS counted"
     return Draft(

@@ -13,7 +13,7 @@ from importing.sql_text import number, plain_name
 def _column_count(args: Arguments, target: Target) -> Draft:
     bounds = args.range().as_whole_numbers
     if bounds is None:
-        raise NotCarriedOver("the bounds are no numbers")
+        raise NotCarriedOver("the bounds are not numbers")
     return Draft(native=native("column_count", **bounds))
 
 
@@ -67,7 +67,7 @@ def column_types(names: list[Any]) -> str | list[str]:
     """
     known = dict.fromkeys(kind for name in names for kind in iceberg_types(str(name)))
     if not known:
-        raise NotCarriedOver(f"{', '.join(map(str, names))} is no type that Iceberg has")
+        raise NotCarriedOver(f"{', '.join(map(str, names))} is not a type that Iceberg has")
     return next(iter(known)) if len(known) == 1 else list(known)
 
 

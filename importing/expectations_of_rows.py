@@ -64,7 +64,7 @@ def pairs_of(args: Arguments) -> list[list[object]]:
     """
     pairs = args.listed("value_pairs_set")
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise NotCarriedOver("value_pairs_set is no list of pairs")
+        raise NotCarriedOver("value_pairs_set is not a list of pairs")
     return pairs
 
 

@@ -67,7 +67,7 @@ def _sum_of_row(args: Arguments, target: Target) -> Draft:
     """Require that the sum of the columns of each row is a number. A null counts as 0."""
     (columns, kept), total = columns_of(args), number(args.required("sum_total"))
     if total is None:
-        raise NotCarriedOver("sum_total is no number")
+        raise NotCarriedOver("sum_total is not a number")
     return row_condition(target, f"{' + '.join(f'coalesce({each}, 0)' for each in columns)} = {total}", kept)
 
 
@@ -136,7 +136,7 @@ def _times(limits: Range) -> Range:
     bounds = []
     for value in (limits.low, limits.high):
         if isinstance(value, str) and not is_time(value):
-            raise NotCarriedOver(f"{str(value)[:40]!r} is no date of the form 2020-01-31")
+            raise NotCarriedOver(f"{str(value)[:40]!r} is not a valid date of the form 2020-01-31")
         bounds.append(datetime.fromisoformat(value.strip()) if isinstance(value, str) else value)
     return Range(bounds[0], bounds[1], limits.strict_low, limits.strict_high)
 
@@ -157,7 +157,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
     args.ignore("allow_relative_error", "needs_values")
     quantiles, pairs = (ranges.get(key) if isinstance(ranges, dict) else None for key in ("quantiles", "value_ranges"))
     if not isinstance(quantiles, list) or not isinstance(pairs, list) or not quantiles or len(quantiles) != len(pairs):
-        raise NotCarriedOver("quantile_ranges is no list of quantiles with a range for each")
+        raise NotCarriedOver("quantile_ranges is not a list of quantiles with a range for each")
     checks, queries, plain = [], [], plain_name(column)
     limited = [(quantile, pair) for quantile, pair in zip(quantiles, pairs, strict=True) if pair != [None, None]]
     if not limited:
@@ -165,7 +165,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
     for quantile, pair in limited:
         limits, share = _numbers(pair), number(quantile)
         if share is None:
-            raise NotCarriedOver(f"the quantile {str(quantile)[:40]!r} is no number")
+            raise NotCarriedOver(f"the quantile {str(quantile)[:40]!r} is not a number")
         bounds, expression = limits.as_numbers, f"percentile({column_sql(column)}, {share})"
         checks += native("quantile_in_range", column=plain, quantile=share, **bounds) if plain and bounds else []
         queries.append(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target))
@@ -176,5 +176,5 @@ def _numbers(pair: Any) -> Range:
     """Return the range of a pair of numbers. One of them may be null."""
     given = [each for each in pair if each is not None] if isinstance(pair, list) and len(pair) == 2 else []
     if not given or any(isinstance(each, str) or number(each) is None for each in given):
-        raise NotCarriedOver(f"{str(pair)[:40]} is no range of numbers")
+        raise NotCarriedOver(f"{str(pair)[:40]} is not a range of numbers")
     return Range(*pair)

@@ -68,7 +68,7 @@ def _quantile(args: Arguments, target: Target) -> Draft:
     args.ignore("allow_relative_error")
     quantile = number(args.required("quantile"))
     if quantile is None or not 0 <= quantile <= 1:
-        raise NotCarriedOver("quantile is no number from 0 to 1")
+        raise NotCarriedOver("quantile is not a number from 0 to 1")
     return _aggregate(args, target, f"percentile({{}}, {quantile})", "quantile_in_range", quantile=quantile)
 
 
@@ -138,7 +138,7 @@ def _row_count_equal(args: Arguments, target: Target) -> Draft:
 def _row_count_other(args: Arguments, target: Target) -> Draft:
     factor = number(args.take("factor", default=1))
     if factor is None:
-        raise NotCarriedOver("factor is no number")
+        raise NotCarriedOver("factor is not a number")
     groups = [args.listed("group_by"), args.listed("compare_group_by")]
     theirs = _other(args, args.text("compare_model", "other_table_name"), target)
     if any(groups) or target.where or theirs.where:

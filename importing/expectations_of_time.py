@@ -19,7 +19,7 @@ def date_part(text: Any) -> str:
     """
     part = str(text).strip().lower().rstrip("s")
     if part not in PARTS:
-        raise NotCarriedOver(f"{text!r} is no part of time: {', '.join(PARTS)}")
+        raise NotCarriedOver(f"{text!r} is not a part of time: {', '.join(PARTS)}")
     return part
 
 
@@ -31,7 +31,7 @@ def span(interval: Any, part: str) -> str:
     """
     length = number(interval)
     if not isinstance(length, int):
-        raise NotCarriedOver(f"{interval!r} is no whole number of {part}s")
+        raise NotCarriedOver(f"{interval!r} is not a whole number of {part}s")
     return f"INTERVAL '{length * 3}' MONTH" if part == "quarter" else f"INTERVAL '{length}' {part.upper()}"
 
 
@@ -133,5 +133,5 @@ def _metric(sql: str, logs: bool) -> str:
 def _whole(value: Any, name: str) -> int:
     length = number(value)
     if not isinstance(length, int):
-        raise NotCarriedOver(f"{name} is no whole number")
+        raise NotCarriedOver(f"{name} is not a whole number")
     return length

@@ -63,7 +63,7 @@ def import_suite(
     """
     tree = read_json(source)
     if not is_suite(tree):
-        raise InvalidPipeline(f"{source.path} is no suite: it has no list `expectations`")
+        raise InvalidPipeline(f"{source.path} is not a suite: it has no list `expectations`")
     names = (tree.get("name"), tree.get("expectation_suite_name"), source.path.rpartition("/")[2])
     name = next(each for each in names if isinstance(each, str) and each)
     if table is None and namespace is None:
@@ -158,9 +158,9 @@ def _meant(kind: str, key: str, value: Any, target: Target) -> Any:
         NotCarriedOver: a value that must be a text or a list of names is something else.
     """
     if value is not None and (key in _TEXTS and not isinstance(value, str)):
-        raise NotCarriedOver(f"{key!r} is no text: {str(value)[:40]}")
+        raise NotCarriedOver(f"{key!r} is not text: {str(value)[:40]}")
     if key in ("column_list", "column_set") and isinstance(value, list) and not _are_texts(value):
-        raise NotCarriedOver(f"{key!r} is no list of names: {str(value)[:40]}")
+        raise NotCarriedOver(f"{key!r} is not a list of names: {str(value)[:40]}")
     if key in _BOUNDS and isinstance(value, str):
         return TextValue(value)
     if key == "other_table_name" and isinstance(value, str) and "." not in value:

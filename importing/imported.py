@@ -16,7 +16,7 @@ from sluice.errors import InvalidPipeline
 Parameters = dict[str, Any]
 _SQL = frozenset(["expression", "where", "query"])
 """Parameters of checks that are SQL."""
-_OF_BIGQUERY = re.compile(r"'(?:safe_divide|safe_cast)' at .* is no function of Spark's", re.IGNORECASE)
+_OF_BIGQUERY = re.compile(r"'(?:safe_divide|safe_cast)' at .* is not a function of Spark's", re.IGNORECASE)
 
 
 class NotCarriedOver(Exception):
@@ -117,7 +117,7 @@ def _as_written(value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
-    raise NotCarriedOver(f"{str(value)[:60]!r} is no value that a pipeline file can hold")
+    raise NotCarriedOver(f"{str(value)[:60]!r} is not a value that a pipeline file can hold")
 
 
 def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:

@@ -153,7 +153,7 @@ class SodaImport:
     def _import_table(self, path: str, table: str, filter_name: str, checks: Any, header: int) -> None:
         name = self._datasets.unchecked_table(table)
         if checks is not None and not isinstance(checks, list):
-            self.imported.leave(name, (path, header), "the checks", "they are no list")
+            self.imported.leave(name, (path, header), "the checks", "they are not a list")
         for line, settings, written in written_checks(checks):
             test, about = kind_of(written), columns_in(written)
             try:

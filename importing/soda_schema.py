@@ -51,7 +51,7 @@ def _alerts(settings: Mapping[str, Any], level: str) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for body in as_list(settings.get(level) or []):
         if not isinstance(body, dict):
-            raise NotCarriedOver(f"`{level}: {str(body)[:60]}` is no mapping")
+            raise NotCarriedOver(f"`{level}: {str(body)[:60]}` is not a mapping")
         pairs += [(str(name), value) for name, value in body.items()]
     older = [
         (key.removeprefix(f"{level} "), value) for key, value in settings.items() if key.startswith(f"{level} when ")
@@ -72,7 +72,7 @@ def _forbidden(value: Any) -> list[Parameters]:
 
 def _types(value: Any) -> list[Parameters]:
     if not isinstance(value, dict):
-        raise NotCarriedOver("the types of columns are no mapping")
+        raise NotCarriedOver("the types of columns are not a mapping")
     return [
         check for name, kind in value.items() for check in native("column_type", column=name, type=column_types([kind]))
     ]
@@ -80,7 +80,7 @@ def _types(value: Any) -> list[Parameters]:
 
 def _positions(value: Any) -> list[Parameters]:
     if not isinstance(value, dict):
-        raise NotCarriedOver("the positions of columns are no mapping")
+        raise NotCarriedOver("the positions of columns are not a mapping")
     return [
         check
         for name, index in value.items()

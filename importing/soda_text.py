@@ -38,7 +38,7 @@ def parse_metric(text: str) -> Metric:
     """
     match = _METRIC.fullmatch(text.strip())
     if match is None:
-        raise NotCarriedOver(f"{text[:80]!r} is no check that is known")
+        raise NotCarriedOver(f"{text[:80]!r} is not a check that is known")
     arguments = [each.strip() for each in (match["arguments"] or "").split(",") if each.strip()]
     return Metric(match["name"].strip(), arguments, match["threshold"])
 
@@ -56,7 +56,7 @@ def threshold_sql(text: str, observed: str = "observed") -> str:
         low, high = (">" if match[2] == "(" else ">="), ("<" if match[5] == ")" else "<=")
         inside = f"{observed} {low} {value_of(match[3])} AND {observed} {high} {value_of(match[4])}"
         return f"NOT ({inside})" if match[1] else inside
-    raise NotCarriedOver(f"{plain[:60]!r} is no threshold")
+    raise NotCarriedOver(f"{plain[:60]!r} is not a threshold")
 
 
 def simple_range(text: str) -> tuple[float | None, float | None, bool] | None:

@@ -72,5 +72,5 @@ def _number(settings: Mapping[str, Any], name: str) -> int | float | str:
     if value is None and _DATE.fullmatch(str(settings[name])):
         return f"DATE '{settings[name]}'"
     if value is None:
-        raise NotCarriedOver(f"`{name}: {settings[name]}` is no number")
+        raise NotCarriedOver(f"`{name}: {settings[name]}` is not a number")
     return value

@@ -52,7 +52,7 @@ def literal(value: Any) -> str:
         NotCarriedOver: it is a list, a mapping, or a number that is not finite.
     """
     if isinstance(value, float) and not math.isfinite(value):
-        raise NotCarriedOver(f"{value} is no finite number")
+        raise NotCarriedOver(f"{value} is not a finite number")
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value}'"
     if isinstance(value, date):

@@ -173,13 +173,13 @@ class BranchCatalog(Protocol):
         """
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch, even if its head moves meanwhile. A missing branch is no error.
+        """Delete a branch, even if its head moves meanwhile. A missing branch is not an error.
 
         The deletion fences an attempt: every later commit to the branch fails.
         """
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is not an error."""
 
     def fork_point(self, branch: str) -> str:
         """Return the newest hash that a branch has in common with main.

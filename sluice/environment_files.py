@@ -42,7 +42,7 @@ def _read_dotenv() -> dict[str, str]:
     try:
         return {name: value for name, value in dotenv_values(".env").items() if value}
     except (OSError, ValueError) as error:  # the text of the error may quote the file
-        raise BadEnvironment(f".env: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}") from None
+        raise BadEnvironment(f".env: {getattr(error, 'strerror', None) or 'it is not text in UTF-8'}") from None
 
 
 def _read_stack(file: Path) -> dict[str, str]:

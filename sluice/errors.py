@@ -10,7 +10,7 @@ SluiceError
 │   ├── AlreadyPublished     main contains this input already
 │   ├── ManifestUnreadable   the record of the files that a run loaded is missing, or was altered
 │   ├── RunUnderWay          a run of the same input, started from another pipeline, has not ended
-│   ├── NothingToDo          there is nothing to write, which is no failure
+│   ├── NothingToDo          there is nothing to write, which is not a failure
 │   ├── NothingWritten       the job exited with 0, but its branch has no snapshot of the attempt
 │   ├── UnexpectedWrite      the branch contains a change that this attempt should not have made
 │   ├── WriteRefused         a job tried to change something other than the branch of its run

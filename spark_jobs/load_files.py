@@ -39,7 +39,7 @@ class Reading:
     """The columns whose types neither a schema nor a table states."""
 
     def value(self, column: Column) -> Column:
-        """Return a column of text. For CSV, an empty text becomes NULL, since it is no value there."""
+        """Return a column of text. For CSV, an empty text becomes NULL, since it is not a value there."""
         return F.nullif(column, F.lit("")) if self.format == "csv" else column
 
     @property

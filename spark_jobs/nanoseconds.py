@@ -42,13 +42,13 @@ def as_numbers(schema: StructType, columns: Mapping[str, bool]) -> StructType:
 
 
 def as_times(rows: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
-    """Return the rows with times in place of nanoseconds. A time that is no whole microsecond fails the job."""
+    """Return the rows with times in place of nanoseconds. A time that is not a whole microsecond fails the job."""
     present = {name: is_utc for name, is_utc in columns.items() if name in rows.columns}
     return rows.withColumns({name: _as_time(name, is_utc=is_utc) for name, is_utc in present.items()})
 
 
 def inexact_times(rows: DataFrame, columns: Mapping[str, bool]) -> list[str]:
-    """Return the columns with times that are no whole microseconds, each with a count and the first file.
+    """Return the columns with times that are not whole microseconds, each with a count and the first file.
 
     Args:
         rows: rows with times as whole numbers of nanoseconds.

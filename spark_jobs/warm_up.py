@@ -46,7 +46,7 @@ def warm_up(spark: SparkSession, folder: Path) -> None:
         spark.sql("SHOW TABLES IN unreachable.t").collect()
     except (PySparkException, OSError):
         return  # expected: the classes of the catalog's client are loaded now
-    except Exception as error:  # py4j raises errors that are no PySparkException
+    except Exception as error:  # py4j raises other errors than PySparkException
         print(f"as expected, no server answers: {type(error).__name__}")
 
 

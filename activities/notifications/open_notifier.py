@@ -34,7 +34,7 @@ def read_routes(settings: Settings) -> tuple[Route, ...]:
         try:
             text = Path(file).expanduser().read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             raise BadEnvironment(f"SLUICE_NOTIFICATIONS_FILE={file}: {why}") from None
         routes = parse_routes(text, f"SLUICE_NOTIFICATIONS_FILE={file}", read_environment())
     is_set_up = bool(settings.slack_token and settings.slack_channel)

@@ -37,7 +37,7 @@ def read_files(path: Path) -> Files:
             )
         return files if files.projects else replace(files, singular=[])
     if path.suffix not in _SUFFIXES[:3]:
-        raise InvalidPipeline(f"{path} is no YAML and no JSON: name a file of tests, or the folder of a project")
+        raise InvalidPipeline(f"{path} is neither YAML nor JSON: name a file of tests, or the folder of a project")
     try:
         own = sort_files([SourceText(str(path), _text(path, None))])
     except (OSError, ValueError) as error:
@@ -102,7 +102,7 @@ def _text(path: Path, folder: Path | None) -> str:
         OSError, ValueError: the file cannot be read, is not a text file, or is outside of the folder.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is no regular file")  # opening a pipe would wait for its writer
+        raise ValueError("it is not a regular file")  # opening a pipe would wait for its writer
     if folder is not None and not path.resolve().is_relative_to(folder):
         raise ValueError("it is a link out of the folder")
     with path.open("rb") as file:

@@ -17,7 +17,7 @@ def create_at_root(log: CommitLog, name: str) -> Made | None:
 def create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
     """Create a branch of main at a hash of it. A repeat changes nothing."""
     if log.commit(base).fork:  # the commits of another branch are deleted with it
-        raise CatalogRefused(f"{base[:12]} is no hash of main: copy the branch that contains it")
+        raise CatalogRefused(f"{base[:12]} is not a hash of main: copy the branch that contains it")
     return _create(log, name, base)
 
 

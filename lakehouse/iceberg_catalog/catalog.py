@@ -95,12 +95,12 @@ class IcebergCatalog:
             self._branches.update(lambda log: copy(log, name, of, head))
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch. A missing branch is no error. An open publish of it fails."""
+        """Delete a branch. A missing branch is not an error. An open publish of it fails."""
         with translate_catalog_errors():
             self._publisher.delete_branch(name)
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is not an error."""
         with translate_catalog_errors():
             self._publisher.delete_branch(name, head)
 

@@ -43,7 +43,7 @@ def database_properties(uri: str) -> dict[str, str]:
         ) from None
     except Exception:  # the text of any error may contain the password
         raise BadEnvironment(
-            "ICEBERG_URI is no address of a database: write postgresql://user:password@host:5432/database"
+            "ICEBERG_URI is not an address of a database: write postgresql://user:password@host:5432/database"
         ) from None
     return {"uri": uri, "pool_pre_ping": "true"}
 

@@ -148,7 +148,7 @@ class NessieCatalog:
                     raise
 
     def delete_branch(self, name: str) -> None:
-        """Delete a branch, even if its head moves meanwhile. A missing branch is no error."""
+        """Delete a branch, even if its head moves meanwhile. A missing branch is not an error."""
         with translate_nessie_errors(self.uri):
             for _ in range(_FENCE_TRIES):
                 try:
@@ -161,7 +161,7 @@ class NessieCatalog:
             self._v1.delete_branch(name, self.head(name))
 
     def delete_branch_at(self, name: str, head: str) -> None:
-        """Delete a branch only if it is still at the hash `head`. A missing branch is no error."""
+        """Delete a branch only if it is still at the hash `head`. A missing branch is not an error."""
         with translate_nessie_errors(self.uri), suppress(NessieNotFoundException, NessieConflictException):
             self._v1.delete_branch(name, head)
 

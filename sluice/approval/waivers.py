@@ -22,7 +22,7 @@ MAX_DAYS = 90
 for waivers in force has an end."""
 MAX_WAIVED = 20
 """Maximum number of waived checks of a run. The merge commit contains each with its reason, and so do all reports
-and messages. An audit with more failures is no exception."""
+and messages. An audit with more failures is not an exception."""
 REASON_LIMIT = 500
 """Maximum length of the reason of a waiver, in characters, since it is in commits, reports and messages."""
 GRACE = timedelta(hours=1)
@@ -189,7 +189,7 @@ def choose_checks(names: Sequence[str], checks: Sequence[WaivableCheck]) -> list
     for name in names:
         matching = [check for check in distinct.values() if " ".join(name.split()) in _forms(check)]
         if len(matching) != 1:
-            why = "is the name of several failed checks" if matching else "is no failed check that waits for a waiver"
+            why = "is the name of several failed checks" if matching else "is not a failed check that can be waived"
             listed = ", ".join(waiver_names(checks))
             raise InvalidPipeline(f"--waive {name[:200]!r} {why}. Checks to waive: {listed or 'none'}")
         chosen.append(matching[0])

@@ -53,7 +53,7 @@ def _parsed(message: str | bytes) -> object:
 
 def _objects(event: object, wrappers: int) -> list[StoredObject]:
     if not isinstance(event, dict):
-        raise UnreadableNotification("it is no event: a JSON object is expected")
+        raise UnreadableNotification("it is not an event: a JSON object is expected")
     if "Records" in event:
         return _of_records(event["Records"])
     if event.get("Event") == _TEST_EVENT:
@@ -68,12 +68,12 @@ def _objects(event: object, wrappers: int) -> list[StoredObject]:
             f"SNS asks to confirm a subscription to the topic {topic}, and this receiver confirms none: subscribe a "
             "queue of SQS and set SLUICE_EVENTS_QUEUE, or let another receiver at this address confirm it"
         )
-    raise UnreadableNotification("it is no event of an object store: it has none of `Records`, `detail` and `Message`")
+    raise UnreadableNotification("it is not an event of an object store: it has no `Records`, `detail` or `Message`")
 
 
 def _of_records(records: object) -> list[StoredObject]:
     if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-        raise UnreadableNotification("its `Records` are no list of events")
+        raise UnreadableNotification("its `Records` are not a list of events")
     if len(records) > _MAX_RECORDS:
         raise UnreadableNotification(f"it has {len(records):,} events: the limit is {_MAX_RECORDS:,}")
     objects = []

@@ -43,7 +43,7 @@ def _expand(item: str, text: str) -> Iterator[str]:
         return
     first, _, last = (each.strip() for each in item.partition(".."))
     if not (_DATE.fullmatch(first) and _DATE.fullmatch(last)):
-        raise InvalidPipeline(f"{_shown(item)} is no range of partitions: {_HOW}")
+        raise InvalidPipeline(f"{_shown(item)} is not a range of partitions: {_HOW}")
     if len(first) != len(last):
         raise InvalidPipeline(
             f"{_shown(item)} goes from a {_FORMS[len(first)]} to a {_FORMS[len(last)]}: write both ends in the same "

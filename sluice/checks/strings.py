@@ -33,7 +33,7 @@ class NotEmptyString(_String):
     """No string may be empty. A string of spaces is not empty."""
 
     aliases = {"dbt_utils.not_empty_string": {}}
-    proof = "the lower bound of a file is no empty string"
+    proof = "the lower bound of a file is not an empty string"
 
     check: Literal["not_empty_string"] = "not_empty_string"
 
@@ -99,7 +99,7 @@ class _Like(_Pattern):
     @classmethod
     def _a_pattern(cls, pattern: str) -> str:
         if re.search(r"(?<!\\)(?:\\\\)*\\(?![%_\\])", pattern):
-            raise ValueError(f"{pattern!r} is no pattern: a backslash stands before %, _ or another backslash only")
+            raise ValueError(f"{pattern!r} is not a pattern: a backslash stands before %, _ or another backslash only")
         return pattern
 
 

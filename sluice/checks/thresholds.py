@@ -14,16 +14,16 @@ def threshold(text: str | int | float) -> str:
     """
     match = None if isinstance(text, bool) else _TERM.fullmatch(str(text))
     if not match:
-        raise ValueError(f"{text!r} is no threshold: write one such as '> 10' (rows) or '>= 1%' (of the rows)")
+        raise ValueError(f"{text!r} is not a threshold: write one such as '> 10' (rows) or '>= 1%' (of the rows)")
     operator, number, percent = match[1] or ">", match[2], match[3] or ""
     if operator == "!=":
         if Fraction(number):
-            raise ValueError(f"{text!r} is no threshold: '!=' goes with 0 only")
+            raise ValueError(f"{text!r} is not a threshold: '!=' goes with 0 only")
         operator = ">"
     if percent and Fraction(number) > 100:
         raise ValueError(f"{text!r} is more than all rows")
     if not percent and "." in number:
-        raise ValueError(f"{text!r} is no whole number of rows")
+        raise ValueError(f"{text!r} is not a whole number of rows")
     if operator == ">=" and not Fraction(number):
         raise ValueError(f"{text!r} is always true")
     return f"{operator} {number}{percent}"

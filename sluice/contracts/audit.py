@@ -11,7 +11,7 @@ from sluice.pipeline.table import Table
 class PreviousAudit(Model):
     """An earlier audit of the same rows, from the run's history.
 
-    The lake is no source for it: a job can write to the lake, but not to the history.
+    The lake is not a source for it: a job can write to the lake, but not to the history.
     """
 
     verdicts: list[CheckResult]

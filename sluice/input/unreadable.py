@@ -7,7 +7,7 @@ _MAX_VALUE = 80
 
 
 def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: bool) -> str:
-    """Describe unreadable rows of a source: `orders.csv, line 101: amount: 'twelve' is no decimal(10,2)`.
+    """Describe unreadable rows of a source: `orders.csv, line 101: amount: 'twelve' is not a valid decimal(10,2)`.
 
     Args:
         line: line of the first such row in its file, from 1; None if it is not known.
@@ -16,7 +16,7 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     where = rows.path + (f", line {line:,}" if line else "")
     if rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
-        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is no {rows.type_name}"
+        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is not a valid {rows.type_name}"
     elif rows.values is not None:
         problem = f"it has {rows.values:,} values, and there are {rows.columns:,} columns"
     else:

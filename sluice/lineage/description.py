@@ -82,7 +82,7 @@ def describe_event(
 
 
 def _published(written: WriteResult) -> list[LineageTable]:
-    """Return the tables that a run changed. A table that it dropped is no output."""
+    """Return the tables that a run changed. A table that it dropped is not an output."""
     return [
         LineageTable(
             name=name,

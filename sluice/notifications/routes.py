@@ -45,7 +45,7 @@ class Route(Model):
     @classmethod
     def _known_events(cls, events: list[str]) -> list[str]:
         if unknown := [event for event in events if event not in EVENTS]:
-            raise ValueError(f"{unknown[0]!r} is no event. Events are: {', '.join(EVENTS)}")
+            raise ValueError(f"{unknown[0]!r} is not an event. Events are: {', '.join(EVENTS)}")
         return events
 
     def takes(self, message: Message) -> bool:
@@ -70,7 +70,7 @@ def parse_routes(text: str, name: str, environment: Mapping[str, str]) -> tuple[
         name: the name of the file, for messages.
 
     Raises:
-        BadEnvironment: the file is no list of routes, or names a variable that is not set.
+        BadEnvironment: the file is not a list of routes, or names a variable that is not set.
     """
     try:
         stated = YAML(typ="safe").load(text)

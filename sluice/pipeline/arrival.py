@@ -24,7 +24,7 @@ def _bytes(value: object) -> int:
     match = _SIZE.fullmatch(str(value))
     size = float(match[1]) * _UNITS.get(match[2].upper(), 0) if match else 0
     if not 1 <= size <= _LARGEST:
-        raise ValueError(f"{str(value)[:100]!r} is no size: write 500MB, 10GiB or a number of bytes, up to 1000TB")
+        raise ValueError(f"{str(value)[:100]!r} is not a size: write 500MB, 10GiB or a number of bytes, up to 1000TB")
     return int(size)
 
 
@@ -81,7 +81,7 @@ class Arrival(Model):
     @classmethod
     def _only_a_name(cls, manifest: str | None) -> str | None:
         if manifest is not None and not _FILE_NAME.fullmatch(manifest):
-            raise ValueError(f"{manifest!r} is no name of a file: write one such as _SUCCESS, without a folder")
+            raise ValueError(f"{manifest!r} is not the name of a file: write one such as _SUCCESS, without a folder")
         return manifest
 
     @model_validator(mode="after")
@@ -134,7 +134,7 @@ def _check_move_to(from_: str, to: str) -> None:
             f"after: move is possible from folder to folder and from S3 to S3, not from {from_} to {to}: use keep"
         )
     if ({".", ".."} & set(to.split("/")) and kinds == {"S3"}) or re.search(r"[*?\[]", to):
-        raise ValueError(f"move_to: {to} is no folder: write its path without wildcards and without `..`")
+        raise ValueError(f"move_to: {to} is not a folder: write its path without wildcards and without `..`")
 
 
 def _kind(path: str) -> str:

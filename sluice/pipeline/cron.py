@@ -55,14 +55,14 @@ def parse_cron(text: str) -> Cron:
     """Parse a cron expression.
 
     Raises:
-        ValueError: the text is no cron expression, names only days that do not exist, or means something else to
+        ValueError: the text is not a cron expression, names only days that do not exist, or means something else to
             Temporal than to cron.
     """
     parts = text.lower().split()
     if len(parts) != len(_FIELDS):
         raise ValueError(
-            f"{text!r} is no cron expression of five fields (minute, hour, day of the month, month, day of the week), "
-            "such as 30 5 * * mon-fri"
+            f"{text!r} is not a cron expression of five fields (minute, hour, day of the month, month, day of the "
+            "week), such as 30 5 * * mon-fri"
         )
     minute, hour, day, month, weekday = (_parse(part, field) for part, field in zip(parts, _FIELDS, strict=True))
     if not parts[2].startswith("*") and not parts[4].startswith("*"):

@@ -224,7 +224,7 @@ def _sentence(error: Any) -> str:
     given = f", not {error['input']!r}" if message.startswith("input should") else ""
     path = ".".join(str(part) for part in where if part != "[key]")
     if error["type"] in ("model_type", "model_attributes_type"):
-        return f"{path}: {error['input']!r} is no mapping{_valid(_known_keys(where))}"
+        return f"{path}: {error['input']!r} is not a mapping{_valid(_known_keys(where))}"
     if where == ("write", "mode") and error["type"] == "literal_error":
         return f"{path}: input should be {unknown_mode(str(error['input']))}"
     return f"{path}: {message}{given}" if where else message

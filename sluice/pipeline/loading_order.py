@@ -206,7 +206,7 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
     return (
         f"the rows of {partition} would replace those of {', '.join(named[:_NAMED])}{more}: "
         f"{table} keeps both in one partition, and `mode: overwrite_partitions` replaces all of it. Give the table "
-        "partitions that are no larger than those of the pipeline, keep rows of other partitions out of the files, or "
+        "partitions that are not larger than those of the pipeline, keep rows of other partitions out of the files, or "
         "use `mode: merge`"
     )
 

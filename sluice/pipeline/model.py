@@ -51,7 +51,7 @@ class Pipeline(Model):
     after_publish: Annotated[list[str], AfterValidator(target_names)] = Field(default_factory=list)
     """Names of the installation's targets that register its publications."""
     schedule: Schedule | None = None
-    """Times at which it starts without a person. `deploy` applies them. They are no part of the identity of a run."""
+    """Times at which it starts without a person. `deploy` applies them. They are not part of the identity of a run."""
     arrival: Arrival | None = None
     """The landing zone whose files start its runs, once `deploy` has applied the pipeline file."""
     show_values: bool = False

@@ -42,7 +42,7 @@ def partition_values(partition: str) -> dict[str, str]:
     """
     if not _PARTITION.fullmatch(partition):
         raise InvalidPipeline(
-            f"{partition!r} is no name of a partition: write a date as 2018, 2018-01 or 2018-01-31, or a name of "
+            f"{partition!r} is not the name of a partition: write a date as 2018, 2018-01 or 2018-01-31, or a name of "
             "letters, digits, '_', '.', ':', '+' and '-'"
         )
     values = {"partition": partition}
@@ -53,7 +53,7 @@ def partition_values(partition: str) -> dict[str, str]:
         start = date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
         end = _day_after(start, match)
     except (ValueError, OverflowError) as error:
-        raise InvalidPipeline(f"{partition!r} is no date: {error}") from error
+        raise InvalidPipeline(f"{partition!r} is not a valid date: {error}") from error
     parts = {"year": match[1], "month": match[2], "day": match[3], "start": start.isoformat(), "end": end.isoformat()}
     return values | {f"partition.{part}": value for part, value in parts.items() if value}
 

@@ -31,8 +31,8 @@ def _cron(text: str) -> str:
 def _zone(name: str) -> str:
     if name not in _zones():
         raise ValueError(
-            f"{name!r} is no time zone{suggestion(name, _zones())}: write a name of the IANA database, such as "
-            "Europe/Berlin, or UTC"
+            f"{name!r} is not a valid time zone{suggestion(name, _zones())}: write a name of the IANA database, "
+            "such as Europe/Berlin, or UTC"
         )
     return name
 

@@ -44,7 +44,7 @@ def as_text(value: object, name: str = "an argument") -> str:
 
 
 def _as_text(options: object) -> object:
-    """Turn the values of options into text. Validation refuses later what is no mapping."""
+    """Turn the values of options into text. Validation refuses later what is not a mapping."""
     if not isinstance(options, dict):
         return options
     return {str(key): as_text(value, str(key)[:100]) for key, value in options.items()}

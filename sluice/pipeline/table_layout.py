@@ -12,7 +12,7 @@ _ORDER = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", re.I
 def _valid_partition(term: str) -> str:
     if not _PARTITION.fullmatch(term.strip()):
         raise ValueError(
-            f"{term!r} is no partition: write column, year(column), month(column), day(column), "
+            f"{term!r} is not a partition: write column, year(column), month(column), day(column), "
             "hour(column), bucket(16, column) or truncate(4, column)"
         )
     return term.strip()
@@ -33,7 +33,7 @@ def _valid_order(term: str) -> str:
     match = _ORDER.fullmatch(term.strip())
     if not match or not _PARTITION.fullmatch(match[1]):
         raise ValueError(
-            f"{term!r} is no order: write column, column desc, day(column) or bucket(16, column), "
+            f"{term!r} is not an order: write column, column desc, day(column) or bucket(16, column), "
             "with `nulls first` or `nulls last` where it matters"
         )
     return term.strip()

@@ -153,7 +153,7 @@ class Write(Model):
             if key.startswith(_RESERVED) or key.lower().endswith(SILENT):
                 raise ValueError(f"{key} is not for a pipeline to set: a safe publish depends on it")
             if not key.startswith("spark."):
-                raise ValueError(f"{key} is no Spark setting: they begin with 'spark.'")
+                raise ValueError(f"{key} is not a Spark setting: they begin with 'spark.'")
             if any(character in key + value for character in "\r\n"):
                 raise ValueError(f"{key!r} holds a line break")
         return conf

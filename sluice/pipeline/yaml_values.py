@@ -97,7 +97,7 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
     for key, value in node.items():
         name = str(key)
         if key is None or isinstance(key, dict | list | tuple):
-            problems.append((where, f"{name[:_SHOWN]!r} is no key: write a text"))
+            problems.append((where, f"{name[:_SHOWN]!r} is not a key: write a text"))
         elif name in plain:
             problems.append(((*where, name), f"the key {name[:_SHOWN]!r} stands twice in one mapping"))
         else:
@@ -113,7 +113,7 @@ def _problem(node: Any) -> str:
     if isinstance(node, bytes | Set) or type(node).__name__ == "CommentedOrderedMap":
         return "the tags !!binary, !!set and !!omap mean nothing here: write a text, a list or a mapping"
     if isinstance(node, float) and not math.isfinite(node):
-        return f"{float(node)} is no number that rows can be compared with: write a finite number, or leave it out"
+        return f"{float(node)} is not a number that rows can be compared with: write a finite number, or leave it out"
     if isinstance(node, str) and not node.isascii() and any("\ud800" <= each <= "\udfff" for each in node):
         return f"{node[:_SHOWN]!r} holds half of a character (U+D800 to U+DFFF): leave it out"
     return ""

@@ -131,7 +131,7 @@ def _parse_values(
         column, sign, expression = repair.partition("=")
         column = column.strip()
         if not sign or column not in columns:
-            raise InvalidPipeline(f"--set {repair!r}: {column!r} is no column{suggestion(column, columns)}")
+            raise InvalidPipeline(f"--set {repair!r}: {column!r} is not a column{suggestion(column, columns)}")
         _check_expression(f"--set {repair!r}", expression, quarantined_columns)
         values[column] = f"({expression.strip()})"
     return values

@@ -57,7 +57,7 @@ def _address(address: str) -> str:
     """Return the address of a service if it is valid. An address without TLS must be one of this machine."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("is no address: write https://HOST/PATH")
+        raise ValueError("is not an address: write https://HOST/PATH")
     if parts.username or parts.password:
         raise ValueError("holds a user or a password: name the secret by {file: PATH} or {env: VARIABLE}")
     if parts.scheme == "http" and parts.hostname not in _LOCAL:
@@ -109,7 +109,7 @@ class CommandTarget(Target):
     @classmethod
     def _absolute(cls, command: list[str]) -> list[str]:
         if not Path(command[0]).is_absolute() or any("\0" in part for part in command):
-            raise ValueError(f"{command[0]!r} is no absolute path of a program")
+            raise ValueError(f"{command[0]!r} is not an absolute path of a program")
         return command
 
 

@@ -44,7 +44,7 @@ def problem(pattern: str) -> str | None:
             re.compile(pattern)
         except re.error as error:
             if str(error.msg).startswith(_WRONG_EVERYWHERE):
-                return f"{pattern!r} is no regular expression: {error.msg}"
+                return f"{pattern!r} is not a regular expression: {error.msg}"
     return None
 
 

@@ -97,7 +97,7 @@ class _Columns:
         name = token.word
         if name not in (*_TYPES, *_NESTED):
             where = position(self.text, token.start)
-            raise SqlProblem(f"{token.text!r} at {where} is no type{suggestion(name, [*_TYPES, *_NESTED])}")
+            raise SqlProblem(f"{token.text!r} at {where} is not a type{suggestion(name, [*_TYPES, *_NESTED])}")
         self.at += 1
         if name in _NESTED:
             self._nested(name)
@@ -175,4 +175,4 @@ class _Columns:
                 f"{token.text.upper()} at {where} is an expression that Spark would run: a schema takes names, types, "
                 "NOT NULL and COMMENT; compute values in write.transform"
             )
-        return SqlProblem(f"{token.text!r} at {where} is no part of a schema: {wanted} should be there")
+        return SqlProblem(f"{token.text!r} at {where} is not part of a schema: {wanted} should be there")

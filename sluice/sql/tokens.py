@@ -70,7 +70,7 @@ def tokens(text: str) -> list[Token]:
     while start < len(text):
         match = _TOKEN.match(text, start)
         if not match:
-            raise SqlProblem(f"{text[start : start + 12]!r} at {position(text, start)} is no SQL")
+            raise SqlProblem(f"{text[start : start + 12]!r} at {position(text, start)} is not SQL")
         kind = match.lastgroup
         if kind == "block":
             start = _comment_end(text, start)

@@ -128,14 +128,14 @@ def check_statement(text: str) -> None:
     Raises:
         SqlProblem: it is not.
     """
-    listed = _tokens(text, _STATEMENTS, f"it is no {_KINDS}")
+    listed = _tokens(text, _STATEMENTS, f"it is not a {_KINDS}")
     if [token.word for token in listed[:2]] == ["alter", "table"]:
         _check_alteration(text, listed)
         return
     statement = _only(_parsed(text), "statement")
     is_table = isinstance(statement, exp.Create) and statement.args.get("kind") == "TABLE"
     if not isinstance(statement, exp.Insert | exp.Update | exp.Delete | exp.Merge) and not is_table:
-        raise SqlProblem(f"it is no {_KINDS}")
+        raise SqlProblem(f"it is not a {_KINDS}")
     inner = [node for node in statement.find_all(exp.DML, exp.DDL) if not isinstance(node, (*_READING, exp.Table))]
     if any(node is not statement and not isinstance(node.parent, exp.When) for node in inner):
         raise SqlProblem("it holds another statement: write one after the other")
@@ -166,7 +166,7 @@ def _check_alteration(text: str, listed: Sequence[Token]) -> None:
             "identifier fields and properties"
         )
     if wrong := [token for token in listed[end:] if token.word in ("select", "location", ";")]:
-        raise SqlProblem(f"{wrong[0].text!r} at {position(text, wrong[0].start)} is no part of ALTER TABLE")
+        raise SqlProblem(f"{wrong[0].text!r} at {position(text, wrong[0].start)} is not part of ALTER TABLE")
     _check_functions(text, listed[end:], _STATEMENT_CLAUSES | _TRANSFORMS)
 
 
@@ -223,9 +223,9 @@ def _check_clauses(tree: exp.Expression, allowed: tuple[type, ...], what: str) -
             if isinstance(node, exp.Version):
                 raise SqlProblem("it names a version: leave it out, since the SQL reads the run's own branch")
             clause = re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).lower()
-            raise SqlProblem(f"{clause} is no part of {what}")
+            raise SqlProblem(f"{clause} is not part of {what}")
         if isinstance(node, exp.Anonymous) and node.name.lower() not in ALLOWED | _TRANSFORMS | REFUSED.keys():
-            raise SqlProblem(f"{node.name!r} is no function of Spark's that a pipeline may call")
+            raise SqlProblem(f"{node.name!r} is not a function of Spark's that a pipeline may call")
 
 
 def _check_tables(tree: exp.Expression, views: Sequence[str]) -> None:
@@ -235,7 +235,7 @@ def _check_tables(tree: exp.Expression, views: Sequence[str]) -> None:
             continue
         if isinstance(table.this, exp.Func):
             if len(table.parts) > 1 or table.name.lower() in own:
-                raise SqlProblem(f"{table.name!r} is no function of Spark's")
+                raise SqlProblem(f"{table.name!r} is not a function of Spark's")
             continue
         parts = [part.name for part in table.parts]
         if any("@" in part for part in parts):
@@ -248,9 +248,9 @@ def _check_table_name(parts: Sequence[str], views: Sequence[str]) -> None:
     name = ".".join(parts)
     if len(parts) < 2:
         also = f", or {' or '.join(map(repr, views))}" if views else ""
-        raise SqlProblem(f"{name!r} is no table of the catalog: write namespace.table{also}")
+        raise SqlProblem(f"{name!r} is not a table of the catalog: write namespace.table{also}")
     if parts[0].lower() in _NOT_A_NAMESPACE or not all(_PLAIN.fullmatch(part) for part in parts):
-        raise SqlProblem(f"{name!r} is no table of the catalog: paths, views and other catalogs are not read")
+        raise SqlProblem(f"{name!r} is not a table of the catalog: paths, views and other catalogs are not read")
     if len(parts) > 2 and _METADATA.fullmatch(parts[-1].lower()):
         raise SqlProblem(f"{name!r} is metadata or a version of a table: only the rows of tables are read")
 
@@ -268,7 +268,7 @@ def _check_functions(text: str, listed: Sequence[Token], own: frozenset[str] | s
         if name.word in own or (name.kind == "word" and name.word in CLAUSES | TYPES):
             continue
         if name.word not in ALLOWED or is_qualified:
-            raise SqlProblem(f"{name.word!r} at {where} is no function of Spark's that a pipeline may call")
+            raise SqlProblem(f"{name.word!r} at {where} is not a function of Spark's that a pipeline may call")
 
 
 def _called(listed: Sequence[Token]) -> Iterator[tuple[Token, bool]]:

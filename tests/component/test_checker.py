@@ -62,5 +62,5 @@ def test_on_a_rest_server_what_the_log_does_not_say_is_seen_too(
     lake.catalog.head("main")
     problems = checker.problems(since, published, [table])
     assert any(problem.startswith(f"1 left {table} by ") for problem in problems), problems
-    assert any("is no merge: Changed by another program" in problem for problem in problems), problems
+    assert any("is not a merge: Changed by another program" in problem for problem in problems), problems
     assert not any("the log says" in problem for problem in problems), problems

@@ -222,11 +222,11 @@ def test_a_stated_type_takes_a_value_exactly_or_refuses_it(job: Ingester, format
     content = "\n".join([*(["id,x"] if format == "csv" else []), *lines, ""])
     path = file(job, f"in.{format}", content)
     refused = job.refused({"path": path, "schema": f"id INT, x {type}"})
-    assert f"x: '{text}' is no {type.lower()}" in refused and path in refused, refused
+    assert f"x: '{text}' is not a valid {type.lower()}" in refused and path in refused, refused
 
 
 def test_an_empty_text_is_no_value_in_csv_and_no_number_in_json(job: Ingester) -> None:
     job({"path": file(job, "in.csv", 'id,x\n1,""\n2,\n'), "schema": "id INT, x DOUBLE"})
     assert [row["x"] for row in job.rows()] == [None, None]
     refused = job.refused({"path": file(job, "in.jsonl", '{"id": 3, "x": ""}\n')})
-    assert "x: '' is no double" in refused, refused
+    assert "x: '' is not a valid double" in refused, refused

@@ -159,7 +159,7 @@ def test_a_transform_does_not_make_text_of_a_column_without_values(job: Ingester
 def test_a_number_of_json_with_more_digits_than_a_double_has_is_refused(job: Ingester) -> None:
     path = file(job, "in.jsonl", '{"id": 1, "x": 0.5}\n{"id": 2, "x": 0.12345678901234567890}\n')
     refused = job.refused({"path": path})
-    assert f"{path}: x: '0.12345678901234567890' is no double" in refused, refused
+    assert f"{path}: x: '0.12345678901234567890' is not a valid double" in refused, refused
 
 
 def test_many_columns_are_guessed_and_converted_at_once(job: Ingester) -> None:
@@ -170,4 +170,4 @@ def test_many_columns_are_guessed_and_converted_at_once(job: Ingester) -> None:
     job({"path": first})
     assert job.rows() == [{"id": 1, **dict.fromkeys(names[:150], 1.5), **dict.fromkeys(names[150:], date(2024, 1, 5))}]
     bad = file(job, "b.csv", "\n".join([",".join(["id", *names]), ",".join(["2", *good[:-1], "2024-01"]), ""]))
-    assert f"{bad}: d149: '2024-01' is no date; 1 such row" in job.refused({"path": bad})
+    assert f"{bad}: d149: '2024-01' is not a valid date; 1 such row" in job.refused({"path": bad})

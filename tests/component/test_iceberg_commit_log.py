@@ -103,7 +103,7 @@ def test_a_deleted_branch_leaves_no_page_and_a_copy_keeps_those_that_it_needs(
 
 def test_a_branch_begins_on_main(lake: IcebergLake) -> None:
     _, heads = commits_on(lake, 1)
-    with pytest.raises(CatalogRefused, match=f"{heads[0][:12]} is no hash of main"):
+    with pytest.raises(CatalogRefused, match=f"{heads[0][:12]} is not a hash of main"):
         lake.catalog.create_branch("wap/x/again/a1", heads[0])
 
 

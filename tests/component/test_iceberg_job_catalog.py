@@ -281,7 +281,7 @@ def test_what_a_job_wrote_is_not_recorded_on_a_branch_that_was_deleted_or_made_a
     assert lake.rows("t") == [1, 2, 5]
 
 
-@pytest.mark.parametrize("what", ["no database", "a file that is not there", "a file that is no metadata"])
+@pytest.mark.parametrize("what", ["no database", "a file that is not there", "a file that is not metadata"])
 def test_what_cannot_be_read_is_refused(what: str, lake: IcebergLake, tmp_path: Path) -> None:
     job = WriterJob(lake, tmp_path)
     file = catalog_file(job.folder, job.name)

@@ -159,7 +159,7 @@ def _no_right(server: PostgresServer) -> str:
         (_wrong_password, "password authentication failed"),
         (_no_such_database, 'database "nowhere" does not exist'),
         (_no_right, "permission denied"),
-        (lambda _: "postgresql://ana:another-secret@db.example:port/lake", "is no address of a database"),
+        (lambda _: "postgresql://ana:another-secret@db.example:port/lake", "is not an address of a database"),
         (lambda _: "mysql+pymysql://ana:another-secret@db.example/lake", "pymysql is not installed"),
     ],
 )

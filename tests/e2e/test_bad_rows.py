@@ -88,7 +88,7 @@ def test_bad_rows_are_set_apart_in_the_same_merge(system: SystemHarness, lake: L
     assert [row[0] for row in apart(lake, "parted")] == [1, 3, 3]
 
     for wrong, words in (
-        ("nope=1", "'nope' is no column"),
+        ("nope=1", "'nope' is not a column"),
         ("amount=sum(amount)", "aggregates"),
         ("amount=amont", "'amont'"),
     ):

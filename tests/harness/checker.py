@@ -149,7 +149,7 @@ class Checker:
             certificate = {key: values[0] for key, values in commit.get("allProperties", {}).items()}
             parents = commit["parentCommitHashes"]
             if len(parents) != 2:
-                yield f"{commit['hash'][:12]} on main is no merge: {commit['message']}"
+                yield f"{commit['hash'][:12]} on main is not a merge: {commit['message']}"
                 continue
             missing = [key for key in _CERTIFICATE if not certificate.get(key)]
             if missing:

@@ -186,7 +186,7 @@ def refused_or_whole(text: str, *, must_be_refused: bool = False) -> None:
         ("not_null: {column: [carat, 7]}", "input should be a valid string, not ['carat', 7]"),
         ("unique: 3", "'3' names no columns"),
         ("unique: [carat, 7]", "names no columns"),
-        ("row_count: {min: .nan}", "nan is no number that rows can be compared with"),
+        ("row_count: {min: .nan}", "nan is not a number that rows can be compared with"),
         ("not_null: !foo bar", "the tag '!foo' means nothing here"),
         ("dbt_utils.recency: {field: a, datepart: day, interval: x}", "the interval of a recency is a whole number"),
     ],
@@ -336,7 +336,7 @@ def test_files_of_the_environment_of_any_shape(text: str, tmp_path: Path, monkey
     (tmp_path / ".env").write_text(text)
     assert read_environment()["SLUICE_HOME"] == str(tmp_path)
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe")
-    with pytest.raises(BadEnvironment, match=r"\.env: it is no text in UTF-8"):
+    with pytest.raises(BadEnvironment, match=r"\.env: it is not text in UTF-8"):
         read_environment()
     assert os.environ["SLUICE_HOME"]
 

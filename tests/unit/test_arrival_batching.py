@@ -111,9 +111,9 @@ def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:
     ("change", "to", "message"),
     [
         ("settle: 1m", "setle: 1m", "rides.yml:4: unknown key 'setle' (did you mean 'settle'?)"),
-        ("bytes: 1KiB", "bytes: many", "'many' is no size"),
+        ("bytes: 1KiB", "bytes: many", "'many' is not a size"),
         ("files: 2", "files: 5000", "less than or equal to 2000"),
-        ("settle: 1m", "manifest: a/_SUCCESS", "is no name of a file"),
+        ("settle: 1m", "manifest: a/_SUCCESS", "is not the name of a file"),
         (
             "{source: {format: csv}}",
             "{source: {format: csv}, mode: overwrite}",
@@ -134,12 +134,12 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("arrival", "message"),
     [
-        ("landing/", "arrival: 'landing/' is no mapping; valid keys: from, settle"),
+        ("landing/", "arrival: 'landing/' is not a mapping; valid keys: from, settle"),
         ("{}", "'from' is missing"),
         ("{from: [a/, b/]}", "arrival.from: input should be a valid string"),
         ("{from: ''}", "arrival.from: String should have at least 1 character"),
         ("{from: 'http://x/y'}", "http://x/y is neither a folder nor in a store that Sluice can list: s3"),
-        ("{from: in/, batch: 100}", "arrival.batch: 100 is no mapping; valid keys: files, bytes, wait"),
+        ("{from: in/, batch: 100}", "arrival.batch: 100 is not a mapping; valid keys: files, bytes, wait"),
     ],
 )
 def test_an_arrival_that_is_not_valid_is_the_only_error(arrival: str, message: str) -> None:

@@ -151,7 +151,7 @@ def test_a_memory_that_is_deleted_during_a_look_is_made_again(
     def delete(*given: Any) -> list[InputFile]:
         zone.collector.memory_path("p").unlink(missing_ok=True)
         if is_reported:
-            raise InvalidInput("it is no CSV file")
+            raise InvalidInput("it is not a CSV file")
         return find_files(*given)
 
     with monkeypatch.context() as patched:

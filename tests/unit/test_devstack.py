@@ -100,7 +100,7 @@ def test_the_order_in_which_the_cli_is_looked_for(bare: Path, monkeypatch: pytes
     monkeypatch.setenv("TEMPORAL_CLI_PATH", str(named))
     assert find_temporal_cli(home) == named
     cli(named, runs=False)
-    with pytest.raises(StackError, match="is no Temporal CLI that runs here"):
+    with pytest.raises(StackError, match="is not a Temporal CLI that runs here"):
         find_temporal_cli(home)
 
 

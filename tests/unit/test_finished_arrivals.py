@@ -294,8 +294,8 @@ def test_the_path_below_a_zone_is_kept() -> None:
         ({"from": "in/", "move_to": "out/"}, "goes with `after: move`"),
         ({"from": "in/", "after": "move", "move_to": "s3://b/out"}, "from folder to folder and from S3 to S3"),
         ({"from": "gs://b/in", "after": "move", "move_to": "gs://b/out"}, "from folder to folder and from S3 to S3"),
-        ({"from": "s3://b/in", "after": "move", "move_to": "s3://b/x/../in"}, "is no folder"),
-        ({"from": "in/", "after": "move", "move_to": "out/*"}, "is no folder"),
+        ({"from": "s3://b/in", "after": "move", "move_to": "s3://b/x/../in"}, "is not a folder"),
+        ({"from": "in/", "after": "move", "move_to": "out/*"}, "is not a folder"),
         ({"from": "in/", "after": "delete"}, "'keep', 'tag' or 'move'"),
     ],
 )

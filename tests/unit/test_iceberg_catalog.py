@@ -312,8 +312,8 @@ def test_what_clients_raise_becomes_the_domains_errors(raised: Exception, expect
     [
         ({"iceberg_uri": "sqlite:///{folder}/a-file"}, "DatabaseError: .*file is not a database"),
         ({"iceberg_uri": "sqlite:///{folder}/a-file/x/catalog.db"}, "NotADirectoryError"),
-        ({"iceberg_uri": "nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is no address of a database"),
-        ({"iceberg_uri": "postgresql+nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is no address of a database"),
+        ({"iceberg_uri": "nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is not an address of a database"),
+        ({"iceberg_uri": "postgresql+nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is not an address of a database"),
         ({"iceberg_type": "rest"}, "needs the server's address"),
         ({"iceberg_type": "rest", "iceberg_uri": "localhost:8181"}, "InvalidSchema: No connection adapters"),
         ({"iceberg_type": "rest", "iceberg_uri": "{other}"}, "ValidationError"),

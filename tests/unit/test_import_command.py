@@ -88,7 +88,7 @@ def test_a_file_is_read_with_the_project_that_it_lies_in(project: Path, monkeypa
     [
         (["PATH"], "say in which namespace the tables of the models of dbt are: --namespace shop"),
         (["PATH/docker-compose.yml", "--namespace", "a"], "is neither a dbt property file"),
-        (["PATH/macros/even.sql", "--namespace", "a"], "is no YAML and no JSON"),
+        (["PATH/macros/even.sql", "--namespace", "a"], "is neither YAML nor JSON"),
         (["PATH/macros", "--namespace", "a"], "has no dbt property file, no SodaCL and no suite"),
         (["PATH/missing.yml", "--namespace", "a"], "cannot be read: No such file"),
         (["PATH", "--namespace", "a b"], "--namespace: 'a b.t' is not a table name"),
@@ -138,11 +138,11 @@ def test_every_file_that_cannot_be_read_is_listed(project: Path, tmp_path_factor
         "models/linked": "it is a link to a folder",
         "models/long.yml": "it has more than 5,242,880 bytes",
         "models/outside.yml": "it is a link out of the folder",
-        "models/pipe.yml": "it is no regular file",
-        "models/zero.yml": "it is no regular file",
+        "models/pipe.yml": "it is not a regular file",
+        "models/zero.yml": "it is not a regular file",
     }
     code, _, err = run(str(folder / "pipe.yml"), "--namespace", "shop")
-    assert code == 2 and "it is no regular file" in err
+    assert code == 2 and "it is not a regular file" in err
 
 
 def test_files_are_known_by_their_keys_in_any_style_and_any_folder_of_a_project(project: Path) -> None:

@@ -80,7 +80,7 @@ def test_pairs_of_values_are_written_into_sql_as_they_are() -> None:
 def test_the_value_that_is_common_in_its_turn() -> None:
     test = "expect_column_most_common_value_to_be_in_set: {column_name: a, value_set: [x]"
     assert "WHERE place = 2 AND member NOT IN ('x')" in of_test(f"{test}, top_n: 2}}")["sql"]["query"]
-    assert reason_of(f"{test}, top_n: x}}") == "top_n is no whole number"
+    assert reason_of(f"{test}, top_n: x}}") == "top_n is not a whole number"
 
 
 def test_only_a_whole_text_is_a_date() -> None:
@@ -89,7 +89,7 @@ def test_only_a_whole_text_is_a_date() -> None:
     assert check["expression_is_true"]["expression"] == "coalesce(`a` >= (2020-01-01 - interval 1 day), TRUE)"
     assert of_test(f"{test}: '2020-01-01 10:00'}}")["accepted_range"]["min"] == "2020-01-01 10:00"
     for number in (".nan", ".inf"):
-        assert "is no finite number" in reason_of(f"{test}: {number}}}")
+        assert "is not a finite number" in reason_of(f"{test}: {number}}}")
 
 
 @pytest.mark.parametrize(

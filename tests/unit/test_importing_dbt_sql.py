@@ -133,8 +133,8 @@ def test_tables_are_compared_by_the_names_of_their_columns() -> None:
 def test_a_number_that_is_none_is_not_left_out() -> None:
     quantile = "dbt_expectations.expect_column_quantile_values_to_be_between: {column_name: a, min_value: 1, quantile: "
     for each in ("x", "[1]", "1.5"):
-        assert "quantile is no number" in of_test(f"{quantile}{each}}}")
-    assert "interval is no number" in of_test("dbt_utils.sequential_values: {column_name: a, interval: [x]}")
+        assert "quantile is not a number" in of_test(f"{quantile}{each}}}")
+    assert "interval is not a number" in of_test("dbt_utils.sequential_values: {column_name: a, interval: [x]}")
 
 
 def test_a_function_of_another_system_is_listed_with_the_option_that_translates_it() -> None:

@@ -223,7 +223,7 @@ models:
 """
     )
     assert [next(iter(each)) for each in result.checks["shop.o"]] == ["column_names", "column_type"]
-    assert reasons(result) == ["8: shop.o: contract type(b): geography is no type that Iceberg has"]
+    assert reasons(result) == ["8: shop.o: contract type(b): geography is not a type that Iceberg has"]
 
 
 def test_every_query_has_a_name() -> None:

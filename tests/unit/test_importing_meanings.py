@@ -46,7 +46,7 @@ def test_a_sum_of_columns_is_that_of_each_row() -> None:
     good = "coalesce(coalesce(`a`, 0) + coalesce(`b`, 0) = 10, TRUE)"
     assert expression_of(name, **LIST, sum_total=10) == (good, "NOT (`a` IS NULL AND `b` IS NULL)")
     assert expression_of(name, **LIST, sum_total=10, ignore_row_if="never") == (good, None)
-    assert reason_of(name, **LIST, sum_total="c") == "sum_total is no number"
+    assert reason_of(name, **LIST, sum_total="c") == "sum_total is not a number"
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_texts_that_are_read_as_times() -> None:
     assert "max(CAST(`a` AS TIMESTAMP)) AS observed" in query_of(
         "expect_column_max_to_be_between", **times, max_value="2020-01-01T10:00:00"
     )
-    assert "is no date" in reason_of(between, **times, min_value="1.1.2020")
+    assert "is not a valid date" in reason_of(between, **times, min_value="1.1.2020")
     assert "has no equivalent" in reason_of("expect_column_values_to_be_in_set", **times, value_set=["2020-01-01"])
 
 
 @pytest.mark.parametrize("bound", [float("nan"), float("inf")])
 def test_a_number_that_is_not_finite_is_no_bound(bound: float) -> None:
     for name in ("values_to_be_between", "max_to_be_between", "mean_to_be_between"):
-        assert "is no finite number" in reason_of(f"expect_column_{name}", column="a", min_value=bound)
+        assert "is not a finite number" in reason_of(f"expect_column_{name}", column="a", min_value=bound)
 
 
 def test_the_most_common_value() -> None:
@@ -187,6 +187,6 @@ def test_what_cannot_be_read_is_listed_and_the_rest_imported() -> None:
     assert [each.reason.partition(":")[0] for each in result.left] == [
         "it cannot be read",
         "it cannot be read",
-        "quantile_ranges is no list of quantiles with a range for each",
+        "quantile_ranges is not a list of quantiles with a range for each",
         "it cannot be read",
     ]

@@ -205,7 +205,7 @@ def test_checks_for_each_of_several_data_sets() -> None:
         ("row_count > 0: {samples: 3}", "'samples' has no equivalent here"),
         ("invalid_count(a) = 0", "nothing says which values are valid"),
         ("row_count > ${LIMIT}", "${LIMIT} is set when Soda scans"),
-        ("a + b = c", "is no check that is known"),
+        ("a + b = c", "is not a check that is known"),
         ("schema: {fail: {when phase of moon: [x]}}", "'when phase of moon' has no equivalent"),
         ("failed rows: {samples limit: 3}", "neither `fail condition` nor `fail query` is given"),
         ("failed rows: {fail query: DROP TABLE orders}", "query: "),

@@ -37,11 +37,11 @@ def of_check(written: str) -> list[dict[str, Any]]:
         ("failed rows: {fail query: SELECT 1, fail condition: a = 1}", "'fail condition' has no equivalent here"),
         ("m = 0: {m query: SELECT 1, filter: a = 1}", "'filter' has no equivalent here"),
         ("m = 0: {m expression: sum(a), valid min: 1}", "'valid min' has no equivalent here"),
-        ("schema: {fail: [when schema changes]}", "is no mapping"),
+        ("schema: {fail: [when schema changes]}", "is not a mapping"),
         ("schema: {odd when schema changes: any}", "'odd when schema changes' has no equivalent here"),
         ("schema: {fail: {when wrong column index: {id: x}}}", "it cannot be read"),
-        ("invalid_count(a) = 0: {valid min: .nan}", "is no number"),
-        ("failed rows: {fail condition: a = 'x}", "is no SQL"),
+        ("invalid_count(a) = 0: {valid min: .nan}", "is not a number"),
+        ("failed rows: {fail condition: a = 'x}", "is not SQL"),
         ("values in (a + 1) must exist in o (b)", "the two lists must name equally many columns"),
     ],
 )
@@ -110,6 +110,6 @@ def test_a_table_without_rows_has_no_duplicates(metric: str, limit: str) -> None
 def test_checks_that_are_no_list_and_settings_that_are_not_known_are_listed() -> None:
     result = imported("checks for orders:\n  row_count: 1\nconfigurations for orders:\n  valid shape for a: x\n")
     assert [(each.line, each.reason) for each in result.left] == [
-        (1, "they are no list"),
+        (1, "they are not a list"),
         (4, "'valid shape for a' has no equivalent here"),
     ]

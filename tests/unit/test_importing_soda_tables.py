@@ -112,7 +112,7 @@ def test_a_table_whose_name_depends_on_the_scan_is_listed() -> None:
             'datasets: ["a%"]\n  checks: {row_count: 1}',
             [("for each dataset D", "the tables of 'a%' are not known here: name them")],
         ),
-        ("datasets: [a]\n  checks: {row_count: 1}", [("shop.a: the checks", "they are no list")]),
+        ("datasets: [a]\n  checks: {row_count: 1}", [("shop.a: the checks", "they are not a list")]),
     ],
 )
 def test_a_section_for_several_data_sets_does_not_vanish(section: str, listed: list[tuple[str, str]]) -> None:

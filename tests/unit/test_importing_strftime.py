@@ -78,7 +78,7 @@ def test_a_day_is_one_of_its_month() -> None:
         ("%H%S%M", "digits after the seconds of the format '%H%S%M' have no equivalent here"),
         ("%Y年", "'年' in a format of dates has no equivalent here"),
         (None, "'strftime_format' is missing"),
-        (["%Y"], "'strftime_format' is no text: ['%Y']"),
+        (["%Y"], "'strftime_format' is not text: ['%Y']"),
     ],
 )
 def test_a_format_that_is_not_known_is_listed(format_: object, reason: str) -> None:

@@ -42,19 +42,19 @@ def test_a_name_with_a_space_has_no_quotes_in_a_check(name: str, arguments: dict
         ("x", "an expectation and its `kwargs` are mappings"),
         (None, "an expectation and its `kwargs` are mappings"),
         ({"type": "expect_column_to_exist", "kwargs": ["a"]}, "an expectation and its `kwargs` are mappings"),
-        ({"type": "expect_column_to_exist", "kwargs": {"column": ["a"]}}, "'column' is no text: ['a']"),
+        ({"type": "expect_column_to_exist", "kwargs": {"column": ["a"]}}, "'column' is not text: ['a']"),
         ({"type": "expect_column_to_exist", "kwargs": {"column": "a", "column_index": "x"}}, "it cannot be read"),
         (
             {"type": "expect_column_pair_values_to_be_equal", "kwargs": {"column_A": "a", "column_B": {"b": 1}}},
-            "'column_b' is no text: {'b': 1}",
+            "'column_b' is not text: {'b': 1}",
         ),
         (
             {"type": "expect_column_values_to_match_regex", "kwargs": {"column": "a", "regex": ["x"]}},
-            "'regex' is no text: ['x']",
+            "'regex' is not text: ['x']",
         ),
         (
             {"type": "expect_compound_columns_to_be_unique", "kwargs": {"column_list": ["a", ["b"]]}},
-            "'column_list' is no list of names: ['a', ['b']]",
+            "'column_list' is not a list of names: ['a', ['b']]",
         ),
         (
             {"type": "expect_column_distinct_values_to_equal_set", "kwargs": {"column": "a", "value_set": [[1]]}},
@@ -65,7 +65,7 @@ def test_a_name_with_a_space_has_no_quotes_in_a_check(name: str, arguments: dict
                 "type": "expect_column_quantile_values_to_be_between",
                 "kwargs": {"column": "a", "quantile_ranges": {"quantiles": [0.1, 0.2], "value_ranges": [[1, 2]]}},
             },
-            "quantile_ranges is no list of quantiles with a range for each",
+            "quantile_ranges is not a list of quantiles with a range for each",
         ),
     ],
 )

@@ -86,8 +86,8 @@ def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
         ("models: [{name: o, columns: 5, tests: [at_least_one: {column_name: a}]}]", "`columns` is '5', not a list"),
         ("models: [{name: o, config: [a]}]", "`config` is \"['a']\", not a mapping"),
         ("models: {name: o}", "`models` is \"{'name': 'o'}\", not a list"),
-        ("models: [o]", "'o' in `models` is no mapping"),
-        ("models: [{name: o, columns: [a]}]", "'a' in `columns` is no mapping"),
+        ("models: [o]", "'o' in `models` is not a mapping"),
+        ("models: [{name: o, columns: [a]}]", "'a' in `columns` is not a mapping"),
         ("sources: [{name: s, tables: [{name: t, freshness: x}]}]", "`freshness` is 'x', not a mapping"),
         ("models: [{name: o, tests: [unique: {config: x}]}]", "the `arguments` or the `config` of the test are no"),
         (
@@ -105,7 +105,7 @@ def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
             "models: [{name: o, versions: [{v: 1, columns: [{include: 5}]}], columns: [{name: a}], tests: [x]}]",
             "x is a",
         ),
-        ("[models]", "it is no mapping"),
+        ("[models]", "it is not a mapping"),
     ],
 )
 def test_what_has_another_shape_than_dbt_gives_it_is_listed(text: str, problem: str) -> None:

@@ -81,7 +81,7 @@ def test_variables_of_an_address_are_those_of_the_environment() -> None:
         ("- {", "r.yml is not YAML"),
         ("- 5", "route 1: it: "),
         ("- {to: slack}\n- {to: slack, event: failed}", "route 2: event: .*Keys of a route: to, events"),
-        ("- {to: slack, events: [ended]}", "route 1: events: 'ended' is no event. Events are: waiting, published"),
+        ("- {to: slack, events: [ended]}", "route 1: events: 'ended' is not an event. Events are: waiting, published"),
         ("- {to: slack, severity: bad}", "route 1: severity: "),
         ("- {to: slack, quiet: soon}", "route 1: quiet: 'soon' is not a duration"),
         ("- {to: '${PAGER}'}", r"route 1: the variable PAGER of `to` is not set"),

@@ -97,8 +97,8 @@ def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_chang
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        ({"values": ["nme=1"]}, "--set 'nme=1': 'nme' is no column (did you mean 'name'?)"),
-        ({"values": ["name"]}, "is no column"),
+        ({"values": ["nme=1"]}, "--set 'nme=1': 'nme' is not a column (did you mean 'name'?)"),
+        ({"values": ["name"]}, "is not a column"),
         ({"values": ["name=max(name)"]}, "aggregates"),
         ({"where": "nme = 1"}, "there is no column 'nme' (did you mean 'name'?)"),
         ({"where": "rand() < 0.5"}, "rand() may give another result"),
@@ -106,7 +106,7 @@ def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_chang
         ({"where": "id < unix_timestamp()"}, "current_timestamp() may give another result"),
         ({"where": "name = uuid()"}, "uuid() may give another result"),
         ({"where": "id > 1 AND id < size(shuffle(array(id)))"}, "shuffle() may give another result"),
-        ({"where": "my_function(id)"}, "is no function of Spark's that a pipeline may call"),
+        ({"where": "my_function(id)"}, "is not a function of Spark's that a pipeline may call"),
         ({"where": "id IN (SELECT 1)"}, "holds a query"),
     ],
 )

@@ -53,9 +53,9 @@ def test_cron_expressions_are_read(text: str, field: str, ranges: list[Range]) -
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("0 5 * *", "is no cron expression of five fields"),
-        ("0 0 5 * * *", "is no cron expression of five fields"),
-        ("@daily", "is no cron expression of five fields"),
+        ("0 5 * *", "is not a cron expression of five fields"),
+        ("0 0 5 * * *", "is not a cron expression of five fields"),
+        ("@daily", "is not a cron expression of five fields"),
         ("60 5 * * *", "the minute '60' is not between 0 and 59"),
         ("0 24 * * *", "the hour '24' is not between 0 and 23"),
         ("0 5 0 * *", "the day of the month '0' is not between 1 and 31"),
@@ -85,8 +85,8 @@ def test_what_is_no_cron_expression_is_refused(text: str, why: str) -> None:
     [
         ("schedule: {zone: UTC}", "'cron' is missing; valid keys: cron, zone, overlap, catch_up, pause_on"),
         ("schedule: {cron: 0 5 * * *, zone: Europe/Berln}", "did you mean 'Europe/Berlin'?"),
-        ("schedule: {cron: 0 5 * * *, zone: ../../etc/passwd}", "is no time zone"),
-        ("schedule: {cron: 0 5 * * *, zone: localtime}", "is no time zone"),
+        ("schedule: {cron: 0 5 * * *, zone: ../../etc/passwd}", "is not a valid time zone"),
+        ("schedule: {cron: 0 5 * * *, zone: localtime}", "is not a valid time zone"),
         ("schedule: {cron: 0 5 * * *, overlap: terminate_other}", "input should be 'skip', 'buffer_one'"),
         ("schedule: {cron: 0 5 * * *, catch_up: 5s}", "5s is too short"),
         ("schedule: {cron: 0 5 * * *, catch_up: soon}", "is not a duration"),

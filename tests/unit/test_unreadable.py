@@ -13,12 +13,12 @@ ROWS = UnreadableRows(
 @pytest.mark.parametrize(
     ("change", "line", "message"),
     [
-        ({}, 101, "orders.csv, line 101: amount: 'twelve' is no decimal(10,2); 1 such row"),
-        ({"rows": 12}, 1101, "orders.csv, line 1,101: amount: 'twelve' is no decimal(10,2); 12 such rows"),
+        ({}, 101, "orders.csv, line 101: amount: 'twelve' is not a valid decimal(10,2); 1 such row"),
+        ({"rows": 12}, 1101, "orders.csv, line 1,101: amount: 'twelve' is not a valid decimal(10,2); 12 such rows"),
         (
             {"rows": 1000, "there_may_be_more": True},
             None,
-            "orders.csv: amount: 'twelve' is no decimal(10,2); 1,000 such rows or more",
+            "orders.csv: amount: 'twelve' is not a valid decimal(10,2); 1,000 such rows or more",
         ),
         (
             {"column": "", "value": "", "type_name": ""},
@@ -39,7 +39,7 @@ def test_a_reason_names_the_row(change: dict[str, object], line: int | None, mes
 def test_values_are_shown_only_where_the_pipeline_allows_it() -> None:
     message = describe_unreadable(ROWS, 101, show_values=False)
     hint = "(`show_values: true` shows the value)"
-    assert message == f"orders.csv, line 101: amount: '…' is no decimal(10,2) {hint}; 1 such row"
+    assert message == f"orders.csv, line 101: amount: '…' is not a valid decimal(10,2) {hint}; 1 such row"
 
 
 def test_long_values_are_shortened() -> None:

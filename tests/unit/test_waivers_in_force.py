@@ -253,7 +253,7 @@ def test_with_keys_a_waiver_is_signed_and_verified_each_time(lake: MemoryLake, a
     assert second.in_force(approval=Approval(required=2)) == [], "more people are needed by now"
     waived = second.in_force()
     approvers.write_text(f"ben {PEMS['ben'][1]}\n")
-    assert second.in_force() == [], "who is no approver any more waives nothing any more"
+    assert second.in_force() == [], "the waiver of a former approver no longer counts"
     assert "no approver has waived" in second.refused(waived=waived)
     approvers.unlink()
     assert second.in_force() == []
