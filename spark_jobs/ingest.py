@@ -219,7 +219,7 @@ def _checked_counts(answer: JobAnswer) -> JobAnswer:
     """
     if not answer.rows_written:
         raise InvalidInput(
-            "the input holds no rows"
+            "the input contains no rows"
             if not answer.rows_read
             else f"the transform leaves none of {answer.rows_read} rows"
         )
@@ -290,7 +290,7 @@ def _check_comparable(rows: DataFrame, table: str) -> None:
     maps = [field.name for field in rows.schema if "map<" in field.dataType.simpleString()]
     if maps:
         raise InvalidInput(
-            f"{table}: the column {maps[0]!r} holds maps, which Spark cannot compare. A merge with "
+            f"{table}: the column {maps[0]!r} contains maps, which Spark cannot compare. A merge with "
             "on_bad_rows: quarantine compares new rows with old ones: use on_bad_rows: fail"
         )
 

@@ -16,7 +16,7 @@ from sluice.sizes import format_count
 
 OPTION = "sluice.nanoseconds"
 """Name of an option that Spark's reader ignores. Its value is a JSON object of the columns of nanoseconds."""
-LOST_NANOSECONDS = "has nanoseconds, and a table holds microseconds"
+LOST_NANOSECONDS = "has nanoseconds, and a table stores microseconds"
 _AS_NUMBERS = "spark.sql.legacy.parquet.nanosAsLong"
 _REMEDY = "round the times where the file is written (pandas: `.dt.floor('us')`)"
 

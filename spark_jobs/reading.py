@@ -137,7 +137,7 @@ def _check_digits(spec: IngestSpec, schema: StructType) -> None:
     if spec.rounded and holds(schema, (DoubleType, FloatType)):
         path, number = next(iter(spec.rounded.items()))
         raise InvalidInput(
-            f"{path} is one JSON value over several lines, and holds the number {number[:60]}, which Spark would "
+            f"{path} is one JSON value over several lines, and contains the number {number[:60]}, which Spark would "
             "round: write one value in each line, or the number as text"
         )
 

@@ -88,10 +88,10 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
     sql = f"SELECT {RUN}, count(*) FROM {source}{where} GROUP BY {RUN} ORDER BY max({AT}) DESC"
     rows = (await query_lake(context.client, context.settings, QueryTablesInput(sql=sql), QueryRows)).rows
     if not rows:
-        raise InvalidPipeline(f"{quarantine_table(table)} holds no rows{f' of run {run}' if run else ''}")
+        raise InvalidPipeline(f"{quarantine_table(table)} contains no rows{f' of run {run}' if run else ''}")
     if len(rows) > MAX_REQUEUED_RUNS:
         raise InvalidPipeline(
-            f"{quarantine_table(table)} holds rows of {len(rows):,} runs, and one requeue moves those of at most "
+            f"{quarantine_table(table)} contains rows of {len(rows):,} runs, and one requeue moves those of at most "
             f"{MAX_REQUEUED_RUNS:,}: name a run by --run"
         )
     return {str(quarantined_by): count for quarantined_by, count in rows}

@@ -65,7 +65,7 @@ def env_file(role: str, variables: Mapping[str, str]) -> str:
     lines = [f"# The {role} worker's settings. `python -m devstack.split_users` wrote them, and replaces them."]
     for name, value in variables.items():
         if "${" in value:
-            raise StackError(f"{name} holds ${{...}}, which `.env` replaces by another variable: write it out")
+            raise StackError(f"{name} contains ${{...}}, which `.env` replaces by another variable: write it out")
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         lines.append(f"{name}='{escaped}'")
     return "\n".join(lines) + "\n"

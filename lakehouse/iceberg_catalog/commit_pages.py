@@ -105,7 +105,7 @@ class CommitPages:
                 if page.is_of(hash):
                     return page
         raise CatalogRefused(
-            f"the commit log is damaged, or of a newer release: {location} does not hold the commit {hash[:12]}"
+            f"the commit log is damaged, or of a newer release: {location} does not contain the commit {hash[:12]}"
         )
 
     def _write_file(self, location: str, content: bytes) -> None:

@@ -166,7 +166,7 @@ def _commits(table: CatalogTable, known: Mapping[str, LogCommit]) -> dict[int, L
     for snapshot in table.metadata.snapshots:
         properties = snapshot.summary.additional_properties if snapshot.summary else {}
         if _COMMIT not in properties or _HASH not in properties:
-            raise CatalogRefused(f"{'.'.join(NAME)} holds a snapshot that is not a commit of Sluice")
+            raise CatalogRefused(f"{'.'.join(NAME)} contains a snapshot that is not a commit of Sluice")
         hash = properties[_HASH]
         commits[snapshot.snapshot_id] = known.get(hash) or LogCommit.model_validate_json(properties[_COMMIT])
     return commits

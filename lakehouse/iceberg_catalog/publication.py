@@ -251,7 +251,7 @@ class Publisher:
         others = [name for name, each in progress.items() if each == "other"] or sorted(commit.tables)
         if stuck:
             problem = (
-                f"half published: main of {', '.join(stuck)} holds this run and newer commits, and main of "
+                f"half published: main of {', '.join(stuck)} contains this run and newer commits, and main of "
                 f"{', '.join(others)} was changed by another program during the publish. The catalog does not commit "
                 "several tables as one. Compare these tables with the input by hand: Sluice does not repeat this run"
             )

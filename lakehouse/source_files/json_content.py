@@ -65,7 +65,7 @@ def _read_lines(path: str, texts: Iterator[str]) -> JsonContent:
             if not _is_one(line):
                 number += text.count("\n", 0, match.start()) + 1
                 raise InvalidInput(
-                    f"{path}: line {number:,} holds more than one JSON value, but Spark reads only the first: write "
+                    f"{path}: line {number:,} contains more than one JSON value, but Spark reads only the first: write "
                     "one value in each line, or one array"
                 )
         number += text.count("\n")
@@ -168,6 +168,6 @@ def _end_of_value(text: str, depth: int) -> int:
 def _check_rest(path: str, text: str) -> None:
     if text.strip(WHITESPACE):
         raise InvalidInput(
-            f"{path} holds more than one JSON value, but Spark reads only the first: write one value in each "
+            f"{path} contains more than one JSON value, but Spark reads only the first: write one value in each "
             "line, or one array"
         )

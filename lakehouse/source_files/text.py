@@ -47,7 +47,7 @@ def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
         if "\0" in text:
             where = offset + piece.find(b"\0") if is_unicode else offset
             raise InvalidInput(
-                f"{path} holds a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16, "
+                f"{path} contains a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16, "
                 "set source.options.encoding to UTF-16LE or UTF-16BE"
             )
         offset += len(piece)

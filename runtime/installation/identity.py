@@ -81,7 +81,7 @@ def _read(file: Path) -> str:
     installation = file.read_text(errors="replace").strip()
     if not re.fullmatch(INSTALLATION_PATTERN, installation):
         raise BadEnvironment(
-            f"{file} holds no id of an installation: {installation[:50]!r}. Restore it, or set SLUICE_INSTALLATION to "
-            "the id that the branches of this installation carry (`quarantine list --json` shows it)"
+            f"{file} contains no id of an installation: {installation[:50]!r}. Restore it, or set SLUICE_INSTALLATION "
+            "to the id that the branches of this installation carry (`quarantine list --json` shows it)"
         )
     return installation

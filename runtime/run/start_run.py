@@ -82,7 +82,7 @@ async def start_run(
 ) -> RunHandle:
     """Start a run, or attach to the run with the same input that is under way.
 
-    The run itself decides if main holds the input, or files of it: main's history shows that, Temporal does not.
+    The run itself decides if main contains the input, or files of it: main's history shows that, Temporal does not.
 
     Args:
         run_input: the input to load, or the input of resumed rows; None if it is not known.

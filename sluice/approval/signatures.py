@@ -168,7 +168,7 @@ def _private_key(pem: str) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE holds no private key: `approver-key` makes one") from error
+        raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE contains no private key: `approver-key` makes one") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE holds no Ed25519 key: `approver-key` makes one")
+        raise BadEnvironment("SLUICE_APPROVAL_KEY_FILE contains no Ed25519 key: `approver-key` makes one")
     return key

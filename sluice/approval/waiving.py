@@ -68,7 +68,7 @@ def secret_problem(waivers: Sequence[Waiver]) -> str:
     Sluice refuses such a reason and does not redact it, because people sign it as it is.
     """
     if any(redacted(waiver.reason) != waiver.reason for waiver in waivers):
-        return "the reason of the waiver holds what looks like a secret, and main's history keeps it: leave it out"
+        return "the reason of the waiver contains what looks like a secret, and main's history keeps it: leave it out"
     return ""
 
 

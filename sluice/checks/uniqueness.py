@@ -145,7 +145,7 @@ class _Distinct(Filtered):
 
 
 class NotConstant(_Distinct):
-    """The column must hold at least two distinct values."""
+    """The column must contain at least two distinct values."""
 
     aliases = {"dbt_utils.not_constant": {}}
     proof = "the bounds of two files lie apart, or all bounds are one value"

@@ -72,7 +72,7 @@ class AcceptedValues(_Set):
         "expect_column_distinct_values_to_equal_set": {"value_set": "values", "+all_present": "true"},
         "expect_column_distinct_values_to_be_in_set": {"value_set": "values"},
     }
-    proof = "the bounds of a file hold only values of the set, or none"
+    proof = "the bounds of a file contain only values of the set, or none"
 
     check: Literal["accepted_values"] = "accepted_values"
     all_present: bool = False
@@ -132,7 +132,7 @@ class NotAcceptedValues(_Set):
         "expect_column_values_to_not_be_in_set": {"value_set": "values"},
         "dbt_utils.not_accepted_values": {},
     }
-    proof = "the bounds of a file hold no value of the set, or only one that is in it"
+    proof = "the bounds of a file contain no value of the set, or only one that is in it"
 
     check: Literal["not_accepted_values"] = "not_accepted_values"
 

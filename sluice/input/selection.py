@@ -108,13 +108,15 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
         return describe_partly(partly)
     loads = [each.load for each in overlap]
     if not loads[0].path:  # known only by the identity of the whole input
-        return f"main holds its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
+        return (
+            f"main contains its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
+        )
     names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
     runs = list(dict.fromkeys(each.workflow_id or each.run_id for each in loads))
     first = loads[0]
     return (
-        f"main holds {_count(len(loads))} of its input already, loaded into {first.table} by run "
+        f"main contains {_count(len(loads))} of its input already, loaded into {first.table} by run "
         f"{', '.join(runs[:_NAMED])} ({names}{more}; commit {first.commit[:12]}, {format_time(first.at)})"
     )
 
@@ -123,8 +125,8 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
     """Describe the paths for which main contains other content by now, and the run that loaded it."""
     first, more = loads[0], f" and of {len(loads) - 1} more" if len(loads) > 1 else ""
     return (
-        f"main holds other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} loaded "
-        f"it into {first.table} (commit {first.commit[:12]}, {format_time(first.at)})"
+        f"main contains other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} "
+        f"loaded it into {first.table} (commit {first.commit[:12]}, {format_time(first.at)})"
     )
 
 

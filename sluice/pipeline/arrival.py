@@ -63,7 +63,7 @@ class Arrival(Model):
     expect: Annotated[Duration, BeforeValidator(_without_every)] | None = None
     """Time without a file to load after which Slack gets a message, in seconds."""
     after: Literal["keep", "tag", "move"] = "keep"
-    """Treatment of a file once main holds it."""
+    """Treatment of a file once main contains it."""
     move_to: str | None = Field(default=None, min_length=1)
     """The folder or prefix that receives moved files, outside of the landing zone."""
 

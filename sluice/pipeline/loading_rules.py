@@ -29,7 +29,7 @@ OVER_YOUNGER = "--over-younger"
 
 GUARDS: Mapping[Guard, str] = {
     "": "",
-    "later partition": f"refused without `{OVER_YOUNGER}` if main holds a later partition of the pipeline",
+    "later partition": f"refused without `{OVER_YOUNGER}` if main contains a later partition of the pipeline",
     "other partition": "stopped before the publish if it would remove rows of another partition",
     "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
     "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
@@ -39,11 +39,11 @@ Loaded = Literal["", "nothing", "files", "set of files", "statements", "program"
 LOADED: Mapping[Loaded, str] = {
     "": "",
     "nothing": "the same load may run again at any time",
-    "files": "each file that main holds is left out; an input with no other files is refused",
+    "files": "each file that main contains is left out; an input with no other files is refused",
     "set of files": "the same set of files is refused until a later load of the pipeline replaced its rows",
     "statements": "the same statements with the same values of placeholders are refused",
     "program": "the same program with the same arguments and values of placeholders is refused",
-    "partition": "a partition that main holds is skipped",
+    "partition": "a partition that main contains is skipped",
     "rows": "rows that a run published are refused, and so are rows of files that main holds",
 }
 """For each kind of input, the rule for input that counts as loaded already. `--again` loads it all the same."""

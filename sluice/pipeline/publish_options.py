@@ -54,7 +54,7 @@ class PublishOptions(Model):
         if len(text) > MAX_MESSAGE:
             raise ValueError(f"a message of {len(text):,} characters is too long: the limit is {MAX_MESSAGE:,}")
         if problem := _character_problem(text, allowed="\n\t"):
-            raise ValueError(f"the message holds {problem}")
+            raise ValueError(f"the message contains {problem}")
         return text
 
     @field_validator("metadata", mode="before")
@@ -119,7 +119,7 @@ def _value(key: object, value: object) -> str:
     if len(text) > MAX_VALUE:
         raise ValueError(f"{key!r} has {len(text):,} characters: the limit is {MAX_VALUE:,}")
     if problem := _character_problem(text):
-        raise ValueError(f"{key!r} holds {problem}")
+        raise ValueError(f"{key!r} contains {problem}")
     return text
 
 

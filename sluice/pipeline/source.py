@@ -74,7 +74,7 @@ class Source(Model):
     schema_: str | None = Field(default=None, alias="schema")
     """Columns and types as in `CREATE TABLE`, without DEFAULT and GENERATED, for files that contain none."""
     loaded: LoadedFilePolicy | None = None
-    """Policy for files that the table holds already; by default that of the write mode."""
+    """Policy for files that the table contains already; by default that of the write mode."""
 
     model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
 

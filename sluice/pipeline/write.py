@@ -98,7 +98,7 @@ class Write(Model):
 
     @property
     def loaded_files(self) -> LoadedFilePolicy:
-        """Policy for source files that the table holds already. A program of the user's reads what it wants."""
+        """Policy for source files that the table contains already. A program of the user's reads what it wants."""
         stated = self.source.loaded if self.source else None
         return stated or (self.traits.loaded if self.built_in else "reload")
 
@@ -155,7 +155,7 @@ class Write(Model):
             if not key.startswith("spark."):
                 raise ValueError(f"{key} is not a Spark setting: they begin with 'spark.'")
             if any(character in key + value for character in "\r\n"):
-                raise ValueError(f"{key!r} holds a line break")
+                raise ValueError(f"{key!r} contains a line break")
         return conf
 
     @field_validator("environment")

@@ -14,7 +14,7 @@ from sluice.identifiers import suggestion
 Mode = Literal["append", "overwrite", "overwrite_partitions", "merge", "sql", "compact", "requeue"]
 DEFAULT_MODE: Mode = "append"
 LoadedFilePolicy = Literal["skip", "refuse", "reload"]
-"""Policy for files that the table holds already: leave them out, refuse the run, or load all files again."""
+"""Policy for files that the table contains already: leave them out, refuse the run, or load all files again."""
 
 Replaced = Literal["", "table", "partitions"]
 """The rows that a load replaces: none, those of the table, or those of partitions."""

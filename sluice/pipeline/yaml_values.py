@@ -61,10 +61,10 @@ def load_tree(text: str, name: str) -> CommentedMap:
         code = error.character if isinstance(error.character, int) else ord(error.character)
         number = text.count("\n", 0, error.position) + 1
         raise InvalidPipeline(
-            f"{name}:{number}: this is not valid YAML: it holds the control character U+{code:04X}: leave it out"
+            f"{name}:{number}: this is not valid YAML: it contains the control character U+{code:04X}: leave it out"
         ) from error
     if not isinstance(tree, CommentedMap):
-        held = "holds nothing" if tree is None else f"begins with a {'list' if isinstance(tree, list) else 'value'}"
+        held = "contains nothing" if tree is None else f"begins with a {'list' if isinstance(tree, list) else 'value'}"
         raise InvalidPipeline(f"{name}:1: the file {held}: a pipeline file is a mapping that begins with `name:`")
     if count_nodes(tree) > MAX_NODES:
         raise InvalidPipeline(
@@ -115,5 +115,5 @@ def _problem(node: Any) -> str:
     if isinstance(node, float) and not math.isfinite(node):
         return f"{float(node)} is not a number that rows can be compared with: write a finite number, or leave it out"
     if isinstance(node, str) and not node.isascii() and any("\ud800" <= each <= "\udfff" for each in node):
-        return f"{node[:_SHOWN]!r} holds half of a character (U+D800 to U+DFFF): leave it out"
+        return f"{node[:_SHOWN]!r} contains half of a character (U+D800 to U+DFFF): leave it out"
     return ""

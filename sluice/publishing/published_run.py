@@ -39,7 +39,7 @@ def find_published_run(commits: Sequence[PublishedCommit], named: str) -> Publis
     candidates = [each for each in of_name if named and not each.rolled_back]
     if not candidates:
         raise InvalidPipeline(
-            f"main holds no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
+            f"main contains no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
             "or its pipeline"
         )
     if len(candidates) > 1:

@@ -72,7 +72,7 @@ def check_releasable(
         )
     if summary.target:
         raise InvalidInput(
-            f"{branch} holds a partition that a backfill publishes together with others, so it is not released "
+            f"{branch} contains a partition that a backfill publishes together with others, so it is not released "
             f"by itself: repair its files or the pipeline, and begin it again by `backfill retry {summary.pipeline}`"
         )
     if verified is None or verified.head != quarantined_hash:

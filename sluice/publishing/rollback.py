@@ -164,7 +164,9 @@ def check_restored(expected: Mapping[str, object], held: Mapping[str, object]) -
     """
     for table in sorted({*expected, *held}):
         if table not in held or table not in expected or held[table] != expected[table]:
-            raise UnexpectedWrite(f"the branch of the roll-back does not hold the version of {table} that it restores")
+            raise UnexpectedWrite(
+                f"the branch of the roll-back does not contain the version of {table} that it restores"
+            )
 
 
 def check_files_exist(table: str, missing: Sequence[str]) -> None:

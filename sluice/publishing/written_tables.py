@@ -110,7 +110,7 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
         if table.change is None:
             raise UnexpectedWrite(f"the job dropped {table.name}")
         if table.foreign_snapshots:
-            raise UnexpectedWrite(f"{table.name} holds a snapshot that this attempt did not make")
+            raise UnexpectedWrite(f"{table.name} contains a snapshot that this attempt did not make")
         check_history(table)
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
@@ -240,7 +240,7 @@ def check_rebased(
         if before is None or table.change is None:
             raise UnexpectedWrite(f"{branch} changes {table.name}, and {source} did not")
         if table.foreign_snapshots:
-            raise UnexpectedWrite(f"{table.name} holds a snapshot that this run did not make")
+            raise UnexpectedWrite(f"{table.name} contains a snapshot that this run did not make")
         check_history(table)
         if _net_rows(table.change) != _net_rows(before):
             raise UnexpectedWrite(
@@ -248,7 +248,7 @@ def check_rebased(
             )
         changes[table.name] = table.change
     if changes.keys() != written.tables.keys():
-        raise UnexpectedWrite(f"{branch} holds {sorted(changes)}, not {sorted(written.tables)}")
+        raise UnexpectedWrite(f"{branch} contains {sorted(changes)}, not {sorted(written.tables)}")
     return changes
 
 
@@ -271,7 +271,7 @@ def check_something_changed(changed: Collection[object]) -> None:
         InvalidInput: the branch changes no table.
     """
     if not changed:
-        raise InvalidInput("nothing would change: main holds all of it already")
+        raise InvalidInput("nothing would change: main contains all of it already")
 
 
 def check_no_repeated_files(repeated: Mapping[str, Sequence[str]]) -> None:

@@ -59,7 +59,7 @@ def _address(address: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("is not an address: write https://HOST/PATH")
     if parts.username or parts.password:
-        raise ValueError("holds a user or a password: name the secret by {file: PATH} or {env: VARIABLE}")
+        raise ValueError("contains a user or a password: name the secret by {file: PATH} or {env: VARIABLE}")
     if parts.scheme == "http" and parts.hostname not in _LOCAL:
         raise ValueError("is not encrypted: write https:// (http:// is only for this machine)")
     return address

@@ -97,7 +97,7 @@ def check_condition(text: str) -> None:
     if condition is None:
         raise SqlProblem("it is not one condition")
     if condition.find(exp.Query):
-        raise SqlProblem("it holds a query: write a check `sql`")
+        raise SqlProblem("it contains a query: write a check `sql`")
     if condition.find(exp.AggFunc) or condition.find(exp.Window):
         raise SqlProblem("it aggregates: it must be true of each row by itself")
     _check_functions(text, listed, frozenset())
@@ -138,7 +138,7 @@ def check_statement(text: str) -> None:
         raise SqlProblem(f"it is not a {_KINDS}")
     inner = [node for node in statement.find_all(exp.DML, exp.DDL) if not isinstance(node, (*_READING, exp.Table))]
     if any(node is not statement and not isinstance(node.parent, exp.When) for node in inner):
-        raise SqlProblem("it holds another statement: write one after the other")
+        raise SqlProblem("it contains another statement: write one after the other")
     for format in statement.find_all(exp.FileFormatProperty):
         if format.name.lower() != "iceberg":
             raise SqlProblem(

@@ -177,7 +177,7 @@ def test_a_half_that_cannot_be_taken_back_is_loud(
     lake.append("one", 4)
     lake.append("two", 5)
     server.resume()
-    with pytest.raises(UnexpectedWrite, match=rf"{lake.name('one')} holds this run.*{lake.name('two')} was changed"):
+    with pytest.raises(UnexpectedWrite, match=rf"{lake.name('one')} contains this run.*{lake.name('two')} was changed"):
         future.result(60)
     assert rows(lake) == [[1, 2, 3, 4], [1, 2, 5]] and pending(lake) == []
     again = written(lake, tmp_path, 6)

@@ -242,7 +242,7 @@ def test_numbers_that_some_parquet_files_write_as_others(job: Ingester) -> None:
     refused = f"seats: 1 value of type bigint ({large}) cannot be stored as double without being rounded or cut: "
     assert job.refused({"path": [gaps, large]}).startswith(f"{refused}change the type of the column")
     job.table += "_new"
-    assert job.refused({"path": [gaps, large]}).startswith(f"{refused}state a type that holds all values")
+    assert job.refused({"path": [gaps, large]}).startswith(f"{refused}state a type that fits all values")
     job.table += "_whole"
     job({"path": whole})
     job({"path": [gaps, file(6, pa.array([7], pa.int32()))]})
@@ -517,7 +517,7 @@ def test_a_row_with_too_many_fields(job: Ingester) -> None:
 def test_a_header_without_rows(job: Ingester) -> None:
     path = job.folder / "in.csv"
     path.write_text("id,name\n")
-    assert job.refused({"path": str(path)}) == "the input holds no rows"
+    assert job.refused({"path": str(path)}) == "the input contains no rows"
 
 
 def test_a_column_that_is_not_there(job: Ingester) -> None:

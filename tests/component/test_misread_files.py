@@ -38,10 +38,10 @@ def test_columns_of_parquet_that_differ_in_capital_letters_alone(job: Ingester) 
 def test_fields_of_json_that_differ_in_capital_letters_alone(job: Ingester) -> None:
     path = file(job, "in.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "A": 3}\n')
     refused = job.refused({"path": path})
-    assert "the files hold the fields A and a, which differ in capital letters alone" in refused, refused
+    assert "the files contain the fields A and a, which differ in capital letters alone" in refused, refused
     path = file(job, "nested.jsonl", '{"id": 1, "s": {"a": 1}}\n{"id": 2, "s": {"A": 3}}\n')
     refused = job.refused({"path": path})
-    assert "the files hold the fields s.A and s.a, which differ in capital letters alone" in refused, refused
+    assert "the files contain the fields s.A and s.a, which differ in capital letters alone" in refused, refused
 
 
 def test_fields_of_json_are_found_whatever_their_capital_letters(job: Ingester) -> None:

@@ -55,7 +55,7 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     refused("ben", "its signature is not ben's", **cleo)
     refused("zoe", "zoe is not listed", **ben)
     (tmp_path / "broken.pem").write_text("nonsense")
-    refused("ben", "holds no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
+    refused("ben", "contains no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
     first = system.command("approve", run, "--by", "ben", "--reason", "looks right", *named, **ben)
     assert first.code == 0 and " as ben (1 of 2; one more until 20" in first.out, first
     (listed_run,) = [each for each in system.command("list", "--json").json["runs"] if each["workflow_id"] == run]

@@ -169,7 +169,7 @@ def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) ->
     whole = system.command("rollback", first["run_id"], "--with-later", "--json", "--yes")
     assert whole.json["outcome"] == "published" and lake.rows("t.back") == []
     again = system.command("rollback", "nothing-like-it")
-    assert again.code == 2 and "main holds no published run" in again.err
+    assert again.code == 2 and "main contains no published run" in again.err
     assert json.loads(whole.out)["tables"]["t.back"]["operation"] == "drop"
 
 

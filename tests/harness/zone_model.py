@@ -80,7 +80,7 @@ class ZoneModel:
         self.published = [(content, path) for content, path in self.published if content in held]
         for path in {path for _, path in self.published}:
             loaded = [each for each in self.published if each[1] == path and (path, each[0]) not in self.named]
-            assert self.overwritten == "load" or len(loaded) <= 1, f"main holds {len(loaded)} contents of {path}"
+            assert self.overwritten == "load" or len(loaded) <= 1, f"main contains {len(loaded)} contents of {path}"
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
         """Record a roll-back.
@@ -131,27 +131,27 @@ class ZoneModel:
 
     def _contents_of(self, rows: Counter[Row]) -> set[Content]:
         """Return the contents on main. Fail unless each is complete and there once."""
-        assert all(number == 1 for number in rows.values()), f"main holds rows twice: {rows}"
+        assert all(number == 1 for number in rows.values()), f"main contains rows twice: {rows}"
         left, held = set(rows), set()
         for each in self.sent:
             if {*each.rows} <= set(rows):
                 held.add(each.content)
                 left -= {*each.rows}
-        assert not left, f"main holds rows that no whole file of the zone has: {left}"
+        assert not left, f"main contains rows that no whole file of the zone has: {left}"
         return held
 
     def _check_new(self, content: Content) -> None:
         sources = [
             each for each in self.sent if each.content == content and each.is_settled and not self._stays_out(each)
         ]
-        assert sources, f"main holds {content}, which had not settled, or which a person took back"
+        assert sources, f"main contains {content}, which had not settled, or which a person took back"
         taken = {path for _, path in self.published}
         free = [
             each
             for each in sources
             if self.overwritten == "load" or each.path not in taken or (each.path, content) in self.named
         ]
-        assert free, f"main holds {content} beside other content of {sources[0].path}"
+        assert free, f"main contains {content} beside other content of {sources[0].path}"
         self.published.append((content, free[-1].path))
         self._load(free[-1].path, content)
 
@@ -177,7 +177,7 @@ class MergedZoneModel(ZoneModel):
                 continue
             later = [n for n, each in enumerate(sent) if each.rows[0] == row and each.is_settled and n > before]
             later = [n for n in later if not self._stays_out(sent[n])]
-            assert later, f"main holds {row}: not settled, taken back, or older than what it held of {path}"
+            assert later, f"main contains {row}: not settled, taken back, or older than what it held of {path}"
             self.merged[path] = later[0]
             self._load(path, sent[later[0]].content)
 
@@ -212,5 +212,5 @@ class MergedZoneModel(ZoneModel):
 
     def _sent_with_key(self, key: int) -> tuple[str, list[Sent]]:
         sent = [each for each in self.sent if each.rows[0][0] == key]
-        assert sent, f"main holds a row with the key {key}, which no file of the zone has"
+        assert sent, f"main contains a row with the key {key}, which no file of the zone has"
         return sent[0].path, sent

@@ -87,7 +87,7 @@ def test_hidden_temporary_and_empty_files_are_not_loaded(zone: Zone) -> None:
     }
     empty.write_text("1")
     (zone.landing.path / "c.csv.tmp").rename(zone.landing.path / "c.csv")
-    assert zone.settled() == [["c.csv"]], "the other one holds the same"
+    assert zone.settled() == [["c.csv"]], "the other one contains the same"
     assert zone.states()["h.csv"] == zone.states()["c.csv"] == ("in a batch", zone.held[0].id)
 
 
@@ -248,7 +248,7 @@ async def test_content_that_comes_again_after_another_is_loaded_where_the_order_
     zone.landing.file("prices.csv", "10")
     assert zone.settled() == ([["prices.csv"]] if merges else [])
     if merges:
-        assert zone.look().loaded == [], "main holds 20"
+        assert zone.look().loaded == [], "main contains 20"
         await load_in_order(zone)
     zone.look()
     assert zone.states()["prices.csv"] == ("loaded", "w-r3" if merges else "w-r1")

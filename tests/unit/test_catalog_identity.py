@@ -231,7 +231,7 @@ NO_IDENTITY = {
     "list_arrivals": "a question",
     "plan_load": "a question",
     "collect_arrivals": "it asks main as it is now, and the run that it leads to does so again",
-    "finish_arrivals": "it asks main as it is now whether it holds what it tags or moves",
+    "finish_arrivals": "it asks main as it is now whether it contains what it tags or moves",
     "examine_installation": "it looks at the catalog as it is now",
     "examine_spark": "no catalog",
 }

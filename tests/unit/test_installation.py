@@ -36,7 +36,7 @@ def test_workers_that_start_at_once_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "two words", "x" * 101, "\0"])
 def test_a_file_that_holds_no_id_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
-    with pytest.raises(BadEnvironment, match=r"holds no id of an installation.*SLUICE_INSTALLATION"):
+    with pytest.raises(BadEnvironment, match=r"contains no id of an installation.*SLUICE_INSTALLATION"):
         installation(tmp_path)
 
 

@@ -179,7 +179,7 @@ def test_which_later_runs_count(lake: MemoryLake) -> None:
         return find_later_runs(lake.catalog, {}, "t.x", runs)
 
     assert later("r1") == ["w-other"] and later("other") == [] and later("r1", "other") == ["w-other"]
-    assert later("unknown") == ["w-other", "w-r1"], "all that main holds may be younger"
+    assert later("unknown") == ["w-other", "w-r1"], "all that main contains may be younger"
     assert find_later_runs(lake.catalog, {}, "t.none", ["r1"]) == []
     assert at_first
     lake.point("main", "t.x", at_first)

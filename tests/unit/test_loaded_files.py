@@ -139,7 +139,7 @@ async def test_a_quarantine_of_a_landing_zone_is_not_released_over_other_content
     await first.quarantine()
     file.write_text("2")
     await folder.run("a.csv", one_content_per_path=True).load()
-    with pytest.raises(ApplicationError, match=r"main holds other content of .*a\.csv: run w-r2 .* add --again"):
+    with pytest.raises(ApplicationError, match=r"main contains other content of .*a\.csv: run w-r2 .* add --again"):
         release_plan(folder.lake, first.ref.run_id)
 
 

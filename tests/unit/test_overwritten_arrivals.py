@@ -147,7 +147,7 @@ async def test_a_run_that_no_zone_knows_any_more_publishes_no_second_content(tmp
     given.publish()
     publication = later.publish(branch, selected)
     assert not publication.merged and publication.conflicts == [TABLE]
-    notified = r"main holds other content of .*a\.csv: run w-r1 loaded it into t\.x"
+    notified = r"main contains other content of .*a\.csv: run w-r1 loaded it into t\.x"
     with pytest.raises(ApplicationError, match=notified) as refused:
         await later.select(later.open())
     assert refused.value.type == "InputChanged", "the zone judges the files of its batch again"

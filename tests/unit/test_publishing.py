@@ -165,7 +165,7 @@ def test_a_rebased_branch_holds_what_the_other_held() -> None:
             [WrittenTable("t.x", TableChange(operation="append", added_rows=2))],
             "3 rows of t.x were to be rebased, not 2",
         ),
-        ([], r"new holds \[\], not \['t.x'\]"),
+        ([], r"new contains \[\], not \['t.x'\]"),
     ],
 )
 def test_a_rebased_branch_that_holds_something_else(tables: list[WrittenTable], words: str) -> None:
@@ -182,7 +182,7 @@ def test_what_a_quarantined_branch_may_change() -> None:
     with pytest.raises(UnexpectedWrite, match=r"quarantine/p changes t\.y"):
         check_resumed_tables(input, ["t.y"])
     check_something_changed(["t.x"])
-    with pytest.raises(InvalidInput, match="main holds all of it already"):
+    with pytest.raises(InvalidInput, match="main contains all of it already"):
         check_something_changed([])
 
 

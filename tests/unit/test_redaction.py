@@ -97,7 +97,7 @@ def test_a_secret_is_hidden(secret: str, text: str) -> None:
         "the password is wrong, the token expired; credentials: provide some",
         "SLUICE_APPROVAL_KEY_FILE=/home/ana/.sluice-key: the file is empty",
         "NESSIE_WRITER_TOKEN_FILE=/etc/sluice/writer.token",
-        "SLUICE_APPROVAL_KEY_FILE holds no private key: `approver-key` makes one",
+        "SLUICE_APPROVAL_KEY_FILE contains no private key: `approver-key` makes one",
         "merge keys (id, secret_santa) occur more than once in the input",
         "not_null(password) of t.users: observed 3 bad rows, expected no nulls",
         "basic audit_results of the table, bearer of bad-tidings-for-everyone",

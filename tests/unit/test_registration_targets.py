@@ -31,7 +31,7 @@ def test_without_a_file_there_are_none() -> None:
         ("a: {kind: webhook, url: 'https://h/x', secret: s3cr3t-value}", "do not write a secret into this file"),
         ("a: {kind: webhook, url: 'https://h/x', secret: {}}", "name one source of the secret"),
         ("a: {kind: webhook, url: 'https://h/x', secret: {env: A, file: b}}", "name one source of the secret"),
-        ("a: {kind: webhook, url: 'https://u:s3cr3t-value@h/x', secret: {env: A}}", "holds a user or a password"),
+        ("a: {kind: webhook, url: 'https://u:s3cr3t-value@h/x', secret: {env: A}}", "contains a user or a password"),
         ("a: {kind: webhook, url: 'http://h.example/s3cr3t-value', secret: {env: A}}", "is not encrypted"),
         ("a: {kind: webhook, url: 'file:///etc/s3cr3t-value', secret: {env: A}}", "is not an address"),
         ("a: {kind: webhook, secret: {env: A}}", "a.webhook.url: Field required"),

@@ -107,7 +107,7 @@ def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_chang
         ({"where": "name = uuid()"}, "uuid() may give another result"),
         ({"where": "id > 1 AND id < size(shuffle(array(id)))"}, "shuffle() may give another result"),
         ({"where": "my_function(id)"}, "is not a function of Spark's that a pipeline may call"),
-        ({"where": "id IN (SELECT 1)"}, "holds a query"),
+        ({"where": "id IN (SELECT 1)"}, "contains a query"),
     ],
 )
 def test_a_wrong_selection_is_refused(selection: dict[str, Any], message: str) -> None:

@@ -104,7 +104,7 @@ def test_a_run_is_named_by_run_or_workflow_id_hash_or_pipeline() -> None:
     for named, run_id in (("r1", "r1"), ("w1", "r1"), ("1" * 8, "r1"), ("1" * 64, "r1"), ("q", "r3")):
         assert find_published_run(commits, named).run_id == run_id
     for named in ("r9", "", "1" * 7):
-        with pytest.raises(InvalidPipeline, match="main holds no published run"):
+        with pytest.raises(InvalidPipeline, match="main contains no published run"):
             find_published_run(commits, named)
 
 
@@ -197,7 +197,7 @@ def test_a_roll_back_is_planned_published_and_taken_back_from_main_alone(lake: M
     restored = restore(lake, redo, again.restore)
     assert redo.publish(restored.branch, restored.write_result, restore=again.restore).merged
     assert lake.ids("t.x") == [1, 2]
-    assert plan(lake, run.run_id, with_later=True).restore.runs[-1] == run.run_id, "main holds it again"
+    assert plan(lake, run.run_id, with_later=True).restore.runs[-1] == run.run_id, "main contains it again"
 
 
 def test_the_checks_of_a_version_are_found_on_main(lake: MemoryLake) -> None:
@@ -318,7 +318,7 @@ def test_files_that_are_gone_are_noticed_before_the_roll_back(lake: MemoryLake, 
 def test_only_what_is_restored_is_on_the_branch() -> None:
     check_restored({"a": 1, "b": None}, {"a": 1, "b": None})
     for held in ({"a": 1}, {"a": 2, "b": None}, {"a": 1, "b": None, "c": 3}):
-        with pytest.raises(UnexpectedWrite, match="does not hold the version of"):
+        with pytest.raises(UnexpectedWrite, match="does not contain the version of"):
             check_restored({"a": 1, "b": None}, held)
 
 

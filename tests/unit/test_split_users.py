@@ -50,7 +50,7 @@ def test_temporal_credentials_are_for_the_environment_of_the_spark_worker(tmp_pa
 def test_an_env_file_is_read_as_it_was_meant() -> None:
     values = {"A": "it's", "B": 'a\\b "c" # d', "C": "", "D": "$HOME"}
     assert dotenv_values(stream=io.StringIO(env_file("spark", values))) == values
-    with pytest.raises(StackError, match="A holds"):
+    with pytest.raises(StackError, match="A contains"):
         env_file("spark", {"A": "${B}"})
 
 

@@ -58,14 +58,14 @@ async def test_shared_files_are_left_out_by_the_next_attempt(harness: WorkflowHa
     async def overlap(input: RebaseBranchInput, _: int) -> RebaseResult:
         assert input.published and input.published.manifest == FIRST
         assert input.input_properties[MANIFEST] == FIRST.location
-        return RebaseResult(why_not="main holds 1 file of its input already")
+        return RebaseResult(why_not="main contains 1 file of its input already")
 
     harness.fakes.overrides |= {"select_input": select, "publish_branch": conflict, "rebase_branch": overlap}
     result = await harness.end(await harness.start(write=WRITE))
     assert (result.outcome, result.attempts) == ("published", 2)
     assert result.input and result.input.manifest == SECOND
     assert [(each.resolved, each.why) for each in result.conflicts] == [
-        ("rewritten", "main holds 1 file of its input already")
+        ("rewritten", "main contains 1 file of its input already")
     ]
 
 

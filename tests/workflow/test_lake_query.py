@@ -211,7 +211,7 @@ async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -
         PlanRollbackInput(run="r"),
     ):
         with pytest.raises(
-            InvalidPipeline, match=r"nothing of '(nobody)?' is quarantined|main holds no published run 'r'"
+            InvalidPipeline, match=r"nothing of '(nobody)?' is quarantined|main contains no published run 'r'"
         ):
             await lake.ask(query)
 
