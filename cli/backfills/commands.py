@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from cli.backfills.cancel import cancel_backfill_of
 from cli.backfills.decisions import DecisionRequest, check_reason, decide_backfill
 from cli.backfills.grid import (
-    describe_campaign,
+    describe_backfill,
     describe_joint_publish,
     follow_backfill,
     read_stages,
@@ -31,9 +31,9 @@ from runtime.backfills.backfills import (
     read_backfill,
     start_backfill,
 )
-from sluice.backfills.campaign import FAILURES, count_states, partition_states
 from sluice.backfills.ending import backfill_exit_code
-from sluice.contracts.backfill import MAX_WINDOW, BackfillInput, CampaignChange, CampaignStatus
+from sluice.backfills.progress import FAILURES, count_states, partition_states
+from sluice.contracts.backfill import MAX_WINDOW, BackfillChange, BackfillInput, BackfillStatus
 
 _DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
 _DEFAULT = "start"
@@ -112,12 +112,12 @@ def start(
 
     async def command(context: CommandContext, given: BackfillInput) -> int:
         given = await asked.select(context, given)
-        if not given.campaign.partitions:
+        if not given.progress.partitions:
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
             return asked.print_plan(given, as_json)
-        await refuse_backfill(context.client, context.settings, given.pipeline, given.campaign.partitions)
+        await refuse_backfill(context.client, context.settings, given.pipeline, given.progress.partitions)
         context.interruption.message = (
             f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
         )
@@ -128,7 +128,7 @@ def start(
         context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
         if detach:
             fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
-            context.print_result({**fields, "partitions": given.campaign.partitions}, "")
+            context.print_result({**fields, "partitions": given.progress.partitions}, "")
             return 0
         return await _follow(context, given.name)
 
@@ -166,19 +166,19 @@ def pause(
     as_json: AsJson = False,
 ) -> None:
     """Pause a backfill: start no more partitions. Running partitions go on."""
-    _change(pipeline, CampaignChange(action="pause", by=getpass.getuser(), reason=reason[:500]), as_json)
+    _change(pipeline, BackfillChange(action="pause", by=getpass.getuser(), reason=reason[:500]), as_json)
 
 
 @app.command()
 def resume(pipeline: Named, as_json: AsJson = False) -> None:
     """Resume a paused backfill, and count failures from 0 again."""
-    _change(pipeline, CampaignChange(action="resume", by=getpass.getuser()), as_json)
+    _change(pipeline, BackfillChange(action="resume", by=getpass.getuser()), as_json)
 
 
 @app.command()
 def retry(pipeline: Named, as_json: AsJson = False) -> None:
     """Restart partitions that failed, were kept out or were cancelled, while the backfill is under way."""
-    _change(pipeline, CampaignChange(action="retry", by=getpass.getuser()), as_json)
+    _change(pipeline, BackfillChange(action="retry", by=getpass.getuser()), as_json)
 
 
 @app.command()
@@ -190,7 +190,7 @@ def window(
     as_json: AsJson = False,
 ) -> None:
     """Change how many partitions run at a time. Running partitions go on."""
-    _change(pipeline, CampaignChange(action="window", by=getpass.getuser(), window=size), as_json)
+    _change(pipeline, BackfillChange(action="window", by=getpass.getuser(), window=size), as_json)
 
 
 @app.command()
@@ -234,7 +234,7 @@ def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:
     run_command(command, as_json, lambda: check_reason(request))
 
 
-def _change(pipeline: str, change: CampaignChange, as_json: bool) -> None:
+def _change(pipeline: str, change: BackfillChange, as_json: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
         await _print_status(context, await change_backfill(context.client, context.settings, pipeline, change))
         return 0
@@ -242,12 +242,12 @@ def _change(pipeline: str, change: CampaignChange, as_json: bool) -> None:
     run_command(command, as_json, no_preparation)
 
 
-async def _print_status(context: CommandContext, now: CampaignStatus) -> None:
+async def _print_status(context: CommandContext, now: BackfillStatus) -> None:
     if context.as_json:
         print(json.dumps(_fields(now)))
         return
     stages = await read_stages(context.client, now)
-    for line in describe_campaign(now, stages, context.console.width):
+    for line in describe_backfill(now, stages, context.console.width):
         context.console.print(line, soft_wrap=True)
 
 
@@ -255,7 +255,7 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
     """Follow a backfill, report its end or why it is paused, and return the exit code."""
     now, workflow = await follow_backfill(context, pipeline)
     code = backfill_exit_code(now, workflow)
-    waiting = count_states(now.campaign)["waiting"]
+    waiting = count_states(now.progress)["waiting"]
     if waiting or (now.together and not now.together.ended):
         code = code or DETACHED
     if context.as_json:
@@ -267,30 +267,30 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
     context.console.print(totals(now), soft_wrap=True)
     if now.together:
         print_line(context.console, Text("merge  "), describe_joint_publish(now.together))
-    if workflow == "running" and (waiting or (now.together and now.campaign.paused)):
-        print_line(context.console, Text("paused "), now.campaign.paused)
-        if waiting and not now.campaign.in_order:
+    if workflow == "running" and (waiting or (now.together and now.progress.paused)):
+        print_line(context.console, Text("paused "), now.progress.paused)
+        if waiting and not now.progress.in_order:
             print_line(context.console, Text(" " * 7), f"{program()} backfill resume {pipeline}   # go on")
         print_line(context.console, Text(" " * 7), f"{program()} backfill retry {pipeline}    # all of them")
         if now.together:
             ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
             print_line(context.console, Text(" " * 7), ending)
-    elif any(state in FAILURES for state in partition_states(now.campaign).values()):
+    elif any(state in FAILURES for state in partition_states(now.progress).values()):
         again = f"{program()} backfill {now.pipeline} --only failed"
         print_line(context.console, Text("again: "), again)
     return code
 
 
-def _fields(now: CampaignStatus) -> dict[str, Any]:
-    notes = {name: note.model_dump(mode="json") for name, note in now.campaign.notes.items()}
-    states = partition_states(now.campaign)
+def _fields(now: BackfillStatus) -> dict[str, Any]:
+    notes = {name: note.model_dump(mode="json") for name, note in now.progress.notes.items()}
+    states = partition_states(now.progress)
     return {
         "pipeline": now.name,
         "starter": now.starter,
-        "paused": now.campaign.paused,
-        "window": now.campaign.window,
-        "counts": dict(count_states(now.campaign)),
-        "rows_added": now.campaign.rows_added,
+        "paused": now.progress.paused,
+        "window": now.progress.window,
+        "counts": dict(count_states(now.progress)),
+        "rows_added": now.progress.rows_added,
         "together": now.together.model_dump(mode="json") if now.together else None,
         "partitions": {name: {"state": state, **notes.get(name, {})} for name, state in states.items()},
     }

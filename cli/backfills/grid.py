@@ -14,8 +14,8 @@ from cli.context import CommandContext
 from cli.layout import one_line, print_line
 from runtime.backfills.backfills import backfill_handle, read_backfill
 from runtime.run.find_run import query_status
-from sluice.backfills.campaign import count_states, partition_states
-from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionState
+from sluice.backfills.progress import count_states, partition_states
+from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionState
 from sluice.errors import ServiceUnavailable
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
@@ -37,7 +37,7 @@ _RUNNING = WorkflowExecutionStatus.RUNNING.name.lower()
 _ENDED = ("published", "skipped", "kept out", "failed", "cancelled")
 
 
-async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[CampaignStatus, str]:
+async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[BackfillStatus, str]:
     """Show a backfill until it has ended, or is paused and none of its runs is under way.
 
     Returns:
@@ -54,11 +54,11 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Campa
                 await asyncio.sleep(_POLL)
                 continue
             shown.update(status)
-            if state != _RUNNING or (status.campaign.paused and not status.children):
+            if state != _RUNNING or (status.progress.paused and not status.children):
                 return status, state
             if context.console.is_terminal:
                 stages = await read_stages(context.client, status)
-                live.update(Group(*describe_campaign(status, stages, context.console.width)), refresh=True)
+                live.update(Group(*describe_backfill(status, stages, context.console.width)), refresh=True)
             await asyncio.sleep(_POLL)
 
 
@@ -74,23 +74,23 @@ class ShownPartitions:
         self._console = console
         self._states: dict[str, PartitionState] = {}
 
-    def update(self, status: CampaignStatus) -> None:
+    def update(self, status: BackfillStatus) -> None:
         """Print the partitions that have ended since the last update."""
-        campaign = status.campaign
-        states = partition_states(campaign)
+        progress = status.progress
+        states = partition_states(progress)
         for name, state in states.items():
             if state in _ENDED and self._states.get(name) != state:
-                note = campaign.notes.get(name)
+                note = progress.notes.get(name)
                 label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
                 why = f"{note.reason}  {note.workflow_id}".strip() if note else ""
                 print_line(self._console, label, one_line(why, 300))
         self._states = states
 
 
-def describe_campaign(status: CampaignStatus, stages: dict[str, str], width: int) -> Iterator[Text]:
-    """Yield the lines that show a campaign: its grid, the partitions that run, and the totals."""
-    campaign = status.campaign
-    yield from grid_rows(campaign, width)
+def describe_backfill(status: BackfillStatus, stages: dict[str, str], width: int) -> Iterator[Text]:
+    """Yield the lines that show a backfill: its grid, the partitions that run, and the totals."""
+    progress = status.progress
+    yield from grid_rows(progress, width)
     for name, stage in stages.items():
         yield Text(one_line(f"> {name}: {stage}", width), style="yellow")
     if len(status.children) > len(stages):
@@ -98,21 +98,21 @@ def describe_campaign(status: CampaignStatus, stages: dict[str, str], width: int
     yield totals(status)
     if status.together and (joint := describe_joint_publish(status.together)):
         yield Text(one_line(joint, width), style="dim")
-    if campaign.paused:
-        yield Text(one_line(f"paused {campaign.paused}", width), style="bold yellow")
+    if progress.paused:
+        yield Text(one_line(f"paused {progress.paused}", width), style="bold yellow")
 
 
-def totals(status: CampaignStatus) -> Text:
+def totals(status: BackfillStatus) -> Text:
     """Return the number of partitions in each state, with the state's mark in the grid."""
-    text = Text(f"{status.name}: {format_count(len(status.campaign.partitions), 'partition')}", style="bold")
-    counts = count_states(status.campaign)
+    text = Text(f"{status.name}: {format_count(len(status.progress.partitions), 'partition')}", style="bold")
+    counts = count_states(status.progress)
     for state, (mark, style) in _MARKS.items():
         if counts[state]:
             text.append(f"  {mark} {counts[state]:,} {shown_state(status, state)}", style=style)
-    return text.append(f"  window {status.campaign.window}", style="dim")
+    return text.append(f"  window {status.progress.window}", style="dim")
 
 
-def shown_state(status: CampaignStatus, state: PartitionState) -> str:
+def shown_state(status: BackfillStatus, state: PartitionState) -> str:
     """Return the label of a partition's state: "collected" until a joint publish, since main has nothing of it yet."""
     is_on_main = status.together is None or (status.together.ended is not None and status.together.ended.is_done)
     return "collected" if state == "published" and not is_on_main else state
@@ -128,10 +128,10 @@ def describe_joint_publish(joint: JointPublish) -> str:
     return f"not published: {joint.ended.reason or joint.ended.outcome}{kept}"
 
 
-def grid_rows(campaign: CampaignState, width: int) -> Iterator[Text]:
+def grid_rows(progress: BackfillState, width: int) -> Iterator[Text]:
     """Yield the rows of the grid, one mark for each partition; of a long grid, start at the first unfinished row."""
-    states = partition_states(campaign)
-    rows = list(_rows(campaign.partitions, max(1, min(_ROW, width - 14))))
+    states = partition_states(progress)
+    rows = list(_rows(progress.partitions, max(1, min(_ROW, width - 14))))
     done = [all(states[name] in ("published", "skipped") for name in names) for _, names in rows]
     first = max(0, min(done.index(False) if False in done else 0, len(rows) - _MAX_ROWS))
     if first:
@@ -154,7 +154,7 @@ def _rows(partitions: Sequence[str], width: int) -> Iterator[tuple[str, list[str
             yield (label if label and start == 0 else row[0])[:12], row
 
 
-async def read_stages(client: Client, status: CampaignStatus) -> dict[str, str]:
+async def read_stages(client: Client, status: BackfillStatus) -> dict[str, str]:
     """Return the stages of the first running partitions, including a wait for approval."""
     first = list(status.children.items())[:_MAX_STAGES]
     stages = await asyncio.gather(*(_stage(client, child) for _, child in first))

@@ -8,7 +8,7 @@ from cli.context import CommandContext
 from cli.layout import print_entries
 from runtime.backfills.list_backfills import ListedBackfill, list_backfills
 from runtime.installation.identity import with_known_installation
-from sluice.backfills.campaign import count_states
+from sluice.backfills.progress import count_states
 from sluice.times import format_time
 
 
@@ -30,26 +30,26 @@ def _row(listed: ListedBackfill) -> tuple[str, ...]:
 
 
 def _state(listed: ListedBackfill) -> str:
-    paused = listed.state == "running" and listed.status and listed.status.campaign.paused
+    paused = listed.state == "running" and listed.status and listed.status.progress.paused
     return "paused" if paused else listed.state
 
 
 def _counts(listed: ListedBackfill) -> str:
     if listed.status is None:
         return "not known: no worker answers" if listed.state == "running" else "not known any more"
-    status, campaign = listed.status, listed.status.campaign
-    counts = ", ".join(f"{number:,} {shown_state(status, state)}" for state, number in count_states(campaign).items())
-    return f"{counts}; paused {campaign.paused}" if _state(listed) == "paused" else counts
+    status, progress = listed.status, listed.status.progress
+    counts = ", ".join(f"{number:,} {shown_state(status, state)}" for state, number in count_states(progress).items())
+    return f"{counts}; paused {progress.paused}" if _state(listed) == "paused" else counts
 
 
 def _fields(listed: ListedBackfill) -> dict[str, Any]:
-    campaign = listed.status.campaign if listed.status else None
+    progress = listed.status.progress if listed.status else None
     return {
         "pipeline": listed.pipeline,
         "state": _state(listed),
         "started": listed.started.isoformat(timespec="seconds"),
         "closed": listed.closed.isoformat(timespec="seconds") if listed.closed else None,
-        "counts": dict(count_states(campaign)) if campaign else None,
-        "paused": campaign.paused if campaign else None,
-        "rows_added": campaign.rows_added if campaign else None,
+        "counts": dict(count_states(progress)) if progress else None,
+        "paused": progress.paused if progress else None,
+        "rows_added": progress.rows_added if progress else None,
     }

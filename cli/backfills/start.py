@@ -22,7 +22,7 @@ from runtime.backfills.backfill_plan import (
 from runtime.backfills.backfills import read_backfill
 from sluice.backfills.ending import not_published
 from sluice.backfills.partitions import parse_partitions
-from sluice.contracts.backfill import BackfillInput, CampaignState, JointPublish
+from sluice.contracts.backfill import BackfillInput, BackfillState, JointPublish
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import out_of_order, partition_after_later, window_problem
@@ -83,7 +83,7 @@ class StartBackfill:
         if is_together and partitions:
             check_together(self._stated, partitions)
         starter = current_user()
-        campaign = CampaignState(
+        progress = BackfillState(
             partitions=partitions,
             window=self.concurrency or (1 if keeps_order else _AT_ONCE),
             in_order=keeps_order,
@@ -95,7 +95,7 @@ class StartBackfill:
             starter=starter.name,
             again=self.again,
             over_younger=self.over_younger,
-            campaign=campaign,
+            progress=progress,
             together=JointPublish() if is_together else None,
             keep=pipeline.keep,
         )
@@ -124,25 +124,25 @@ class StartBackfill:
         if self.only != "failed":
             return given
         last = await read_backfill(context.client, context.settings, given.name)
-        wanted = given.campaign.partitions
+        wanted = given.progress.partitions
         partitions = [name for name in not_published(last) if not wanted or name in wanted]
         if partitions:
             check_partitions(self._stated, partitions)
         if partitions and given.together:
             check_together(self._stated, partitions)
-        campaign = given.campaign.model_copy(update={"partitions": partitions})
-        return given.model_copy(update={"campaign": campaign})
+        progress = given.progress.model_copy(update={"partitions": partitions})
+        return given.model_copy(update={"progress": progress})
 
     def print_plan(self, given: BackfillInput, as_json: bool) -> int:
         """Print what each partition would load now. Return the exit code of wrong use if a partition would fail."""
-        partitions, at_once = given.campaign.partitions, given.campaign.window
+        partitions, at_once = given.progress.partitions, given.progress.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
             print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": at_once}))
             return _code(planned)
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
-        order = ", in this order" if given.campaign.in_order else ""
+        order = ", in this order" if given.progress.in_order else ""
         first = next((each.partition for each in planned if each.files), None)
         if first is not None and (types := describe_preview(*preview_partition(self._stated, first))):
             print_line(console, Text(f"{first}  ", style="dim"), types)

@@ -1,4 +1,4 @@
-"""Backfills on Temporal: find the campaign of a pipeline, start or join it, and change it while it runs."""
+"""Backfills on Temporal: find the backfill of a pipeline, start or join it, and change it while it runs."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -22,9 +22,9 @@ from runtime.run.started_runs import cancel_start
 from runtime.short_workflow import execute_short_workflow
 from sluice.contracts.backfill import (
     AddPartitions,
+    BackfillChange,
     BackfillInput,
-    CampaignChange,
-    CampaignStatus,
+    BackfillStatus,
     DiscardBackfillInput,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -38,7 +38,7 @@ ANSWER_WITHIN = 20.0
 _TRIES = 5
 _T = TypeVar("_T")
 
-Handle = WorkflowHandle[Backfill, CampaignStatus]
+Handle = WorkflowHandle[Backfill, BackfillStatus]
 
 
 def backfill_id(settings: Settings, pipeline: str) -> str:
@@ -81,11 +81,11 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
             handle = client.get_workflow_handle_for(Backfill.run, workflow_id)
         added = AddPartitions(
             pipeline=given.pipeline,
-            partitions=given.campaign.partitions,
+            partitions=given.progress.partitions,
             starter=given.starter,
             again=given.again,
             over_younger=given.over_younger,
-            in_order=given.campaign.in_order,
+            in_order=given.progress.in_order,
             is_together=given.together is not None,
         )
         try:
@@ -96,7 +96,7 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
     raise ServiceUnavailable(f"the backfill of {given.name} could neither be started nor joined: try again")
 
 
-async def change_backfill(client: Client, settings: Settings, pipeline: str, change: CampaignChange) -> CampaignStatus:
+async def change_backfill(client: Client, settings: Settings, pipeline: str, change: BackfillChange) -> BackfillStatus:
     """Change the running backfill of a pipeline; return its status.
 
     Raises:
@@ -167,7 +167,7 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
     return left
 
 
-async def read_backfill(client: Client, settings: Settings, pipeline: str) -> CampaignStatus:
+async def read_backfill(client: Client, settings: Settings, pipeline: str) -> BackfillStatus:
     """Return the status of the latest backfill of a pipeline. A completed backfill needs no worker.
 
     Raises:

@@ -8,7 +8,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from runtime.backfills.backfills import backfill_id, read_backfill
-from sluice.contracts.backfill import CampaignStatus
+from sluice.contracts.backfill import BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
 from workflows.backfills.backfill import Backfill
@@ -34,7 +34,7 @@ class ListedBackfill:
     started: datetime
     """Start time of its present workflow; a backfill with many partitions continues as new."""
     closed: datetime | None
-    status: CampaignStatus | None
+    status: BackfillStatus | None
     """Status of the backfill; None if it cannot be read."""
 
 
@@ -68,7 +68,7 @@ async def _listed(
 
 async def _status(
     client: Client, settings: Settings, execution: WorkflowExecution, pipeline: str
-) -> CampaignStatus | None:
+) -> BackfillStatus | None:
     """Return the status of a backfill, or None if it cannot be read. A completed backfill needs no worker."""
     try:
         if execution.status == WorkflowExecutionStatus.COMPLETED:

@@ -1,1 +1,1 @@
-"""Campaigns: many runs of one pipeline, one for each partition."""
+"""Backfills: many runs of one pipeline, one for each partition."""

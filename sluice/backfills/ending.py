@@ -1,7 +1,7 @@
-"""Exit codes of campaigns and backfills."""
+"""Exit codes of backfills."""
 
-from sluice.backfills.campaign import DONE, count_states, partition_states
-from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish, PartitionNote, PartitionState
+from sluice.backfills.progress import DONE, count_states, partition_states
+from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.contracts.run import RunResult
 from sluice.publishing.outcomes import exit_code
 
@@ -10,7 +10,7 @@ _BY_STATE: dict[PartitionState, int] = {"failed": 6, "kept out": 3, "cancelled":
 _WORST_FIRST = (6, 7, 2, 3, 4, 5)
 
 
-def campaign_exit_code(state: CampaignState) -> int:
+def partitions_exit_code(state: BackfillState) -> int:
     """Return 0 if every partition was published or skipped, else the code of the worst ending."""
     states = partition_states(state)
     codes = {_code(states[name], note) for name, note in state.notes.items()}
@@ -29,13 +29,13 @@ def joint_exit_code(joint: JointPublish | None) -> int:
     return exit_code(result) or _BY_STATE["failed"]
 
 
-def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
+def backfill_exit_code(now: BackfillStatus, workflow: str) -> int:
     """Return the exit code of a backfill: that of its worst ending, or 6 if its workflow was ended by force.
 
     Args:
         workflow: status of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
     """
-    code = _worst({campaign_exit_code(now.campaign), joint_exit_code(now.together)})
+    code = _worst({partitions_exit_code(now.progress), joint_exit_code(now.together)})
     if workflow == "running":
         return code
     if workflow == "canceled":
@@ -43,19 +43,19 @@ def backfill_exit_code(now: CampaignStatus, workflow: str) -> int:
     return _BY_STATE["failed"] if workflow != "completed" or _is_unfinished(now) else code
 
 
-def _is_unfinished(now: CampaignStatus) -> bool:
-    counts = count_states(now.campaign)
+def _is_unfinished(now: BackfillStatus) -> bool:
+    counts = count_states(now.progress)
     has_no_merge = now.together is not None and now.together.ended is None
     return bool(counts["running"] or counts["waiting"]) or has_no_merge
 
 
-def not_published(last: CampaignStatus) -> list[str]:
+def not_published(last: BackfillStatus) -> list[str]:
     """Return the partitions that the last backfill did not bring to main.
 
     Partitions that are published together are not on main before their joint merge.
     """
     has_merge = last.together is None or (last.together.ended is not None and last.together.ended.is_done)
-    states = partition_states(last.campaign).items()
+    states = partition_states(last.progress).items()
     return [name for name, state in states if state not in DONE or not has_merge]
 
 

@@ -1,4 +1,4 @@
-"""Parse the partitions of a campaign: ranges of years, months or days, and lists."""
+"""Parse the partitions of a backfill: ranges of years, months or days, and lists."""
 
 import re
 from collections.abc import Iterator

@@ -1,11 +1,11 @@
 """Refuse requests that do not fit a backfill under way."""
 
-from sluice.backfills.campaign import Campaign
-from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange
+from sluice.backfills.progress import BackfillProgress
+from sluice.contracts.backfill import AddPartitions, BackfillChange, BackfillInput
 from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 
-def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPartitions) -> str:
+def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:
     """Return the reason why partitions cannot be added to a backfill, or an empty string."""
     is_together = input.together is not None
     options = {
@@ -15,14 +15,14 @@ def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPart
     }
     if other := [option for option, differs in options.items() if differs]:
         return f"the backfill under way was started with another {other[0]}: wait for its end or cancel it"
-    if added.in_order and not campaign.state.in_order:
+    if added.in_order and not progress.state.in_order:
         return (
             "the order of these partitions matters, and the backfill under way runs its partitions in any order: wait "
             "for its end or cancel it"
         )
-    if is_together and set(added.partitions) - set(campaign.state.partitions):
+    if is_together and set(added.partitions) - set(progress.state.partitions):
         return "a backfill that publishes its partitions together takes no further ones: wait for its end or cancel it"
-    if added.pipeline != input.pipeline and campaign.running:
+    if added.pipeline != input.pipeline and progress.running:
         return (
             "a backfill of another version of the pipeline is under way: wait for its end, or pause it and start "
             "again when none of its partitions runs, or cancel it"
@@ -30,8 +30,8 @@ def problem_of_addition(input: BackfillInput, campaign: Campaign, added: AddPart
     return ""
 
 
-def problem_of_change(campaign: Campaign, change: CampaignChange) -> str:
+def problem_of_change(progress: BackfillProgress, change: BackfillChange) -> str:
     """Return the reason why a change would let a partition overtake an earlier one, or an empty string."""
     if change.action == "resume":
-        return campaign.resume_problem
-    return campaign.window_problem(change.window or 1) if change.action == "window" else ""
+        return progress.resume_problem
+    return progress.window_problem(change.window or 1) if change.action == "window" else ""

@@ -22,14 +22,14 @@ class PartitionNote(Model):
     run_id: str = ""
 
 
-class CampaignState(Model):
-    """State of a campaign. It is passed on when the workflow continues as new, and answers queries."""
+class BackfillState(Model):
+    """State of a backfill. It is passed on when the workflow continues as new, and answers queries."""
 
     partitions: list[str]
     letters: str = ""
-    """State of each partition as one letter, defined in `sluice/backfills/campaign.py`; empty if all wait."""
+    """State of each partition as one letter, defined in `sluice/backfills/progress.py`; empty if all wait."""
     askers: dict[str, str] = Field(default_factory=dict)
-    """Person who requested a partition, by partition, if it was not the starter of the campaign."""
+    """Person who requested a partition, by partition, if it was not the starter of the backfill."""
     asked_at: dict[str, str] = Field(default_factory=dict)
     """Time when the run was requested, in ISO 8601, by running partition."""
     notes: dict[str, PartitionNote] = Field(default_factory=dict)
@@ -39,9 +39,9 @@ class CampaignState(Model):
     in_order: bool = False
     """True if a partition runs only after all partitions before it are done."""
     stop_after: int = Field(default=3, ge=0)
-    """Number of failures after which the campaign pauses; 0 for never."""
+    """Number of failures after which the backfill pauses; 0 for never."""
     failures: int = 0
-    """Number of failures since the campaign was started or resumed."""
+    """Number of failures since the backfill was started or resumed."""
     paused: str = ""
     """Reason why it is paused; empty if it is not."""
     rows_added: int = 0
@@ -114,7 +114,7 @@ class BackfillInput(Model):
     """True if files that were published before may be published again."""
     over_younger: bool = False
     """True if partitions may be loaded that are older than the data on main."""
-    campaign: CampaignState
+    progress: BackfillState
     together: JointPublish | None = None
     """State of `--publish together`; None if each partition is published by itself."""
     keep: float = 0.0
@@ -140,7 +140,7 @@ class AddPartitions(Model):
     """True if one merge publishes all partitions."""
 
 
-class CampaignChange(Model):
+class BackfillChange(Model):
     """Argument of the update `change`."""
 
     action: Literal["pause", "resume", "retry", "window"]
@@ -149,7 +149,7 @@ class CampaignChange(Model):
     window: int | None = Field(default=None, ge=1, le=MAX_WINDOW)
 
 
-class CampaignStatus(Model):
+class BackfillStatus(Model):
     """Answer to the query `status`, and result of the workflow."""
 
     name: str
@@ -158,6 +158,6 @@ class CampaignStatus(Model):
     """Path of the pipeline file."""
     children: dict[str, str] = Field(default_factory=dict)
     """Workflow that started the run, by running partition."""
-    campaign: CampaignState
+    progress: BackfillState
     together: JointPublish | None = None
     """State of the merge of all partitions; None if each is published by itself."""

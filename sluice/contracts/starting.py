@@ -29,7 +29,7 @@ class StartPipelineInput(Model):
 
     pipeline: PipelineText
     starter: str
-    """Starter of the run, as reports name it: `schedule nightly`, `campaign rides-2018`, `arrivals of rides`."""
+    """Starter of the run, as reports name it: `schedule nightly`, `backfill rides-2018`, `arrivals of rides`."""
     asked_by: str = ""
     """Person who requested the run, whom four eyes exclude from its approvals; empty if there is none."""
     values: dict[str, str] = Field(default_factory=dict)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from sluice.backfills.campaign import count_states
+from sluice.backfills.progress import count_states
 from sluice.contracts.arrivals import Batch, ZoneStatus
-from sluice.contracts.backfill import CampaignState, JointPublish
+from sluice.contracts.backfill import BackfillState, JointPublish
 from sluice.presentation.arrivals import describe_batches, describe_counts
 from sluice.presentation.markdown import cell
 
@@ -28,7 +28,7 @@ def zone_details(zone: ZoneStatus) -> str:
     return "\n".join(lines)
 
 
-def backfill_details(state: CampaignState, together: JointPublish | None) -> str:
+def backfill_details(state: BackfillState, together: JointPublish | None) -> str:
     """Describe a backfill: its partitions by state, a pause, and the latest partitions that failed, with reasons."""
     states = count_states(state)
     counts = ", ".join(f"{number:,} {name}" for name, number in states.items())

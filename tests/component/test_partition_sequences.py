@@ -12,7 +12,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 
 from tests.harness.lake_driver import Ending
 from tests.harness.memory_system import MemorySystem
-from tests.harness.partition_driver import CampaignEnding, PartitionDriver, partitions_between
+from tests.harness.partition_driver import BackfillEnding, PartitionDriver, partitions_between
 from tests.harness.partition_model import ORDERED_KEYS, YEARS, Content, Load, PartitionModel, Row
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 
@@ -100,8 +100,8 @@ class PartitionSequence(CommandSequence):
         stated, years = partitions_between(first, min(first + more, 2))
         expected = {year: self._expected(year) for year in years}
         head = self.driver.main()
-        ended: CampaignEnding = self._run(self.driver.backfill(stated, together=True))
-        self._is_paused = ended.status is not None and bool(ended.status.campaign.paused)
+        ended: BackfillEnding = self._run(self.driver.backfill(stated, together=True))
+        self._is_paused = ended.status is not None and bool(ended.status.progress.paused)
         new = self._run(self.driver.published_since(head))
         assert len(new) <= 1, "partitions that belong together were published by more than one merge"
         outcomes = {each for each, _ in expected.values()}
@@ -188,8 +188,8 @@ class PartitionSequence(CommandSequence):
     def _compare_backfill(self, years: Any, backfill: Any) -> None:
         """Run a backfill until it pauses or ends; compare the state of each partition with the expected one."""
         head = self.driver.main()
-        ended: CampaignEnding = self._run(backfill)
-        self._is_paused = ended.status is not None and bool(ended.status.campaign.paused)
+        ended: BackfillEnding = self._run(backfill)
+        self._is_paused = ended.status is not None and bool(ended.status.progress.paused)
         published = self._run(self.driver.published_since(head))
         brought = [year for _, year in published]
         if ended.status is None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtime.backfills.backfills import start_backfill
-from sluice.backfills.campaign import partition_states
-from sluice.contracts.backfill import BackfillInput, CampaignState, CampaignStatus, JointPublish
+from sluice.backfills.progress import partition_states
+from sluice.contracts.backfill import BackfillInput, BackfillState, BackfillStatus, JointPublish
 from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
 from sluice.pipeline.placeholders import time_values
 from tests.harness.memory_system import MemorySystem, memory_system
@@ -46,17 +46,17 @@ class Rides:
 
     def backfill(
         self, write: str, *, partitions: list[str] = MONTHS, is_together: bool = False, in_order: bool = False
-    ) -> CampaignStatus:
+    ) -> BackfillStatus:
         given = BackfillInput(
             pipeline=self.stated(write),
             name=self.name,
             starter="ana",
-            campaign=CampaignState(partitions=partitions, window=1 if in_order else 4, in_order=in_order),
+            progress=BackfillState(partitions=partitions, window=1 if in_order else 4, in_order=in_order),
             together=JointPublish() if is_together else None,
             keep=1000.0,
         )
 
-        async def end() -> CampaignStatus:
+        async def end() -> BackfillStatus:
             handle, _ = await start_backfill(self.memory.client, self.memory.settings, given)
             return await asyncio.wait_for(handle.result(), 200)
 
@@ -82,15 +82,15 @@ def rides(memory: MemorySystem, tmp_path: Path) -> Rides:
 ALL = [11, 12, 13, 21, 22, 23, 31, 32, 33]
 
 
-def states(status: CampaignStatus) -> list[str]:
-    return list(partition_states(status.campaign).values())
+def states(status: BackfillStatus) -> list[str]:
+    return list(partition_states(status.progress).values())
 
 
 @pytest.mark.parametrize("is_together", [False, True])
 def test_each_partition_of_one_file_is_loaded_once(rides: Rides, is_together: bool) -> None:
     """An earlier version skipped all but the first, with exit code 0; together, it published three of nine rows."""
     first = rides.backfill(BY_MONTH, is_together=is_together)
-    assert states(first) == ["published"] * 3, first.campaign.notes
+    assert states(first) == ["published"] * 3, first.progress.notes
     assert rides.ids == ALL, first.together
     again = rides.backfill(BY_MONTH, is_together=is_together)
     assert (states(again), rides.ids) == (["skipped"] * 3, ALL)
@@ -103,7 +103,7 @@ def test_statements_run_once_for_each_partition(rides: Rides) -> None:
     rides.start("write: {source: {path: rides.csv}}\n", {})
     delete = "write: {mode: sql, statements: ['DELETE FROM TABLE WHERE v = {{ partition.month }}']}\n"
     deleted = rides.backfill(delete, partitions=MONTHS[:2], in_order=True)
-    assert states(deleted) == ["published"] * 2, deleted.campaign.notes
+    assert states(deleted) == ["published"] * 2, deleted.progress.notes
     assert rides.ids == ALL[6:]
     assert states(rides.backfill(delete, partitions=["2018-02"], in_order=True)) == ["skipped"]
 
@@ -112,7 +112,7 @@ def test_a_file_that_was_loaded_whole_is_no_partition_that_is_skipped(rides: Rid
     assert rides.start("write: {source: {path: rides.csv}}\n", {}).outcome == "published"
     ended = rides.backfill(BY_MONTH, partitions=["2018-01"])
     assert states(ended) == ["failed"] and rides.ids == ALL
-    assert "whole" in ended.campaign.notes["2018-01"].reason and "--again" in ended.campaign.notes["2018-01"].reason
+    assert "whole" in ended.progress.notes["2018-01"].reason and "--again" in ended.progress.notes["2018-01"].reason
 
 
 def test_each_scheduled_time_is_loaded_once(rides: Rides) -> None:

@@ -24,10 +24,10 @@ from activities.run.find_run_end import FindRunEndActivity
 from activities.run.running_workflows import RunningWorkflows
 from runtime.backfills.backfills import backfill_id
 from sluice.contracts.backfill import (
+    BackfillChange,
     BackfillInput,
-    CampaignChange,
-    CampaignState,
-    CampaignStatus,
+    BackfillState,
+    BackfillStatus,
     JointPublish,
 )
 from sluice.contracts.run import RunResult
@@ -115,7 +115,7 @@ class FakeRun:
 
 
 class Backfills:
-    """Campaigns of one pipeline, whose fake runs the test ends."""
+    """Backfills of one pipeline, whose fake runs the test ends."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -149,30 +149,30 @@ class Backfills:
         together: JointPublish | None = None,
         again: bool = False,
         **more: Any,
-    ) -> WorkflowHandle[Backfill, CampaignStatus]:
-        state = CampaignState(partitions=[f"p{number}" for number in range(count)], **more)
+    ) -> WorkflowHandle[Backfill, BackfillStatus]:
+        state = BackfillState(partitions=[f"p{number}" for number in range(count)], **more)
         limits = {"starts_per_run": starts_per_run, "ask_again": ask_again}
         given = BackfillInput(
             pipeline=pipeline(text),
             name="p",
             starter="tester",
             again=again,
-            campaign=state,
+            progress=state,
             together=together,
             **limits,
         )
         return await self.client.start_workflow(Backfill.run, given, id=self.id, task_queue=self.queue)
 
-    async def status(self) -> CampaignStatus:
+    async def status(self) -> BackfillStatus:
         return await self.handle().query(Backfill.status)
 
-    def handle(self) -> WorkflowHandle[Backfill, CampaignStatus]:
+    def handle(self) -> WorkflowHandle[Backfill, BackfillStatus]:
         return self.client.get_workflow_handle_for(Backfill.run, self.id)
 
     async def running(self) -> list[str]:
         return list((await self.status()).children)
 
-    async def wait(self, reached: Callable[[CampaignStatus], bool]) -> CampaignStatus:
+    async def wait(self, reached: Callable[[BackfillStatus], bool]) -> BackfillStatus:
         status = await self.status()
 
         async def is_reached() -> bool:
@@ -191,18 +191,18 @@ class Backfills:
     async def child(self, partition: str) -> WorkflowHandle[Any, Any]:
         """Return the child workflow of a partition once it exists.
 
-        The campaign counts a partition as running before its child has started.
+        The backfill counts a partition as running before its child has started.
         """
         handle = self.client.get_workflow_handle((await self.status()).children[partition])
         await until_it_runs(handle)
         return handle
 
-    async def change(self, action: Any, **more: Any) -> CampaignStatus:
-        return await self.handle().execute_update(Backfill.change, CampaignChange(action=action, by="ada", **more))
+    async def change(self, action: Any, **more: Any) -> BackfillStatus:
+        return await self.handle().execute_update(Backfill.change, BackfillChange(action=action, by="ada", **more))
 
 
 async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
-    """Wait until a cancelled campaign has requested the cancellation of its child."""
+    """Wait until a cancelled backfill has requested the cancellation of its child."""
 
     async def is_requested() -> bool:
         events = [event.WhichOneof("attributes") async for event in child.fetch_history_events()]
@@ -212,7 +212,7 @@ async def until_cancel_requested(child: WorkflowHandle[Any, Any]) -> None:
 
 
 async def cancel_and_terminate(handle: WorkflowHandle[Any, Any], child: WorkflowHandle[Any, Any]) -> None:
-    """Cancel a campaign, terminate its child before it reacts, and wait for the end of the campaign."""
+    """Cancel a backfill, terminate its child before it reacts, and wait for the end of the backfill."""
     await child.query("__stack_trace")
     await handle.cancel()
     await until_cancel_requested(child)

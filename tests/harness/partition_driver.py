@@ -25,8 +25,8 @@ from runtime.backfills.backfills import (
 from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
 from runtime.run.find_run import Handle, read_request
 from runtime.run.start_run import Starter, StartOptions, start_run
-from sluice.backfills.campaign import partition_states
-from sluice.contracts.backfill import CampaignChange, CampaignStatus, PartitionState
+from sluice.backfills.progress import partition_states
+from sluice.contracts.backfill import BackfillChange, BackfillStatus, PartitionState
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.starting import PipelineText
 from sluice.errors import SluiceError
@@ -40,11 +40,11 @@ PARTITION = "{{ partition }}"
 
 
 @dataclass
-class CampaignEnding:
+class BackfillEnding:
     """The state of a paused or ended backfill, or the reason why it was refused."""
 
     states: dict[str, PartitionState]
-    status: CampaignStatus | None = None
+    status: BackfillStatus | None = None
     why: str = ""
 
 
@@ -69,7 +69,7 @@ class PartitionDriver(LakeDriver):
         handle = await self._start_partition(partition)
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
-    async def backfill(self, partitions: str, *, together: bool = False, at_once: int = 1) -> CampaignEnding:
+    async def backfill(self, partitions: str, *, together: bool = False, at_once: int = 1) -> BackfillEnding:
         """Start a backfill; wait until it pauses or ends."""
         self.file.write_text(self._text.text)
         asked = StartBackfill(
@@ -84,13 +84,13 @@ class PartitionDriver(LakeDriver):
         try:
             await start_backfill(self.client, self.settings, asked.prepare())
         except SluiceError as error:
-            return CampaignEnding({}, why=str(error))
+            return BackfillEnding({}, why=str(error))
         return await self._paused_or_ended()
 
-    async def retry(self) -> CampaignEnding:
+    async def retry(self) -> BackfillEnding:
         """Retry the unpublished partitions of a paused backfill; wait until it pauses or ends."""
         for action in ("retry", "resume"):
-            change = CampaignChange.model_validate({"action": action, "by": "ana"})
+            change = BackfillChange.model_validate({"action": action, "by": "ana"})
             with suppress(SluiceError):
                 await change_backfill(self.client, self.settings, self.pipeline().name, change)
         return await self._paused_or_ended()
@@ -185,20 +185,20 @@ class PartitionDriver(LakeDriver):
             return refused(error)
         return started.handle
 
-    async def _paused_or_ended(self) -> CampaignEnding:
+    async def _paused_or_ended(self) -> BackfillEnding:
         handle = backfill_handle(self.client, self.settings, self.pipeline().name)
         while True:
             description = await handle.describe()
             if description.status != WorkflowExecutionStatus.RUNNING:
                 return _ending(await handle.result())
-            status = await handle.query("status", result_type=CampaignStatus)
-            if status.campaign.paused and not status.children:
+            status = await handle.query("status", result_type=BackfillStatus)
+            if status.progress.paused and not status.children:
                 return _ending(status)
             await asyncio.sleep(0.02)
 
 
-def _ending(status: CampaignStatus) -> CampaignEnding:
-    return CampaignEnding(partition_states(status.campaign), status)
+def _ending(status: BackfillStatus) -> BackfillEnding:
+    return BackfillEnding(partition_states(status.progress), status)
 
 
 def partitions_between(first: int, last: int) -> tuple[str, Sequence[str]]:

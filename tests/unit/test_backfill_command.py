@@ -12,10 +12,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.backfills.grid import ShownPartitions, describe_campaign, grid_rows
+from cli.backfills.grid import ShownPartitions, describe_backfill, grid_rows
 from cli.backfills.start import StartBackfill
-from sluice.backfills.campaign import LETTERS
-from sluice.contracts.backfill import CampaignState, CampaignStatus, PartitionNote, PartitionState
+from sluice.backfills.progress import LETTERS
+from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote, PartitionState
 from sluice.errors import InvalidPipeline
 from sluice.settings import Settings
 
@@ -162,31 +162,31 @@ def test_the_last_partition_is_validated_too(file: Path) -> None:
     assert code == 2 and "'2018' has no month" in err
 
 
-def campaign(*states: PartitionState, **more: str) -> CampaignState:
+def progress(*states: PartitionState, **more: str) -> BackfillState:
     names = [f"{2018 + number // 12}-{number % 12 + 1:02}" for number in range(len(states))]
-    return CampaignState(partitions=names, letters="".join(LETTERS[state] for state in states), **more)
+    return BackfillState(partitions=names, letters="".join(LETTERS[state] for state in states), **more)
 
 
 def test_the_grid_has_a_row_for_each_year_and_a_mark_for_each_month() -> None:
     first_year: list[PartitionState] = ["published"] * 11
-    shown = campaign(*first_year, "kept out", "running", "waiting", "failed", "skipped", "cancelled")
+    shown = progress(*first_year, "kept out", "running", "waiting", "failed", "skipped", "cancelled")
     assert [row.plain.strip() for row in grid_rows(shown, 80)] == ["2018 ###########!", "2019 >·x=-"]
 
 
 def test_a_large_grid_begins_with_what_is_not_done() -> None:
     names = [f"p{number}" for number in range(5000)]
-    shown = CampaignState(partitions=names, letters="p" * 2500 + "w" * 2500)
+    shown = BackfillState(partitions=names, letters="p" * 2500 + "w" * 2500)
     rows = [row.plain for row in grid_rows(shown, 80)]
     assert len(rows) == 22 and rows[0] == "… 50 rows above" and rows[-1] == "… 30 rows below"
     assert rows[1].split()[0] == "p2500"
 
 
 def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
-    status = CampaignStatus(
+    status = BackfillStatus(
         name="rides", starter="ada", pipeline="p.yml", children={"2018-02": "child"},
-        campaign=campaign("published", "running", "waiting", paused="by ada: lunch"),
+        progress=progress("published", "running", "waiting", paused="by ada: lunch"),
     )  # fmt: skip
-    lines = [line.plain for line in describe_campaign(status, {"2018-02": "waiting for approval"}, 100)]
+    lines = [line.plain for line in describe_backfill(status, {"2018-02": "waiting for approval"}, 100)]
     assert lines[1:] == [
         "> 2018-02: waiting for approval",
         "rides: 3 partitions  · 1 waiting  > 1 running  # 1 published  window 4",
@@ -197,12 +197,12 @@ def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
 def test_each_end_is_printed_once_with_its_reason() -> None:
     output = io.StringIO()
     shown = ShownPartitions(Console(file=output, width=140))
-    first = CampaignStatus(name="rides", starter="ada", pipeline="rides.yml", campaign=campaign("published", "running"))
+    first = BackfillStatus(name="rides", starter="ada", pipeline="rides.yml", progress=progress("published", "running"))
     shown.update(first)
     shown.update(first)
     note = PartitionNote(outcome="quarantined", cause="audit", reason="not_null failed", workflow_id="rides-1")
-    second = campaign("published", "kept out").model_copy(update={"notes": {"2018-02": note}})
-    shown.update(first.model_copy(update={"campaign": second}))
+    second = progress("published", "kept out").model_copy(update={"notes": {"2018-02": note}})
+    shown.update(first.model_copy(update={"progress": second}))
     assert [" ".join(line.split()) for line in output.getvalue().splitlines()] == [
         "published 2018-01",
         "kept out 2018-02 not_null failed rides-1",

@@ -122,11 +122,11 @@ def test_partitions_of_a_backfill_keep_their_order(kind: Kind, publish: Any, tmp
         assert result.exit_code == 2 and rule.refused in result.stderr
         return
     in_order = rule.order == "one at a time"
-    given = asked().prepare().campaign
+    given = asked().prepare().progress
     assert (given.window, given.in_order) == ((1, True) if in_order else (4, False))
     assert ("1 at a time, in this order" in CliRunner().invoke(app, dry_run).stdout) == in_order
     if not in_order:
-        assert asked(concurrency=9).prepare().campaign.window == 9
+        assert asked(concurrency=9).prepare().progress.window == 9
         assert asked("2019,2018").prepare()
         return
     with pytest.raises(InvalidPipeline, match=r"--concurrency 2: with .*: its partitions run one at a time"):

@@ -1,4 +1,4 @@
-"""The partitions of a campaign, as a person writes them."""
+"""The partitions of a backfill, as a person writes them."""
 
 import pytest
 

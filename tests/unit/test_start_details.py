@@ -1,7 +1,7 @@
 """The details of landing zones and backfills in the Temporal Web UI."""
 
 from sluice.contracts.arrivals import Batch, BatchRef, ZoneStatus
-from sluice.contracts.backfill import CampaignState, JointPublish, PartitionNote
+from sluice.contracts.backfill import BackfillState, JointPublish, PartitionNote
 from sluice.contracts.starting import EndedRun, PipelineText
 from sluice.presentation.start_details import backfill_details, zone_details
 
@@ -40,15 +40,15 @@ def test_a_zone_shows_what_needs_a_person() -> None:
 def test_a_backfill_shows_its_states_and_the_latest_failures() -> None:
     names = [f"2018-{month:02d}" for month in range(1, 13)]
     notes = {name: PartitionNote(outcome="failed", reason="away") for name in names[:11]}
-    state = CampaignState(partitions=names, notes=notes, paused="3 failed")
+    state = BackfillState(partitions=names, notes=notes, paused="3 failed")
     text = backfill_details(state, None)
     assert text.startswith("**paused**: 3 failed\n") and "12 partitions: 12 waiting" in text
     assert "| 2018-11 | failed | away |" in text and "2018-01" not in text
-    assert backfill_details(CampaignState(partitions=names), None).startswith("**under way**\n")
+    assert backfill_details(BackfillState(partitions=names), None).startswith("**under way**\n")
 
 
 def test_a_backfill_that_is_published_together_ends_with_its_merge() -> None:
-    state = CampaignState(partitions=["a"], letters="p")
+    state = BackfillState(partitions=["a"], letters="p")
     joint = JointPublish(branch="backfill/p/1")
     assert backfill_details(state, joint).startswith("**under way**\n")
     ended = joint.model_copy(update={"ended": EndedRun(outcome="published", cause=None)})

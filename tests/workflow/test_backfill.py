@@ -1,4 +1,4 @@
-"""Campaigns: the window, pause and resume, the stop rule, cancels, lost children, and short histories."""
+"""Backfills: the window, pause and resume, the stop rule, cancels, lost children, and short histories."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from temporalio.worker import Replayer
 
 from runtime.backfills.backfills import read_backfill
 from runtime.run.started_runs import cancel_start
-from sluice.backfills.campaign import count_states, partition_states
+from sluice.backfills.progress import count_states, partition_states
 from sluice.contracts.backfill import (
     AddPartitions,
     JointPublish,
@@ -62,8 +62,8 @@ async def test_where_order_matters_nothing_overtakes_a_partition_that_failed(bac
         else:
             await backfills.change(**change)
     await backfills.end("p0", "quarantined", "audit")
-    status = await backfills.wait(lambda status: bool(status.campaign.paused))
-    assert "p0 is kept out" in status.campaign.paused and not status.children
+    status = await backfills.wait(lambda status: bool(status.progress.paused))
+    assert "p0 is kept out" in status.progress.paused and not status.children
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await backfills.change("resume")
     assert "`backfill retry` begins it again" in str(refused.value.cause)
@@ -72,7 +72,7 @@ async def test_where_order_matters_nothing_overtakes_a_partition_that_failed(bac
         await backfills.wait(lambda status: bool(status.children))
         assert await backfills.running() == [partition]
         await backfills.end(partition)
-    assert count_states((await handle.result()).campaign) == {"published": 3}
+    assert count_states((await handle.result()).progress) == {"published": 3}
     assert STARTS[backfills.queue] == ["p0", "p0", "p1", "p2"] and MOST[backfills.queue] == 1
 
 
@@ -82,13 +82,13 @@ async def test_the_window_is_kept_and_can_be_changed(backfills: Backfills) -> No
     await backfills.end("p1")
     assert await backfills.running() == ["p0", "p2"]
     status = await backfills.change("window", window=3)
-    assert status.campaign.window == 3
+    assert status.progress.window == 3
     await backfills.wait(lambda status: list(status.children) == ["p0", "p2", "p3"])
     for name in ("p0", "p2", "p3", "p4"):
         await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
         await backfills.end(name)
     ended = await handle.result()
-    assert set(partition_states(ended.campaign).values()) == {"published"}
+    assert set(partition_states(ended.progress).values()) == {"published"}
     assert MOST[backfills.queue] == 3 and STARTS[backfills.queue] == [f"p{number}" for number in range(5)]
 
 
@@ -96,7 +96,7 @@ async def test_pause_and_resume_with_a_note(backfills: Backfills) -> None:
     await backfills.start(3, window=1)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     paused = await backfills.change("pause", reason="the source is being repaired")
-    assert paused.campaign.paused == "by ada: the source is being repaired"
+    assert paused.progress.paused == "by ada: the source is being repaired"
     await backfills.end("p0")
     assert await backfills.running() == []
     await backfills.change("resume")
@@ -112,13 +112,13 @@ async def test_failures_pause_it_and_a_retry_begins_them_again(backfills: Backfi
         await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
         await backfills.end(name, *ended)
     status = await backfills.status()
-    assert "2 of its partitions failed or were kept out" in status.campaign.paused and status.children == {}
-    assert partition_states(status.campaign)["p0"] == "kept out"
+    assert "2 of its partitions failed or were kept out" in status.progress.paused and status.children == {}
+    assert partition_states(status.progress)["p0"] == "kept out"
     await backfills.change("retry")
     for name in ("p0", "p1", "p2", "p3"):
         await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
         await backfills.end(name)
-    assert count_states((await handle.result()).campaign) == {"published": 4}
+    assert count_states((await handle.result()).progress) == {"published": 4}
 
 
 async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfills) -> None:
@@ -130,7 +130,7 @@ async def test_a_cancel_ends_what_runs_and_starts_nothing_more(backfills: Backfi
     await handle.cancel()
     with pytest.raises(WorkflowFailureError):
         await handle.result()
-    states = partition_states((await backfills.status()).campaign)
+    states = partition_states((await backfills.status()).progress)
     assert list(states.values()) == ["published", *["cancelled"] * 4]
     assert OPEN[backfills.queue] == 0 and STARTS[backfills.queue] == ["p0", "p1", "p2"]
 
@@ -156,7 +156,7 @@ async def test_a_cancel_ends_the_run_of_a_start_that_was_ended_by_force(
         await in_time(handle.result())
     ended = WorkflowExecutionStatus.COMPLETED if has_published else WorkflowExecutionStatus.CANCELED
     assert (await run.describe()).status == ended
-    assert partition_states((await backfills.status()).campaign) == {"p0": state, "p1": "cancelled"}
+    assert partition_states((await backfills.status()).progress) == {"p0": state, "p1": "cancelled"}
 
 
 async def test_a_cancel_waits_for_no_start_that_is_ended_by_force_meanwhile(backfills: Backfills) -> None:
@@ -210,7 +210,7 @@ async def test_nothing_is_added_to_one_that_was_cancelled(backfills: Backfills) 
     await backfills.end("p0", "cancelled")
     with pytest.raises(WorkflowFailureError):
         await handle.result()
-    assert count_states((await backfills.status()).campaign) == {"cancelled": 2}
+    assert count_states((await backfills.status()).progress) == {"cancelled": 2}
 
 
 async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfills: Backfills) -> None:
@@ -224,7 +224,7 @@ async def test_one_that_was_ended_by_force_is_started_again_and_attaches(backfil
     assert again.items() >= first.items()
     for name in again:
         await backfills.end(name)
-    assert count_states((await handle.result()).campaign) == {"published": 3}
+    assert count_states((await handle.result()).progress) == {"published": 3}
     assert sorted(STARTS[backfills.queue]) == ["p0", "p1", "p2"], "none was started twice"
 
 
@@ -243,7 +243,7 @@ async def test_it_takes_no_report_of_a_start_that_publishes_to_another_branch(ba
     await of_branch.result()
     assert await backfills.running() == ["p0"]
     await backfills.end("p0", "failed", "error")
-    assert count_states((await handle.result()).campaign) == {"failed": 1}
+    assert count_states((await handle.result()).progress) == {"failed": 1}
 
 
 async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfills) -> None:
@@ -258,7 +258,7 @@ async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfill
     for name in ("p0", "p1"):
         await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
         await backfills.end(name)
-    assert count_states((await handle.result()).campaign) == {"published": 2}
+    assert count_states((await handle.result()).progress) == {"published": 2}
     assert STARTS[backfills.queue] == ["p0", "p0", "p0", "p1"]
     first, again, retried, _ = SINCE[backfills.queue]
     assert first == again < retried, "a start that is lost is the same request, and a retry is another one"
@@ -275,12 +275,12 @@ async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for
     assert "another version of the pipeline" in str(refused.value.cause)
     added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p8"])
     status = await handle.execute_update(Backfill.add, added)
-    assert list(partition_states(status.campaign)) == ["p0", "p1", "p8"] and list(status.children) == ["p0"]
+    assert list(partition_states(status.progress)) == ["p0", "p1", "p8"] and list(status.children) == ["p0"]
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await handle.execute_update(Backfill.add, added.model_copy(update={"again": True}))
     assert "--again" in str(refused.value.cause)
     await backfills.end("p0", "failed", "error")
-    assert (await backfills.status()).campaign.paused
+    assert (await backfills.status()).progress.paused
     too_many = repaired.model_copy(update={"partitions": [f"q{number}" for number in range(10_000)]})
     with pytest.raises(WorkflowUpdateFailedError):
         await handle.execute_update(Backfill.add, too_many)
@@ -288,7 +288,7 @@ async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for
     await backfills.wait(lambda status: list(status.children) == ["p1"])
     await backfills.end("p1", "failed", "error")  # the refused text would end by itself
     await handle.execute_update(Backfill.add, repaired)
-    assert partition_states((await handle.result()).campaign) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
+    assert partition_states((await handle.result()).progress) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
 
 
 async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
@@ -299,7 +299,7 @@ async def test_it_continues_as_new_with_what_runs(backfills: Backfills) -> None:
         await backfills.wait(lambda status, name=name: name in status.children)  # type: ignore[misc]
         held.append(name)
         await backfills.end(name)
-    assert count_states((await handle.result()).campaign) == {"published": 7}
+    assert count_states((await handle.result()).progress) == {"published": 7}
     assert sorted(STARTS[backfills.queue]) == sorted(held) and MOST[backfills.queue] == 3
     runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
     assert len(runs) >= 4
@@ -319,7 +319,7 @@ async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(bac
     await until(lambda: len(STARTS[backfills.queue]) == 3)
     await backfills.end("p0")
     await backfills.end("p1")
-    assert count_states((await handle.result()).campaign) == {"published": 2}
+    assert count_states((await handle.result()).progress) == {"published": 2}
     assert STARTS[backfills.queue] == ["p0", "p1", "p1"], "the one that runs is left alone"
 
 
@@ -330,8 +330,8 @@ async def test_a_start_that_is_lost_after_it_continued_as_new_is_begun_again(bac
 async def test_many_partitions_have_short_histories(backfills: Backfills, count: int, starts_per_run: int) -> None:
     handle = await backfills.start(count, AT_ONCE, starts_per_run, window=20)
     ended = await handle.result()
-    assert count_states(ended.campaign) == {"published": count} and ended.campaign.rows_added == count
-    assert MOST[backfills.queue] <= 20 and set(STARTS[backfills.queue]) == set(ended.campaign.partitions)
+    assert count_states(ended.progress) == {"published": count} and ended.progress.rows_added == count
+    assert MOST[backfills.queue] <= 20 and set(STARTS[backfills.queue]) == set(ended.progress.partitions)
     runs = [each async for each in backfills.client.list_workflows(f'WorkflowId = "{backfills.id}"')]
     assert len(runs) > count // starts_per_run - 1
     sizes = []
@@ -360,12 +360,12 @@ async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
         await retry
         for name in ("p0", "p1"):
             await backfills.end(name)
-        assert count_states((await handle.result()).campaign) == {"published": 2}
+        assert count_states((await handle.result()).progress) == {"published": 2}
         assert STARTS[backfills.queue] == ["p0", "p1", "p0"]
     replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=client.data_converter)
     await replayer.replay_workflow(await handle.fetch_history())
     ended = await read_backfill(client, SETTINGS, backfills.name)
-    assert count_states(ended.campaign) == {"published": 2}, "no worker is needed to read what has ended"
+    assert count_states(ended.progress) == {"published": 2}, "no worker is needed to read what has ended"
 
 
 async def _until_tasks_are_done(handle: WorkflowHandle[Any, Any]) -> None:

@@ -21,7 +21,7 @@ from cli.context import CommandContext, Interruption
 from runtime.backfills.backfills import backfill_handle, start_backfill
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import WaivableCheck
-from sluice.contracts.backfill import BackfillInput, CampaignState
+from sluice.contracts.backfill import BackfillInput, BackfillState
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
 from sluice.contracts.write import TableChange
@@ -104,7 +104,7 @@ class Waiting:
     async def start(self) -> None:
         given = BackfillInput(
             pipeline=PipelineText(name="p.yml", text="", folder="/"), name="p", starter="tester",
-            campaign=CampaignState(partitions=list(HASHES), window=10),
+            progress=BackfillState(partitions=list(HASHES), window=10),
         )  # fmt: skip
         await start_backfill(self.client, self.settings, given)
 

@@ -1,4 +1,4 @@
-"""Campaigns that publish all partitions by one merge: the time of the merge, their waits, and deleted branches."""
+"""Backfills that publish all partitions by one merge: the time of the merge, their waits, and deleted branches."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,12 +11,12 @@ from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
-from sluice.backfills.campaign import count_states
-from sluice.backfills.ending import campaign_exit_code, joint_exit_code
+from sluice.backfills.ending import joint_exit_code, partitions_exit_code
+from sluice.backfills.progress import count_states
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillBranch,
-    CampaignStatus,
+    BackfillStatus,
     CollectBackfillInput,
     JointPublish,
     OpenBackfillInput,
@@ -111,7 +111,7 @@ async def start(backfills: Backfills, count: int, text: str = HELD, **more: Any)
     return await backfills.start(count, text, together=JointPublish(), **more)
 
 
-def joint(status: CampaignStatus) -> JointPublish:
+def joint(status: BackfillStatus) -> JointPublish:
     assert status.together
     return status.together
 
@@ -135,10 +135,10 @@ async def test_it_waits_for_a_partition_that_is_missing(backfills: Backfills, br
     await backfills.wait(lambda status: len(status.children) == 2)
     await backfills.end("p0", "quarantined", "audit")
     await backfills.end("p1")
-    status = await backfills.wait(lambda status: bool(status.campaign.paused))
-    assert "1 of 2 partitions are missing" in status.campaign.paused
+    status = await backfills.wait(lambda status: bool(status.progress.paused))
+    assert "1 of 2 partitions are missing" in status.progress.paused
     await backfills.change("resume")
-    status = await backfills.wait(lambda status: bool(status.campaign.paused))
+    status = await backfills.wait(lambda status: bool(status.progress.paused))
     assert branches.collected == 0, "a resume repairs nothing"
     await backfills.change("retry")
     await backfills.wait(lambda status: list(status.children) == ["p0"])
@@ -146,7 +146,7 @@ async def test_it_waits_for_a_partition_that_is_missing(backfills: Backfills, br
     await backfills.wait(lambda status: list(status.children) == [ALL])
     await backfills.end(ALL, "quarantined", "audit")
     ended = await handle.result()
-    assert (campaign_exit_code(ended.campaign), joint_exit_code(ended.together)) == (0, 3)
+    assert (partitions_exit_code(ended.progress), joint_exit_code(ended.together)) == (0, 3)
 
 
 async def test_a_cancel_deletes_the_branch(backfills: Backfills, branches: Branches) -> None:
@@ -212,13 +212,13 @@ async def test_a_refusal_of_the_catalog_ends_it_with_its_reason(
     ended = await handle.result()
     outcome = joint(ended).ended
     assert outcome and outcome.reason == f"{step} is refused" and joint_exit_code(ended.together) == code
-    assert count_states(ended.campaign) == {states: 2}
+    assert count_states(ended.progress) == {states: 2}
 
 
 async def test_the_branch_goes_along_when_it_continues_as_new(backfills: Backfills, branches: Branches) -> None:
     handle = await start(backfills, 5, AT_ONCE, starts_per_run=2, window=2)
     ended = await handle.result()
-    assert count_states(ended.campaign) == {"published": 5} and joint_exit_code(ended.together) == 0
+    assert count_states(ended.progress) == {"published": 5} and joint_exit_code(ended.together) == 0
     assert (branches.opened, branches.collected) == (1, 1)
     assert STARTS[backfills.queue].count(ALL) == 1
 
@@ -230,7 +230,7 @@ async def test_it_waits_for_a_partition_that_is_missing_also_when_it_has_started
     handle = await start(backfills, 1, starts_per_run=1)
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     await backfills.end("p0", "failed", "error")
-    await backfills.wait(lambda status: bool(status.campaign.paused))
+    await backfills.wait(lambda status: bool(status.progress.paused))
     await backfills.change("retry")
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     await backfills.end("p0")

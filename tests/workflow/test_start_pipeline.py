@@ -76,7 +76,7 @@ class Starts:
     ) -> WorkflowHandle[StartPipeline, EndedRun]:
         text = PipelineText(name="p.yml", text=FILE.format(name=self.name), folder=str(self.folder))
         values = {"partition": partition}
-        given = StartPipelineInput(pipeline=text, starter="campaign c", values=values, key=partition, **more)
+        given = StartPipelineInput(pipeline=text, starter="backfill c", values=values, key=partition, **more)
         return await self.client.start_workflow(
             StartPipeline.run, given, id=workflow_id or f"start-{uuid.uuid4()}", task_queue=self.queue
         )
@@ -257,7 +257,7 @@ async def test_four_eyes_exclude_the_person_who_asked_for_the_run(starts: Starts
     starts.fakes.overrides["require_approval"] = require
     await (await starts.start(asked_by="ada")).result()
     await (await starts.start()).result()
-    assert excluded == ["ada", "campaign c"]
+    assert excluded == ["ada", "backfill c"]
 
 
 def _waits(entered: asyncio.Event) -> Any:

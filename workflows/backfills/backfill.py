@@ -1,4 +1,4 @@
-"""The workflow of a campaign: the runs of one pipeline over many partitions, a few at a time.
+"""The workflow of a backfill: the runs of one pipeline over many partitions, a few at a time.
 
 Each partition is a child `StartPipeline`, which reports the end of its run by a signal. The children outlive this
 workflow: they go on when it continues as new, or is terminated and started again. If a child may have ended without a
@@ -18,10 +18,10 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError,
 from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.backfills.campaign import Campaign
+    from sluice.backfills.progress import BackfillProgress
     from sluice.backfills.requests import problem_of_addition, problem_of_change
     from sluice.contracts.arrival_runs import WorkflowIds
-    from sluice.contracts.backfill import AddPartitions, BackfillInput, CampaignChange, CampaignStatus
+    from sluice.contracts.backfill import AddPartitions, BackfillChange, BackfillInput, BackfillStatus
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
     from sluice.errors import InvalidPipeline
     from sluice.pipeline.placeholders import partition_values
@@ -38,12 +38,12 @@ _CANCEL_AGAIN = timedelta(minutes=10)
 
 @workflow.defn(name="Backfill")
 class Backfill:
-    """The campaign of one pipeline."""
+    """The backfill of one pipeline."""
 
     @workflow.init
     def __init__(self, input: BackfillInput) -> None:
         self._input = input
-        self._campaign = Campaign(input.campaign)
+        self._progress = BackfillProgress(input.progress)
         self._joint = JointPublication(input.together) if input.together else None
         """The joint publish, if partitions are published together."""
         self._calls = ActivityCalls()
@@ -55,21 +55,21 @@ class Backfill:
         self._ask_at = workflow.now() + timedelta(seconds=input.ask_again)
 
     @workflow.run
-    async def run(self, input: BackfillInput) -> CampaignStatus:
+    async def run(self, input: BackfillInput) -> BackfillStatus:
         """Start partitions while the window has room, until all have ended."""
         try:
             if self._joint and not await self._joint.open(self._input):
-                self._campaign.cancel()
+                self._progress.cancel()
             while not self._is_over:
                 await self._start_children()
                 if self._should_continue_as_new():
                     await workflow.wait_condition(workflow.all_handlers_finished)
                     workflow.continue_as_new(self._continued())
                 if self._joint:
-                    self._campaign.pause_if_stuck()
+                    self._progress.pause_if_stuck()
                 await self._wait()
             if self._joint and not self._joint.state.ended:
-                await self._joint.publish(self._input, self._campaign.state.partitions)
+                await self._joint.publish(self._input, self._progress.state.partitions)
         except (FailureError, asyncio.CancelledError) as error:
             if is_cancelled(error):
                 await run_shielded(self._cancel())
@@ -80,21 +80,21 @@ class Backfill:
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
-        """Record the end of the run of a partition, if the child belongs to this campaign."""
+        """Record the end of the run of a partition, if the child belongs to this backfill."""
         if ended.started_by == self._child_id(ended.key):
-            self._campaign.ended(ended)
+            self._progress.ended(ended)
             self._show()
 
     @workflow.query
-    def status(self) -> CampaignStatus:
-        """Return the state of the campaign."""
-        campaign = self._campaign
-        return CampaignStatus(
+    def status(self) -> BackfillStatus:
+        """Return the state of the backfill."""
+        progress = self._progress
+        return BackfillStatus(
             name=self._input.name,
             starter=self._input.starter,
             pipeline=self._input.pipeline.name,
             children=self._children,
-            campaign=campaign.state,
+            progress=progress.state,
             together=self._joint.state if self._joint else None,
         )
 
@@ -103,55 +103,55 @@ class Backfill:
         """The ids of the child workflows that are under way, by partition."""
         if self._joint and self._joint.state.is_under_way:
             return {ALL: self._joint.child_id}
-        return {name: self._child_id(name) for name in self._campaign.running}
+        return {name: self._child_id(name) for name in self._progress.running}
 
     @property
     def _is_over(self) -> bool:
         """True if no partition is left to run. For a joint publish: if all are on its branch, and it may be merged."""
         if self._joint is None or self._joint.state.ended:
-            return self._campaign.has_ended
-        return self._campaign.is_complete and not self._campaign.paused
+            return self._progress.has_ended
+        return self._progress.is_complete and not self._progress.paused
 
     @workflow.update
-    def add(self, added: AddPartitions) -> CampaignStatus:
+    def add(self, added: AddPartitions) -> BackfillStatus:
         """Add partitions, put those that are not done back to waiting, and resume.
 
         While nothing runs, the request may change the text of the pipeline, for example to repair a check or a path.
         """
         self._refuse_if_ending()
-        if problem := problem_of_addition(self._input, self._campaign, added):
+        if problem := problem_of_addition(self._input, self._progress, added):
             raise _refused(problem)
         try:
-            self._campaign.add(added.partitions, added.starter if added.starter != self._input.starter else "")
+            self._progress.add(added.partitions, added.starter if added.starter != self._input.starter else "")
         except InvalidPipeline as error:
             raise _refused(str(error)) from error
         if added.pipeline != self._input.pipeline:  # the new starter answers for all further runs
             self._input = self._input.model_copy(update={"pipeline": added.pipeline, "starter": added.starter})
-            self._campaign.forget_askers()
+            self._progress.forget_askers()
         return self.status()
 
     @workflow.update
-    def change(self, change: CampaignChange) -> CampaignStatus:
+    def change(self, change: BackfillChange) -> BackfillStatus:
         """Pause, resume, retry the partitions that are not on main, or change the window."""
         self._refuse_if_ending()
-        if problem := problem_of_change(self._campaign, change):
+        if problem := problem_of_change(self._progress, change):
             raise _refused(problem)
         changes: dict[str, Callable[[], None]] = {
-            "pause": lambda: self._campaign.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
-            "resume": self._campaign.resume,
-            "retry": self._campaign.retry,
-            "window": lambda: self._campaign.set_window(change.window or 1),
+            "pause": lambda: self._progress.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
+            "resume": self._progress.resume,
+            "retry": self._progress.retry,
+            "window": lambda: self._progress.set_window(change.window or 1),
         }
         changes[change.action]()
         return self.status()
 
     async def _start_children(self) -> None:
         """Start children of unknown state again, and start as many partitions as the window has room for."""
-        for partition in [each for each in self._campaign.running if each in self._unknown]:
+        for partition in [each for each in self._progress.running if each in self._unknown]:
             await self._start(partition)
         self._unknown.clear()
-        while not self._is_full() and (name := self._campaign.next_partition()) is not None:
-            self._campaign.started(name, workflow.now().isoformat())
+        while not self._is_full() and (name := self._progress.next_partition()) is not None:
+            self._progress.started(name, workflow.now().isoformat())
             self._started += 1
             await self._start(name)
 
@@ -161,16 +161,16 @@ class Backfill:
         given = StartPipelineInput(
             pipeline=self._input.pipeline,
             starter=f"backfill {self._input.name}",
-            asked_by=self._campaign.state.askers.get(partition, self._input.starter),
+            asked_by=self._progress.state.askers.get(partition, self._input.starter),
             values=partition_values(partition),
             target=self._target,
             again=self._input.again,
             over_younger=self._input.over_younger,
             way="backfill together" if self._joint else "backfill each",
-            in_order=self._campaign.state.in_order,
+            in_order=self._progress.state.in_order,
             key=partition,
             report_to=workflow.info().workflow_id,
-            since=self._campaign.asked_at(partition),
+            since=self._progress.asked_at(partition),
         )
         start = workflow.start_child_workflow(
             "StartPipeline",
@@ -182,7 +182,7 @@ class Backfill:
         )
         try:
             child = await run_shielded(start)  # else a cancellation would miss the new child
-        except WorkflowAlreadyStartedError:  # started by an earlier run of the campaign; it reports to the same id
+        except WorkflowAlreadyStartedError:  # started by an earlier run of the backfill; it reports to the same id
             pass
         else:
             self._watched[partition] = child
@@ -200,7 +200,7 @@ class Backfill:
         if self._watched.get(partition) is not done:
             return
         del self._watched[partition]
-        if self._campaign.is_running(partition):
+        if self._progress.is_running(partition):
             self._unknown.add(partition)
 
     @property
@@ -217,23 +217,23 @@ class Backfill:
     async def _wait(self) -> None:
         """Wait until there is work. From time to time, mark children of earlier workflow runs as unknown."""
         self._show()
-        unseen = set(self._campaign.running) - self._watched.keys()
+        unseen = set(self._progress.running) - self._watched.keys()
         left = max(self._ask_at - workflow.now(), timedelta(seconds=0)) if unseen else None
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(self._has_work, timeout=left)
             return
-        self._unknown |= set(self._campaign.running) - self._watched.keys()
+        self._unknown |= set(self._progress.running) - self._watched.keys()
         self._ask_at = workflow.now() + timedelta(seconds=self._input.ask_again)
 
     def _show(self) -> None:
         """Update the details of the backfill in the Temporal Web UI."""
         together = self._joint.state if self._joint else None
-        workflow.set_current_details(backfill_details(self._campaign.state, together))
+        workflow.set_current_details(backfill_details(self._progress.state, together))
 
     def _has_work(self) -> bool:
-        campaign = self._campaign
-        to_start = campaign.next_partition() is not None
-        if self._joint and campaign.is_stuck and not campaign.paused:
+        progress = self._progress
+        to_start = progress.next_partition() is not None
+        if self._joint and progress.is_stuck and not progress.paused:
             return True
         return self._is_over or bool(self._unknown) or to_start or self._should_continue_as_new()
 
@@ -242,11 +242,11 @@ class Backfill:
         return self._started >= self._input.starts_per_run or workflow.info().is_continue_as_new_suggested()
 
     def _should_continue_as_new(self) -> bool:
-        return self._is_full() and not self._campaign.has_ended
+        return self._is_full() and not self._progress.has_ended
 
     def _continued(self) -> BackfillInput:
         together = self._joint.state if self._joint else None
-        return self._input.model_copy(update={"campaign": self._campaign.state, "together": together})
+        return self._input.model_copy(update={"progress": self._progress.state, "together": together})
 
     def _refuse_if_ending(self) -> None:
         if workflow.cancellation_reason() is not None:
@@ -256,20 +256,20 @@ class Backfill:
 
     async def _cancel(self) -> None:
         """Cancel the waiting and running partitions, and wait for the reports of the running ones."""
-        self._campaign.cancel()
-        while not self._campaign.has_ended:
+        self._progress.cancel()
+        while not self._progress.has_ended:
             self._unknown.clear()
             await self._cancel_children()
             with suppress(asyncio.TimeoutError):
                 await workflow.wait_condition(
-                    lambda: self._campaign.has_ended or bool(self._unknown), timeout=_CANCEL_AGAIN
+                    lambda: self._progress.has_ended or bool(self._unknown), timeout=_CANCEL_AGAIN
                 )
         if self._joint:
             await self._joint.discard()
 
     async def _cancel_children(self) -> None:
         """Cancel the children of running partitions, or the runs of children that were terminated."""
-        children = {self._child_id(name): name for name in self._campaign.running}
+        children = {self._child_id(name): name for name in self._progress.running}
         ended: list[str] = []
         with suppress(ActivityError):  # without an answer, at least the running ones are cancelled
             ended = (await self._calls.find_ended_workflows(WorkflowIds(ids=list(children)))).ids
@@ -282,8 +282,8 @@ class Backfill:
                 await workflow.get_external_workflow_handle(child).cancel()
             return
         with suppress(ActivityError):  # without an answer, the next round tries again
-            ended = await cancel_and_wait(self._calls, child, self._campaign.asked_at(partition))
-            self._campaign.ended(ended.model_copy(update={"key": partition}))
+            ended = await cancel_and_wait(self._calls, child, self._progress.asked_at(partition))
+            self._progress.ended(ended.model_copy(update={"key": partition}))
 
 
 def _refused(message: str) -> ApplicationError:

@@ -151,5 +151,5 @@ class JointPublication:
 def _request_digest(input: BackfillInput) -> str:
     """Return the digest of a backfill's request. With `again`, the digest is unique."""
     once = workflow.info().run_id if input.again else ""
-    stated = f"{input.pipeline.model_dump_json()} {' '.join(input.campaign.partitions)} {once}"
+    stated = f"{input.pipeline.model_dump_json()} {' '.join(input.progress.partitions)} {once}"
     return hashlib.sha256(stated.encode()).hexdigest()[:12]

@@ -1,12 +1,12 @@
-"""A campaign as pure logic: the window, the stop rule, retries, and a state that stays small."""
+"""A backfill as pure logic: the window, the stop rule, retries, and a state that stays small."""
 
 from typing import Any
 
 import pytest
 
-from sluice.backfills.campaign import Campaign, count_states, partition_states
-from sluice.backfills.ending import backfill_exit_code, campaign_exit_code, not_published
-from sluice.contracts.backfill import CampaignState, CampaignStatus, JointPublish
+from sluice.backfills.ending import backfill_exit_code, not_published, partitions_exit_code
+from sluice.backfills.progress import BackfillProgress, count_states, partition_states
+from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish
 from sluice.contracts.run import Cause, Outcome
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
@@ -18,11 +18,11 @@ _PAYLOAD_LIMIT = 2 * 1024 * 1024
 """Maximum size of a Temporal payload, in bytes."""
 
 
-def campaign(count: int = 6, **more: Any) -> Campaign:
-    return Campaign(CampaignState(partitions=[f"p{number}" for number in range(count)], **more))
+def progress(count: int = 6, **more: Any) -> BackfillProgress:
+    return BackfillProgress(BackfillState(partitions=[f"p{number}" for number in range(count)], **more))
 
 
-def start(one: Campaign) -> list[str]:
+def start(one: BackfillProgress) -> list[str]:
     """Start partitions until the window is full."""
     names = []
     while (name := one.next_partition()) is not None:
@@ -31,12 +31,12 @@ def start(one: Campaign) -> list[str]:
     return names
 
 
-def end(one: Campaign, name: str, ended: EndedRun = PUBLISHED) -> None:
+def end(one: BackfillProgress, name: str, ended: EndedRun = PUBLISHED) -> None:
     one.ended(ended.model_copy(update={"key": name}))
 
 
 def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
-    one = campaign(window=2)
+    one = progress(window=2)
     assert start(one) == ["p0", "p1"]
     end(one, "p1")
     end(one, "p1")  # a repeated report
@@ -50,7 +50,7 @@ def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
         end(one, name)
     assert start(one) == ["p5"] and not one.has_ended
     end(one, "p5")
-    assert one.has_ended and campaign_exit_code(one.state) == 0
+    assert one.has_ended and partitions_exit_code(one.state) == 0
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,26 @@ def test_the_window_is_filled_in_order_and_never_exceeded() -> None:
 def test_how_a_run_ends_is_the_state_of_its_partition(
     outcome: Outcome, cause: Cause | None, state: str, code: int
 ) -> None:
-    one = campaign(1)
+    one = progress(1)
     start(one)
     end(one, "p0", EndedRun(outcome=outcome, cause=cause))
     assert partition_states(one.state) == {"p0": state} and one.has_ended
-    assert campaign_exit_code(one.state) == code
+    assert partitions_exit_code(one.state) == code
 
 
 def test_the_worst_end_gives_the_exit_code() -> None:
-    one = campaign(3, stop_after=0)
+    one = progress(3, stop_after=0)
     start(one)
     end(one, "p0", KEPT)
-    assert campaign_exit_code(one.state) == 3
+    assert partitions_exit_code(one.state) == 3
     end(one, "p1", REFUSED)
-    assert campaign_exit_code(one.state) == 2
+    assert partitions_exit_code(one.state) == 2
     end(one, "p2", EndedRun(outcome="failed", cause="error"))
-    assert campaign_exit_code(one.state) == 6
+    assert partitions_exit_code(one.state) == 6
 
 
 def test_the_stop_rule_pauses_and_says_why_until_it_is_resumed() -> None:
-    one = campaign(window=2, stop_after=2)
+    one = progress(window=2, stop_after=2)
     start(one)
     end(one, "p0", KEPT)
     end(one, "p1", REFUSED)
@@ -101,18 +101,18 @@ def test_the_stop_rule_pauses_and_says_why_until_it_is_resumed() -> None:
     assert start(one) == ["p2", "p3"] and not one.paused
     end(one, "p2", KEPT)
     assert start(one) == ["p4"], "failures are counted from the resume"
-    never = campaign(4, stop_after=0)
+    never = progress(4, stop_after=0)
     for name in start(never):
         end(never, name, KEPT)
     assert never.has_ended and not never.paused
-    last = campaign(1, stop_after=1)
+    last = progress(1, stop_after=1)
     start(last)
     end(last, "p0", KEPT)
     assert last.has_ended and not last.paused, "nothing is left to pause for"
 
 
 def test_a_pause_lets_those_that_run_go_on() -> None:
-    one = campaign(window=2)
+    one = progress(window=2)
     start(one)
     one.pause("by ada: lunch")
     end(one, "p0")
@@ -122,7 +122,7 @@ def test_a_pause_lets_those_that_run_go_on() -> None:
 
 
 def test_where_order_matters_no_partition_overtakes_one_that_is_open() -> None:
-    one = campaign(4, window=1, stop_after=0, in_order=True)
+    one = progress(4, window=1, stop_after=0, in_order=True)
     assert start(one) == ["p0"] and one.window_problem(2) and not one.window_problem(1)
     end(one, "p0")
     assert start(one) == ["p1"] and not one.resume_problem
@@ -144,11 +144,11 @@ def test_where_order_matters_no_partition_overtakes_one_that_is_open() -> None:
         assert start(one) == [name]
         end(one, name)
     assert one.is_complete
-    assert not campaign(4).window_problem(9) and not campaign(4).resume_problem
+    assert not progress(4).window_problem(9) and not progress(4).resume_problem
 
 
 def test_an_older_partition_is_not_added_behind_younger_ones() -> None:
-    one = Campaign(CampaignState(partitions=["2018-02", "2018-03"], window=1, in_order=True))
+    one = BackfillProgress(BackfillState(partitions=["2018-02", "2018-03"], window=1, in_order=True))
     with pytest.raises(InvalidPipeline, match="2018-01 is older than 2018-03 of the backfill under way"):
         one.add(["2018-01"])
     one.add(["2018-04"])
@@ -156,7 +156,7 @@ def test_an_older_partition_is_not_added_behind_younger_ones() -> None:
 
 
 def test_a_retry_begins_those_again_that_are_not_on_main() -> None:
-    one = campaign(5, window=5, stop_after=0)
+    one = progress(5, window=5, stop_after=0)
     start(one)
     for name, ended in zip(one.running, [PUBLISHED, KEPT, REFUSED, EndedRun(outcome="cancelled")], strict=False):
         end(one, name, ended)
@@ -167,7 +167,7 @@ def test_a_retry_begins_those_again_that_are_not_on_main() -> None:
 
 
 def test_partitions_are_added_and_what_is_done_stays_done() -> None:
-    one = campaign(2, stop_after=1)
+    one = progress(2, stop_after=1)
     start(one)
     end(one, "p0")
     end(one, "p1", KEPT)
@@ -181,39 +181,39 @@ def test_partitions_are_added_and_what_is_done_stays_done() -> None:
 
 def test_who_adds_partitions_asks_for_those_that_are_begun() -> None:
     """Four eyes exclude this person from approving them."""
-    one = campaign(3, stop_after=0)
+    one = progress(3, stop_after=0)
     start(one)
     end(one, "p0")
     end(one, "p1", KEPT)
     one.add(["p0", "p1", "p2", "p7"], "bob")
     assert one.state.askers == {"p1": "bob", "p7": "bob"}
     one.add(["p8"])
-    assert one.state.askers == {"p1": "bob", "p7": "bob"}, "the starter of the campaign needs no entry"
+    assert one.state.askers == {"p1": "bob", "p7": "bob"}, "the starter of the backfill needs no entry"
     one.forget_askers()
     assert one.state.askers == {}
 
 
 def test_a_cancel_gives_up_what_waits() -> None:
-    one = campaign(4, window=1)
+    one = progress(4, window=1)
     start(one)
     one.cancel()
     assert start(one) == [] and not one.has_ended
     end(one, "p0", EndedRun(outcome="cancelled", cause="cancelled"))
-    assert one.has_ended and count_states(one.state)["cancelled"] == 4 and campaign_exit_code(one.state) == 5
+    assert one.has_ended and count_states(one.state)["cancelled"] == 4 and partitions_exit_code(one.state) == 5
 
 
 @pytest.mark.parametrize(("count", "limit"), [(1_000, 200_000), (10_000, _PAYLOAD_LIMIT // 4)])
-def test_the_state_of_a_large_campaign_is_small_and_comes_back_the_same(count: int, limit: int) -> None:
-    one = campaign(count, window=100, stop_after=0)
+def test_the_state_of_a_large_backfill_is_small_and_comes_back_the_same(count: int, limit: int) -> None:
+    one = progress(count, window=100, stop_after=0)
     while not one.has_ended:
         for name in start(one):
             ended = EndedRun(outcome="failed", cause="error", reason="x" * 1000, workflow_id="w" * 120, run_id="r" * 36)
             end(one, name, ended)
     payload = one.state.model_dump_json()
     assert len(payload) < limit
-    again = CampaignState.model_validate_json(payload)
+    again = BackfillState.model_validate_json(payload)
     assert again == one.state and count_states(again)["failed"] == count
-    assert Campaign(again).has_ended and list(again.notes)[-1] == f"p{count - 1}"
+    assert BackfillProgress(again).has_ended and list(again.notes)[-1] == f"p{count - 1}"
 
 
 @pytest.mark.parametrize(("first", "code"), [("refused", 2), ("unreachable", 7), ("failed", 6)])
@@ -224,17 +224,17 @@ def test_the_exit_code_of_very_many_failures_is_that_of_the_worst(first: str, co
         "unreachable": EndedRun(outcome="failed", cause="unreachable"),
         "failed": EndedRun(outcome="failed", cause="error"),
     }
-    one = campaign(500, window=100, stop_after=0)
+    one = progress(500, window=100, stop_after=0)
     while not one.has_ended:
         for name in start(one):
             end(one, name, of_first[first] if name == "p0" else EndedRun(outcome="refused"))
-    assert len(one.state.notes) == 200 and campaign_exit_code(one.state) == code
+    assert len(one.state.notes) == 200 and partitions_exit_code(one.state) == code
 
 
-def status(letters: str, together: JointPublish | None = None) -> CampaignStatus:
+def status(letters: str, together: JointPublish | None = None) -> BackfillStatus:
     names = [f"p{number}" for number in range(len(letters))]
-    state = CampaignState(partitions=names, letters=letters)
-    return CampaignStatus(name="p", starter="ada", pipeline="p.yml", campaign=state, together=together)
+    state = BackfillState(partitions=names, letters=letters)
+    return BackfillStatus(name="p", starter="ada", pipeline="p.yml", progress=state, together=together)
 
 
 PUBLISHED_TOGETHER = JointPublish(ended=PUBLISHED)
@@ -257,7 +257,7 @@ PUBLISHED_TOGETHER = JointPublish(ended=PUBLISHED)
         (status("cc", JointPublish(ended=REFUSED)), "completed", 2),
     ],
 )
-def test_a_backfill_that_was_ended_by_force_has_failed(now: CampaignStatus, workflow: str, code: int) -> None:
+def test_a_backfill_that_was_ended_by_force_has_failed(now: BackfillStatus, workflow: str, code: int) -> None:
     assert backfill_exit_code(now, workflow) == code
 
 

@@ -1,11 +1,11 @@
-"""A campaign: choose the next partition, apply the stop rule, pause, resume and retry."""
+"""A backfill: choose the next partition, apply the stop rule, pause, resume and retry."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
 from sluice.backfills.partitions import MAX_PARTITIONS
-from sluice.contracts.backfill import CampaignState, PartitionNote, PartitionState
+from sluice.contracts.backfill import BackfillState, PartitionNote, PartitionState
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import out_of_order
@@ -19,7 +19,7 @@ FAILURES: tuple[PartitionState, ...] = ("kept out", "failed")
 _OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
 """States of partitions that a retry starts again."""
 DONE: tuple[PartitionState, ...] = ("published", "skipped")
-"""States of partitions that were published, by this campaign or before."""
+"""States of partitions that were published, by this backfill or before."""
 _MAX_NOTES = 200
 _MAX_REASON = 300
 
@@ -29,14 +29,14 @@ def _kind(note: PartitionNote) -> tuple[str, str | None]:
     return note.outcome, note.cause
 
 
-def partition_states(state: CampaignState) -> dict[str, PartitionState]:
-    """Return the state of each partition of a campaign, in the order of the campaign."""
+def partition_states(state: BackfillState) -> dict[str, PartitionState]:
+    """Return the state of each partition of a backfill, in the order of the backfill."""
     letters = state.letters or _WAITING * len(state.partitions)
     return {name: _STATES[letter] for name, letter in zip(state.partitions, letters, strict=True)}
 
 
-def count_states(state: CampaignState) -> Counter[PartitionState]:
-    """Return the number of partitions of a campaign in each state."""
+def count_states(state: BackfillState) -> Counter[PartitionState]:
+    """Return the number of partitions of a backfill in each state."""
     return Counter(partition_states(state).values())
 
 
@@ -51,10 +51,10 @@ def state_of(ended: EndedRun) -> PartitionState:
     return "kept out" if ended.cause in ("audit", "rejected", "expired") else "failed"
 
 
-class Campaign:
-    """The partitions of a campaign and the state of each. This class only decides; it starts no runs."""
+class BackfillProgress:
+    """The partitions of a backfill and the state of each. This class only decides; it starts no runs."""
 
-    def __init__(self, state: CampaignState) -> None:
+    def __init__(self, state: BackfillState) -> None:
         self._partitions = list(state.partitions)
         self._letters = state.letters or _WAITING * len(state.partitions)
         self._positions = {name: position for position, name in enumerate(state.partitions)}
@@ -63,19 +63,19 @@ class Campaign:
         self._rest = state
 
     @property
-    def state(self) -> CampaignState:
-        """Present state of the campaign."""
+    def state(self) -> BackfillState:
+        """Present state of the backfill."""
         update = {"partitions": list(self._partitions), "letters": self._letters, "notes": dict(self._notes)}
         return self._rest.model_copy(update={**update, "asked_at": dict(self._asked_at)})
 
     @property
     def running(self) -> list[str]:
-        """Running partitions, in the order of the campaign."""
+        """Running partitions, in the order of the backfill."""
         return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == _RUNNING]
 
     @property
     def paused(self) -> str:
-        """Reason for the pause; empty if the campaign is not paused."""
+        """Reason for the pause; empty if the backfill is not paused."""
         return self._rest.paused
 
     @property
@@ -85,7 +85,7 @@ class Campaign:
 
     @property
     def is_complete(self) -> bool:
-        """True if every partition was published, by this campaign or before."""
+        """True if every partition was published, by this backfill or before."""
         return set(self._letters) <= {LETTERS[state] for state in DONE}
 
     @property
@@ -137,7 +137,7 @@ class Campaign:
         self._asked_at[partition] = asked_at
 
     def forget_askers(self) -> None:
-        """Forget who requested single partitions. The starter of the campaign then counts for all of them."""
+        """Forget who requested single partitions. The starter of the backfill then counts for all of them."""
         self._change(askers={})
 
     def asked_at(self, partition: str) -> str:
@@ -167,11 +167,11 @@ class Campaign:
             self.pause(f"{ended.key} is {state}, and no later partition may run before it")
 
     def pause(self, why: str) -> None:
-        """Start no partition until the campaign is resumed. Running partitions continue."""
+        """Start no partition until the backfill is resumed. Running partitions continue."""
         self._change(paused=why)
 
     def pause_if_stuck(self) -> None:
-        """Pause a campaign that publishes its partitions together if some are missing, until they are retried."""
+        """Pause a backfill that publishes its partitions together if some are missing, until they are retried."""
         if self.is_stuck and not self.paused:
             missing = sum(_STATES[letter] not in DONE for letter in self._letters)
             self.pause(f"{missing} of {len(self._letters)} partitions are missing, and all are published together")
@@ -185,10 +185,10 @@ class Campaign:
         self._change(window=window)
 
     def add(self, partitions: Sequence[str], asked_by: str = "") -> None:
-        """Add partitions at the end. Partitions that are in the campaign and not done wait again.
+        """Add partitions at the end. Partitions that are in the backfill and not done wait again.
 
         Args:
-            asked_by: person who requests them, if not the starter of the campaign.
+            asked_by: person who requests them, if not the starter of the backfill.
 
         Raises:
             InvalidPipeline: there would be too many partitions, or one would be out of order.
