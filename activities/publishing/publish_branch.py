@@ -15,10 +15,9 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.errors import AlreadyPublished
 from sluice.publishing.certificate import GRANTS_WAIVERS, INSTALLATION
+from sluice.publishing.merge_decision import MainBeforeMerge, decide_merge
 from sluice.publishing.recorded_waivers import GRANTED_FOR
-from sluice.publishing.written_tables import check_no_repeated_files
 
 
 @dataclass(frozen=True)
@@ -50,33 +49,31 @@ class PublishBranchActivity:
         return publication
 
     def _publish(self, input: PublishBranchInput, since: str) -> Publication:
-        """Merge after runs with merge priority, unless main changed a table meanwhile."""
+        """Merge after runs with merge priority, unless main changed a table meanwhile.
+
+        Raises:
+            AlreadyPublished, UnexpectedWrite: see `decide_merge`.
+        """
         self.policy.refuse_unapproved(input)
         if self.priority:
             self.priority.wait(input)
-        if conflicts := self._last_look(input, since):
+        if conflicts := decide_merge(self._read_main(input, since), input.published):
             is_first_try = activity.info().attempt == 1  # then no merge has been requested
             return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
         return self._merge(input)
 
-    def _last_look(self, input: PublishBranchInput, since: str) -> list[str]:
-        """Return the tables that main changed meanwhile, among the run's tables and those that its checks read.
-
-        Raises:
-            UnexpectedWrite: the merge would add a file that a table contains already.
-            AlreadyPublished: main contains the whole input by now.
-        """
+    def _read_main(self, input: PublishBranchInput, since: str) -> MainBeforeMerge:
+        """Return what main contains now. A conflict decides alone, so the rest is not read then."""
         branch = input.branch
         if conflicts := self.catalog.find_conflicts(branch.name, input.head):
-            return conflicts
-        overlap = input_overlap(self.loaded_files, input.published, input.run_ref.run_id)
-        if overlap and input.published:
-            if input.published.manifest is None:  # the whole input: a rewrite would publish it, too
-                raise AlreadyPublished(f"{overlap}. To publish it again, add --again")
-            return input.published.tables
+            return MainBeforeMerge(conflicts=conflicts)
+        if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
+            return MainBeforeMerge(overlap=overlap)
         diffs = self.catalog.diff(branch.base, branch.name, input.head)
-        check_no_repeated_files(repeated_files(self.catalog, self.io, diffs, since, all_files=input.all_files))
-        return tables_changed_since(self.catalog, input.watched_tables, branch.base)  # the merge does not compare them
+        return MainBeforeMerge(
+            repeated_files=repeated_files(self.catalog, self.io, diffs, since, all_files=input.all_files),
+            changed_watched_tables=tables_changed_since(self.catalog, input.watched_tables, branch.base),
+        )
 
     def _merge(self, input: PublishBranchInput) -> Publication:
         properties = {**input.properties, INSTALLATION: self.policy.installation}
