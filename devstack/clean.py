@@ -154,7 +154,7 @@ def _contents(folder: Path) -> list[str]:
         lines.append(f"the lake {lake.relative_to(folder.parent)}: {format_count(tables, 'table')}, "
                      f"{format_size(_size(lake))}")  # fmt: skip
     if any((folder / name).exists() for name in ("nessie", "iceberg", "s3")):
-        lines.append("the catalog: tables whose files are elsewhere lose their names")
+        lines.append("the catalog: a table whose files are stored elsewhere can no longer be found by its name")
     if (folder / "temporal.db").exists() or (folder / "s3" / "temporal.db").exists():
         lines.append("the history of all runs, and those under way")
     return lines

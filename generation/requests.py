@@ -206,7 +206,7 @@ def _refuse_undone(judgements: Sequence[Judgement], planned: Sequence[Fault]) ->
     evaluations = [(fault.label, judgements[fault.index].evaluation) for fault in planned]
     if undone := [label for label, evaluation in evaluations if evaluation is not None and evaluation.passed]:
         raise InvalidPipeline(
-            f"{', '.join(undone)} would pass, since another fault changes the same rows: plant it in a file of its own"
+            f"{', '.join(undone)} would pass, since another fault changes the same rows: plant it in a separate file"
         )
 
 

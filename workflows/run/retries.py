@@ -38,9 +38,11 @@ async def try_again_after(
     if again.is_counted:
         await clean_up(f"{what} failed: {failure.message}", False)
         return
-    await clean_up(f"{what} was lost and does not count; again in {again.delay:g} s: {failure.message}", True)
+    await clean_up(
+        f"{what} was lost and does not count as an attempt. Retry in {again.delay:g} s: {failure.message}", True
+    )
     raise_if_cancelled()
-    await workflow.sleep(again.delay, summary="before the next try: the last was lost with a worker or a service")
+    await workflow.sleep(again.delay, summary="before the next try: the last one was lost with a worker or a service")
 
 
 def _lost_for_too_long(failure: AttemptFailure, limit: AttemptLimit) -> str:
