@@ -21,7 +21,8 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.source_files import find_files
 from sluice.input.manifest import ManifestFile
 from sluice.pipeline.source import Source
-from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID, input_properties
+from sluice.publishing.branch_properties import input_properties
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, WORKFLOW_ID
 
 _SETTLE = 1.0
 _FEW = 10

@@ -18,7 +18,8 @@ from sluice.contracts.run import InputFile
 from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.selection import select_files
-from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID, input_properties
+from sluice.publishing.branch_properties import input_properties
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, WORKFLOW_ID
 from tests.harness.memory_catalog import MemoryCatalog
 
 _TABLE = "b.files"

@@ -38,7 +38,7 @@ from runtime.temporal_client import connect
 from sluice.contracts.run import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.pipeline.file import parse_pipeline
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from worker import WORKFLOWS, make_worker
 from workflows.write_audit_publish import WriteAuditPublish
 

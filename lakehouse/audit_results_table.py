@@ -30,7 +30,7 @@ from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.table_state import load_table
 from sluice.errors import ServiceUnavailable
-from sluice.publishing.certificate import RUN_MARK
+from sluice.publishing.commit_properties import RUN_MARK
 
 BRANCH = "sluice/audits"
 TABLE = "sluice.audit_results"

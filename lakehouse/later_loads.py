@@ -11,7 +11,7 @@ from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION, REQUEUED_RUNS
 from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.rollback import runs_taken_back

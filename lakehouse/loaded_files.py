@@ -22,7 +22,7 @@ from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFi
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
 from sluice.pipeline.write_modes import Replaced
-from sluice.publishing.certificate import INPUT, PIPELINE
+from sluice.publishing.commit_properties import INPUT, PIPELINE
 
 _TRIES = 20
 _AT_ONCE = 200

@@ -12,7 +12,7 @@ from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication
 from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.certificate import (
+from sluice.publishing.commit_properties import (
     PIPELINE,
     REFERENCED,
     RELEASED_RUN,

@@ -18,7 +18,7 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import TableChange
 from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
-from sluice.publishing.certificate import (
+from sluice.publishing.commit_properties import (
     BASE,
     CAUSE,
     EXPIRES,

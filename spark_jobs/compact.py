@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sluice.errors import InvalidPipeline
-from sluice.publishing.certificate import SNAPSHOT_PROPERTY
+from sluice.publishing.commit_properties import SNAPSHOT_PROPERTY
 from spark_jobs.job import report_progress
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.utils import is_remote
 
 from sluice.contracts.spark_jobs import JobAnswer
 from sluice.errors import InvalidInput, InvalidPipeline, NothingToDo
-from sluice.publishing.certificate import SNAPSHOT_PROPERTY
+from sluice.publishing.commit_properties import SNAPSHOT_PROPERTY
 from sluice.row_values import mask_values
 from sluice.sealed_answer import seal_answer
 

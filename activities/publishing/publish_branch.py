@@ -15,7 +15,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.publishing.certificate import GRANTS_WAIVERS, INSTALLATION
+from sluice.publishing.commit_properties import GRANTS_WAIVERS, INSTALLATION
 from sluice.publishing.merge_decision import MainBeforeMerge, decide_merge
 from sluice.publishing.recorded_waivers import GRANTED_FOR
 

@@ -17,7 +17,7 @@ from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import WriteResult
 from sluice.errors import UnexpectedWrite
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from sluice.publishing.rebase import check_not_replaced, moved_tables_problem, rebase_problem, unchanged_tables
 from sluice.publishing.written_tables import check_no_repeated_files, check_rebased
 

@@ -16,7 +16,7 @@ from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
 from sluice.contracts.write import TableChange, WriteResult
 from sluice.publishing.capabilities import require_capabilities
-from sluice.publishing.certificate import ROLLED_BACK
+from sluice.publishing.commit_properties import ROLLED_BACK
 from sluice.publishing.rollback import (
     check_files_exist,
     check_restored,

@@ -16,7 +16,7 @@ from sluice.contracts.lake_queries import (
     check_result_size,
 )
 from sluice.contracts.references import RunRef
-from sluice.publishing.certificate import VERDICTS
+from sluice.publishing.commit_properties import VERDICTS
 from sluice.sql.values import json_value
 
 _SAMPLES_BYTES = 500_000

@@ -9,7 +9,7 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.publishing.certificate import EXPIRES
+from sluice.publishing.commit_properties import EXPIRES
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.errors import InvalidInput
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
-from sluice.publishing.certificate import INPUT
+from sluice.publishing.commit_properties import INPUT
 from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.release import check_not_published, check_releasable, plan_release
 

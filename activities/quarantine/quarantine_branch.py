@@ -13,7 +13,8 @@ from lakehouse.quarantine import create_quarantine
 from lakehouse.table_versions import table_diffs
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.errors import NoSuchBranch
-from sluice.publishing.certificate import AUDITED, INSTALLATION, QUARANTINED, verified_at
+from sluice.publishing.branch_properties import verified_at
+from sluice.publishing.commit_properties import AUDITED, INSTALLATION, QUARANTINED
 
 
 @dataclass(frozen=True)

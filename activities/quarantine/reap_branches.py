@@ -23,7 +23,7 @@ from lakehouse.quarantine import (
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.identifiers import ATTEMPTS, attempt_of
-from sluice.publishing.certificate import INSTALLATION, RESUMES, ROLLED_BACK, RUN_ID, WORKFLOW_ID
+from sluice.publishing.commit_properties import INSTALLATION, RESUMES, ROLLED_BACK, RUN_ID, WORKFLOW_ID
 from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
 from sluice.redaction import redacted
 

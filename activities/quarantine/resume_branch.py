@@ -19,8 +19,9 @@ from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import WriteResult
 from sluice.errors import InvalidInput
+from sluice.publishing.branch_properties import marks
 from sluice.publishing.capabilities import require_capabilities
-from sluice.publishing.certificate import RESUMES, marks
+from sluice.publishing.commit_properties import RESUMES
 from sluice.publishing.rebase import check_not_replaced, rebase_problem
 from sluice.publishing.release import (
     check_not_published,

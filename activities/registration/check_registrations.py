@@ -14,7 +14,7 @@ from lakehouse.targets.mirror import MirrorWriter
 from lakehouse.targets.open_mirror import open_mirror
 from sluice.contracts.registration import CheckedRegistrations, CheckRegistrationsInput, WaitingRun
 from sluice.errors import SluiceError, Transient
-from sluice.publishing.certificate import REGISTERED, REGISTERS
+from sluice.publishing.commit_properties import REGISTERED, REGISTERS
 from sluice.redaction import redacted
 from sluice.registration.target_kinds import TableTarget
 

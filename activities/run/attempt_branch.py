@@ -7,8 +7,8 @@ from activities.errors import overdue
 from lakehouse.catalog import BranchCatalog, TableCommit
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable
+from sluice.publishing.branch_properties import branch_properties
 from sluice.publishing.capabilities import guarantee_for
-from sluice.publishing.certificate import branch_properties
 
 _TASK_TIMEOUT = 8
 """Maximum age of a request to create a branch, in seconds.

@@ -15,8 +15,8 @@ from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidPipeline
 from sluice.pipeline.loading_order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
+from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.capabilities import require_capabilities
-from sluice.publishing.certificate import input_properties
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.registration.targets import NO_TARGETS, Targets
 

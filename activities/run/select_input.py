@@ -23,7 +23,7 @@ from sluice.input.selection import (
     refuse_partly_loaded,
     select_files,
 )
-from sluice.publishing.certificate import branch_properties, input_properties
+from sluice.publishing.branch_properties import branch_properties, input_properties
 
 
 @dataclass(frozen=True)

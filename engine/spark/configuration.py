@@ -15,7 +15,7 @@ from engine.spark.memory import driver_memory
 from sluice.contracts.references import LineageParent
 from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
-from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
+from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
 from sluice.settings import Settings
 

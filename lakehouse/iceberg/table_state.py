@@ -17,7 +17,7 @@ from pyiceberg.transforms import IdentityTransform, VoidTransform
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
 from sluice.contracts.write import TableChange
-from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK
+from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.small_files import Partition, describe_small_files
 
 Maker = tuple[str, Iterable[int]]

@@ -27,7 +27,7 @@ from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_sn
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
 from sluice.errors import CatalogRefused, ServiceUnavailable
 from sluice.identifiers import joined_name, name_elements, namespaces_of
-from sluice.publishing.certificate import RUN_MARK
+from sluice.publishing.commit_properties import RUN_MARK
 
 RESERVED = "sluice"
 """Namespace of Sluice's own tables. No branch shows it."""

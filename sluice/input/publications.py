@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sluice.contracts.input import ManifestRef
-from sluice.publishing.certificate import (
+from sluice.publishing.commit_properties import (
     INPUT,
     INPUT_TABLES,
     MANIFEST,

@@ -7,14 +7,8 @@ from typing import Literal
 
 from sluice.contracts.references import RunRef
 from sluice.identifiers import pipeline_name, quarantine_branch, run_of
-from sluice.publishing.certificate import (
-    INSTALLATION,
-    PIPELINE,
-    RUN_ID,
-    WORKFLOW_ID,
-    kept_input_properties,
-    quarantine_properties,
-)
+from sluice.publishing.branch_properties import kept_input_properties, quarantine_properties
+from sluice.publishing.commit_properties import INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION
 
 OrphanAction = Literal["delete", "quarantine", "report"]

@@ -10,7 +10,8 @@ from sluice.approval.signatures import approval_error
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, parse_until
 from sluice.approval.waiving import granted_waivers
 from sluice.publishing.bad_rows import is_quarantine_table
-from sluice.publishing.certificate import (
+from sluice.publishing.certificate import recorded_decisions
+from sluice.publishing.commit_properties import (
     AUDIT_DIGEST,
     AUDITED,
     GRANTS_WAIVERS,
@@ -18,7 +19,6 @@ from sluice.publishing.certificate import (
     PIPELINE,
     RUN_ID,
     WORKFLOW_ID,
-    recorded_decisions,
 )
 
 GRANTED_FOR = "sluice.waivers-granted-for"

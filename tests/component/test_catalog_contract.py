@@ -24,7 +24,7 @@ from sluice.contracts.references import BranchRef
 from sluice.errors import BadEnvironment, CatalogChanged, CatalogRefused, NoSuchBranch, ServiceUnavailable
 from sluice.identifiers import joined_name
 from sluice.publishing.capabilities import Guarantee
-from sluice.publishing.certificate import BASE, REASON, RUN_ID
+from sluice.publishing.commit_properties import BASE, REASON, RUN_ID
 from sluice.settings import read_settings
 from tests.harness.glue_server import GlueServer
 from tests.harness.iceberg_rest import IcebergRestServer

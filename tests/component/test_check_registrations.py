@@ -20,7 +20,8 @@ from lakehouse.targets.open_mirror import open_mirror
 from sluice.contracts.registration import CheckedRegistrations, CheckRegistrationsInput, RegisterInput
 from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.certificate import REGISTERED, REGISTERS, _registration_properties
+from sluice.publishing.certificate import _registration_properties
+from sluice.publishing.commit_properties import REGISTERED, REGISTERS
 from sluice.registration.targets import NO_TARGETS, Targets
 from tests.harness.activity import run_activity
 from tests.harness.http_receiver import HttpReceiver

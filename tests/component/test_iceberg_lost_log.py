@@ -10,7 +10,7 @@ from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.contracts.references import RunRef
 from sluice.errors import CatalogChanged
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
 from tests.harness.iceberg_rest import IcebergRestServer
 

@@ -13,7 +13,7 @@ from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.sql_committer import SqlCommitter
 from sluice.contracts.existing_rows import ExistingRowsResult, RestoreTablesInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
-from sluice.publishing.certificate import GUARANTEE
+from sluice.publishing.commit_properties import GUARANTEE
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import HERE, LakeRun, plan_release

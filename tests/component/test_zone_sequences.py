@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from sluice.publishing.certificate import RUN_ID
+from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.lake_model import Content
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences

@@ -14,7 +14,7 @@ from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.nessie.catalog import NessieCatalog
 from lakehouse.open_catalog import open_catalog
 from sluice.contracts.references import BranchRef
-from sluice.publishing.certificate import RUN_ID
+from sluice.publishing.commit_properties import RUN_ID
 from sluice.settings import read_settings
 from tests.harness.faults import FaultHarness, on_both_catalogs
 from tests.harness.processes import wait_for

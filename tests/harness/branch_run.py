@@ -19,7 +19,8 @@ from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import INPUT, approved_properties
+from sluice.publishing.certificate import approved_properties
+from sluice.publishing.commit_properties import INPUT
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 

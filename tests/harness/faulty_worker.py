@@ -28,7 +28,7 @@ from lakehouse.report_store import ReportStore
 from sluice.contracts import references
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
-from sluice.publishing.certificate import RUN_ID
+from sluice.publishing.commit_properties import RUN_ID
 
 _CLASSES: dict[str, type] = {
     each.__name__: each

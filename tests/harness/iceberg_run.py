@@ -10,7 +10,7 @@ from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from tests.harness.activity import run_activity
 from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
 

@@ -18,15 +18,9 @@ from sluice.contracts.write import OpenBranchInput
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
-from sluice.publishing.certificate import (
-    PIPELINE,
-    ROLLED_BACK,
-    RUN_ID,
-    WORKFLOW_ID,
-    approved_properties,
-    input_properties,
-    quarantine_properties,
-)
+from sluice.publishing.branch_properties import input_properties, quarantine_properties
+from sluice.publishing.certificate import approved_properties
+from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID, WORKFLOW_ID
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 

@@ -21,7 +21,7 @@ from lakehouse.iceberg.table_state import load_table
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import RunRef
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 
 
 class MemoryLake:

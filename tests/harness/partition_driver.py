@@ -32,7 +32,7 @@ from sluice.contracts.starting import PipelineText
 from sluice.errors import SluiceError
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
-from sluice.publishing.certificate import RUN_ID, WORKFLOW_ID
+from sluice.publishing.commit_properties import RUN_ID, WORKFLOW_ID
 from tests.harness.lake_driver import Ending, LakeDriver, refused
 from tests.harness.partition_model import ORDERED_KEYS, YEARS, Row
 

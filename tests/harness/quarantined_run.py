@@ -26,7 +26,8 @@ from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.identifiers import quarantine_branch
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import certificate, quarantine_properties
+from sluice.publishing.branch_properties import quarantine_properties
+from sluice.publishing.certificate import certificate
 from sluice.publishing.release import verified_write
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake

@@ -15,7 +15,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
 from lakehouse.iceberg_catalog.versions import layout_of
-from sluice.publishing.certificate import RUN_MARK
+from sluice.publishing.commit_properties import RUN_MARK
 
 _NUMBERS = 10
 """Number of versions of each table."""

@@ -36,7 +36,7 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeploySet
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.certificate import RUN_ID
+from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.memory_system import ZoneClock
 from workflows.arrivals.landing_zone import LandingZone

@@ -44,7 +44,9 @@ from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchI
 from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import AUDITED, approved_properties, quarantine_properties
+from sluice.publishing.branch_properties import quarantine_properties
+from sluice.publishing.certificate import approved_properties
+from sluice.publishing.commit_properties import AUDITED
 from sluice.publishing.rebase import rebase_problem
 from sluice.publishing.release import verified_write
 from tests.harness.activity import run_activity

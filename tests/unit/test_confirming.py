@@ -30,7 +30,7 @@ from sluice import errors
 from sluice.contracts.lake_queries import QueryRows
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.certificate import (
+from sluice.publishing.commit_properties import (  # fmt: skip
     BASE,
     EXPIRES,
     INSTALLATION,
@@ -39,7 +39,7 @@ from sluice.publishing.certificate import (
     RUN_ID,
     VERIFIED,
     WORKFLOW_ID,
-)  # fmt: skip
+)
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 

@@ -20,7 +20,8 @@ from sluice.input.selection import (
 )
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import PIPELINE, ROLLED_BACK, RUN_ID, input_properties, kept_input_properties
+from sluice.publishing.branch_properties import input_properties, kept_input_properties
+from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID
 
 A, B = (InputFile(path=f"/in/{name}.csv", size=3, identity=f"id-{name}") for name in "ab")
 COPY = InputFile(path="/in/copy.csv", size=3, identity=A.identity)

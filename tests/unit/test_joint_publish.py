@@ -15,7 +15,7 @@ from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, Disc
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.placeholders import values_of_all
-from sluice.publishing.certificate import PIPELINE, RUN_ID
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 

@@ -23,7 +23,8 @@ from sluice.contracts.references import BranchRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY, marks
+from sluice.publishing.branch_properties import marks
+from sluice.publishing.commit_properties import ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
 from sluice.settings import Settings
 from tests.harness.activity import run_activity

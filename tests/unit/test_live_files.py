@@ -28,7 +28,8 @@ from sluice.identifiers import joined_name, name_elements, namespaces_of
 from sluice.metadata.statistics import ChangeStatistics, TableStatistics
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import ATTEMPT_MARK, RUN_MARK, marks
+from sluice.publishing.branch_properties import marks
+from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake

@@ -29,13 +29,9 @@ from sluice.input.held_files import WantedFile
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import (
-    PIPELINE,
-    RUN_ID,
-    WORKFLOW_ID,
-    approved_properties,
-    input_properties,
-)
+from sluice.publishing.branch_properties import input_properties
+from sluice.publishing.certificate import approved_properties
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, WORKFLOW_ID
 from tests.harness.activity import run_activity
 from tests.harness.loading_run import TABLE, Folder, Run, names, roll_back, row_of
 from tests.harness.memory_catalog import MemoryCatalog

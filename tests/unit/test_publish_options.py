@@ -17,15 +17,13 @@ from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import MAX_ENTRIES, MAX_MESSAGE, MAX_VALUE, PublishOptions, changed_options
 from sluice.publishing.certificate import (
-    APPROVED,
-    METADATA,
-    ROLLBACK_PIPELINE,
     approved_properties,
     certificate,
     merge_message,
     stated_options,
     unapproved_properties,
 )
+from sluice.publishing.commit_properties import APPROVED, METADATA, ROLLBACK_PIPELINE
 from sluice.publishing.rollback import rollback_pipeline
 
 FILE = "name: p\nwrite: {job: j.py}\ntables: [t.x]\n"

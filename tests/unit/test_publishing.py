@@ -12,21 +12,14 @@ from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, Veri
 from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, UnexpectedWrite
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.publishing.branch_properties import quarantine_properties
 from sluice.publishing.capabilities import (
     CatalogCapabilities,
     describe_capabilities,
     missing_capabilities,
     require_capabilities,
 )
-from sluice.publishing.certificate import (
-    AUDITED,
-    EXPIRES,
-    INSTALLATION,
-    PIPELINE,
-    RUN_ID,
-    WORKFLOW_ID,
-    quarantine_properties,
-)
+from sluice.publishing.commit_properties import AUDITED, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, WORKFLOW_ID
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
 from sluice.publishing.rebase import TableLayout, rebase_problem

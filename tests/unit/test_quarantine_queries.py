@@ -14,7 +14,7 @@ from lakehouse.quarantine import QuarantinedTable, create_quarantine
 from lakehouse.report_store import ReportStore
 from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
-from sluice.publishing.certificate import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
+from sluice.publishing.commit_properties import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 

@@ -17,7 +17,7 @@ from lakehouse.report_store import ReportStore
 from sluice.contracts.lake_queries import DescribeQuarantineInput, ListQuarantineInput
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.errors import ServiceUnavailable
-from sluice.publishing.certificate import (
+from sluice.publishing.commit_properties import (
     ATTEMPT,
     BASE,
     EXPIRES,

@@ -10,7 +10,7 @@ from activities.publishing.plan_rollback import PlanRollbackActivity
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.contracts.rollback import PlanRollbackInput
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import PIPELINE, RUN_ID, WORKFLOW_ID
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, WORKFLOW_ID
 from tests.harness.activity import run_activity
 from tests.harness.compaction import compact
 from tests.harness.iceberg_lake import SCHEMA, IcebergLake, ids

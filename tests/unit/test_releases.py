@@ -14,7 +14,7 @@ from lakehouse.quarantine import find_quarantined_branch, read_quarantined_branc
 from sluice.contracts.existing_rows import Restore, RestoreTablesInput, Resume
 from sluice.contracts.quarantine import DiscardQuarantineInput, ManageQuarantineInput, VerifiedWrite
 from sluice.pipeline.write import Write
-from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, QUARANTINED, VERIFIED
+from sluice.publishing.commit_properties import BASE, EXPIRES, INSTALLATION, QUARANTINED, VERIFIED
 from sluice.publishing.release import release_workflow_id
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog

@@ -12,7 +12,7 @@ from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
 from lakehouse.iceberg.repeated_files import files_added_twice
 from lakehouse.iceberg.table_state import TableState, load_table
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake

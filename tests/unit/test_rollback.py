@@ -16,7 +16,7 @@ from sluice.contracts.write import WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline, UnexpectedWrite
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing import certificate
-from sluice.publishing.certificate import REFERENCED, ROLLBACK_PIPELINE, ROLLED_BACK
+from sluice.publishing.commit_properties import REFERENCED, ROLLBACK_PIPELINE, ROLLED_BACK
 from sluice.publishing.published_run import find_published_run
 from sluice.publishing.rollback import (
     PublishedCommit,

@@ -17,7 +17,7 @@ from sluice.contracts.write import JobReport, RowCounts, RowNumbers, TableChange
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import WRITE_MODES
 from sluice.presentation.changes import describe_change
-from sluice.publishing.certificate import marks
+from sluice.publishing.branch_properties import marks
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts, written_row_counts
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog

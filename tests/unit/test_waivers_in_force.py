@@ -28,7 +28,8 @@ from sluice.contracts.publish import (
 )
 from sluice.contracts.run import RunInput, RunRequest
 from sluice.pipeline.model import Approval, Pipeline
-from sluice.publishing.certificate import GRANTS_WAIVERS, WAIVED_CHECKS, certificate
+from sluice.publishing.certificate import certificate
+from sluice.publishing.commit_properties import GRANTS_WAIVERS, WAIVED_CHECKS
 from tests.harness.activity import run_activity
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog

@@ -12,7 +12,7 @@ from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.run import Notification, RecordRunInput
-from sluice.publishing.certificate import AUDITED, REASON, VERDICTS
+from sluice.publishing.commit_properties import AUDITED, REASON, VERDICTS
 from tests.harness.slack import blocks, headline
 from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_with_a_bug

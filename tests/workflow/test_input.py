@@ -9,7 +9,7 @@ from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput,
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.write import JobReport, WriteTableInput
-from sluice.publishing.certificate import INPUT, INPUT_TABLES, MANIFEST, MANIFEST_DIGEST
+from sluice.publishing.commit_properties import INPUT, INPUT_TABLES, MANIFEST, MANIFEST_DIGEST
 from tests.harness.workflow import MANIFEST as FIRST
 from tests.harness.workflow import MERGED, WorkflowHarness, fails_for_good
 

@@ -49,7 +49,7 @@ from sluice.contracts.run import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
-from sluice.publishing.certificate import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
+from sluice.publishing.commit_properties import BASE, EXPIRES, INSTALLATION, PIPELINE, RUN_ID, VERIFIED, WORKFLOW_ID
 from sluice.settings import Settings
 from tests.harness.command_line import run_command
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog

@@ -7,7 +7,7 @@ from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.presentation.web_ui import details
-from sluice.publishing.certificate import METADATA
+from sluice.publishing.commit_properties import METADATA
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good
 from workflows.write_audit_publish import WriteAuditPublish
 

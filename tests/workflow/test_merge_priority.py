@@ -25,7 +25,8 @@ from activities.publishing.publish_branch import PublishBranchActivity
 from sluice.contracts.merge_queue import priority_id
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.run import Policy
-from sluice.publishing.certificate import INPUT, approved_properties
+from sluice.publishing.certificate import approved_properties
+from sluice.publishing.commit_properties import INPUT
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake

@@ -29,7 +29,7 @@ from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.contracts.run import Policy
 from sluice.contracts.write import JobReport, WriteTableInput
-from sluice.publishing.certificate import RUN_ID
+from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.waiting import LIMIT

@@ -9,7 +9,7 @@ from sluice.approval.decisions import Decision
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.publish import DiscardBranchInput, Publication, PublishBranchInput
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
-from sluice.publishing.certificate import RELEASED_RUN, VERIFIED
+from sluice.publishing.commit_properties import RELEASED_RUN, VERIFIED
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, brought, fails_for_good, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 

@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.publish import DiscardBranchInput
     from sluice.contracts.quarantine import QuarantineBranchInput
     from sluice.identifiers import quarantine_branch
-    from sluice.publishing.certificate import quarantine_properties
+    from sluice.publishing.branch_properties import quarantine_properties
     from sluice.publishing.outcomes import RunEnding, ending
     from sluice.publishing.release import (
         describe_untouched_quarantine,

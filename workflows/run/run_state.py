@@ -23,7 +23,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details
     from sluice.publishing.bad_rows import describe_bad_rows
-    from sluice.publishing.certificate import input_properties, stated_options
+    from sluice.publishing.branch_properties import input_properties
+    from sluice.publishing.certificate import stated_options
     from sluice.publishing.change_summary import summarize_changes
     from sluice.publishing.outcomes import describe_overtaken
     from sluice.publishing.watched_tables import watched_tables
