@@ -135,7 +135,7 @@ def test_modules_fit_on_a_few_screens() -> None:
     for room in ALLOWED:
         for file in (ROOT / room).rglob("*.py"):
             lines = len(file.read_text().splitlines())
-            assert lines <= 300, f"{file.relative_to(ROOT)} has {lines} lines: is it one room or two?"
+            assert lines <= 330, f"{file.relative_to(ROOT)} has {lines} lines: cut it where its subject changes"
 
 
 def test_what_tests_share_is_in_the_harness() -> None:
