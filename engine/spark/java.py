@@ -45,7 +45,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     if java_home:
         version = java_version(Path(java_home))
         if not _is_suitable(version):
-            actual = f"Java {version}" if version else "no Java"
+            actual = f"Java {version}" if version else "not a Java installation"
             raise BadEnvironment(
                 f"Spark 4.1 needs Java 17 or 21, but JAVA_HOME={java_home} is {actual}: "
                 "point JAVA_HOME at a suitable one, or unset it"
@@ -56,7 +56,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
         version = java_version(home)
         if _is_suitable(version):
             return home
-        unsuitable.append(f"{home} is {f'Java {version}' if version else 'no Java'}")
+        unsuitable.append(f"{home} is {f'Java {version}' if version else 'not a Java installation'}")
     candidates = "; ".join(unsuitable) or "none was found"
     raise BadEnvironment(f"Spark 4.1 needs Java 17 or 21 ({candidates}): install one, or set JAVA_HOME")
 

@@ -15,7 +15,7 @@ def target_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"{name[:100]!r} is not a name of a target: use letters, digits, '-' and '_', beginning with a letter, "
+            f"{name[:100]!r} is not the name of a target: use letters, digits, '-' and '_', beginning with a letter, "
             "at most 64 characters"
         )
     return name

@@ -47,7 +47,7 @@ def test_an_unsuitable_java_is_named(tmp_path: Path, version: str, actual: str) 
 
 
 def test_a_java_home_without_java(tmp_path: Path) -> None:
-    with pytest.raises(BadEnvironment, match="is not a Java"):
+    with pytest.raises(BadEnvironment, match="is not a Java installation"):
         find_java({"JAVA_HOME": str(tmp_path)})
 
 

@@ -128,7 +128,7 @@ def test_an_ordinary_query_is_accepted(text: str) -> None:
         ("EXISTS (SELECT 1 FROM n.t)", "contains a query"),
         ("sum(a) > 1", "aggregates"),
         ("row_number() OVER (ORDER BY a) = 1", "aggregates"),
-        ("own(a)", "no function of Spark's"),
+        ("own(a)", "not a function of Spark's"),
         ("a = '${env:HOME}'", "reads a variable"),
         ("a) OR (b", "it is not one condition"),
         ("NOT " * 40_000 + "a", "does not parse"),

@@ -77,7 +77,7 @@ def test_pairs_of_values_that_are_in_a_set() -> None:
     )
     assert expression == "coalesce((`a` <=> 'x' AND `b` <=> 1) OR (`a` <=> 'y' AND `b` <=> NULL), TRUE)"
     assert where == "NOT (`a` IS NULL OR `b` IS NULL)"
-    assert "no list of pairs" in reason_of("expect_column_pair_values_to_be_in_set", **PAIR, value_pairs_set=[["x"]])
+    assert "not a list of pairs" in reason_of("expect_column_pair_values_to_be_in_set", **PAIR, value_pairs_set=[["x"]])
 
 
 def test_a_share_of_pairs_is_of_those_that_are_not_left_out() -> None:

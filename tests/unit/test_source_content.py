@@ -152,7 +152,7 @@ def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
         write(pa.table({"id": [1, 2, 3]}), str(file))
         assert inspect(tmp_path, {file.name: file.read_bytes()}).rows == 3
         content = file.read_bytes()
-        with pytest.raises(InvalidInput, match=f"no whole {format} file"):
+        with pytest.raises(InvalidInput, match=f"not a whole {format} file"):
             inspect(tmp_path, {file.name: content[:4] + b"\0" * (len(content) - 8) + content[-4:]})
 
 
