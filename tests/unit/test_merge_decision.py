@@ -27,9 +27,10 @@ def test_files_that_main_contains_by_now_are_a_conflict_since_a_rewrite_leaves_t
     assert decide_merge(MainBeforeMerge(overlap="main contains a.csv"), FILES) == ["t.x"]
 
 
-def test_a_whole_input_that_main_contains_by_now_is_refused() -> None:
+@pytest.mark.parametrize("published", [WHOLE, None])
+def test_a_whole_input_that_main_contains_by_now_is_refused(published: PublicationCheck | None) -> None:
     with pytest.raises(AlreadyPublished, match=r"main contains its input\. To publish it again, add --again"):
-        decide_merge(MainBeforeMerge(overlap="main contains its input"), WHOLE)
+        decide_merge(MainBeforeMerge(overlap="main contains its input"), published)
 
 
 def test_an_added_file_that_a_table_lists_already_is_refused() -> None:
