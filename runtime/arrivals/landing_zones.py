@@ -1,7 +1,6 @@
 """Landing zones on Temporal: deploy them, read their status, and send them the requests of people."""
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
@@ -34,14 +33,13 @@ from sluice.contracts.arrivals import (
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import LoadBatch
 from sluice.deployment.files import PipelineFile
-from sluice.deployment.plan import Change, DeployedItem, DeploySet
+from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
 from sluice.pipeline.loading_rules import rule_of
 from sluice.settings import Settings
 from workflows.arrivals.landing_zone import LandingZone
 
-_DIGITS = 12
 _LIMIT = 30.0
 """Time to wait for an answer of a landing zone, in seconds."""
 _T = TypeVar("_T")
@@ -69,16 +67,14 @@ class DeployedLandingZones:
             resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
         except InvalidPipeline as error:
             raise InvalidPipeline(f"{file.name}: {error}") from error
-        properties = {
-            **file.pipeline.arrival.properties(),
-            "tables": ", ".join(sorted(file.pipeline.tables)),
-            "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
-            "file": file.name,
-            "paths are relative to": self._working_directory,
-            "task queue": self._settings.sluice_task_queue,
-        }
-        deployed = self._deployed
-        return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
+        return wanted_item(
+            self.kind,
+            file,
+            {**file.pipeline.arrival.properties(), "tables": ", ".join(sorted(file.pipeline.tables))},
+            self._deployed,
+            working_directory=self._working_directory,
+            task_queue=self._settings.sluice_task_queue,
+        )
 
     async def present(self) -> list[DeployedItem]:
         """Return the landing zones of this installation that are deployed and not ending."""

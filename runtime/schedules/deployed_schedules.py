@@ -1,6 +1,5 @@
 """Schedules of pipelines on Temporal: those that are deployed, and those that files state."""
 
-import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -27,14 +26,13 @@ from temporalio.service import RPCError, RPCStatusCode
 from sluice.contracts.schedules import SET_MEMO, StartScheduledInput, schedule_id
 from sluice.contracts.starting import PipelineText
 from sluice.deployment.files import PipelineFile
-from sluice.deployment.plan import Change, DeployedItem, DeploySet
+from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline
 from sluice.pipeline import schedule as pipeline_schedule
 from sluice.pipeline.cron import Range, parse_cron
 from sluice.settings import Settings
 from workflows.schedules.start_scheduled import StartScheduled
 
-_DIGITS = 12
 _OTHERWISE = "changed in Temporal"
 
 
@@ -51,14 +49,14 @@ class DeployedSchedules:
         """Return the schedule that a file states, or None."""
         if file.pipeline.schedule is None:
             return None
-        properties = file.pipeline.schedule.properties() | {
-            "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
-            "file": file.name,
-            "paths are relative to": self._working_directory,
-            "task queue": self._settings.sluice_task_queue,
-        }
-        deployed = self._deployed
-        return DeployedItem(self.kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
+        return wanted_item(
+            self.kind,
+            file,
+            file.pipeline.schedule.properties(),
+            self._deployed,
+            working_directory=self._working_directory,
+            task_queue=self._settings.sluice_task_queue,
+        )
 
     async def present(self) -> list[DeployedItem]:
         """Return the deployed schedules of this installation."""

@@ -1,11 +1,14 @@
 """Plan of a deploy: the items to create, change or remove so that an installation matches the files."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sluice.deployment.files import PipelineFile
 from sluice.errors import InvalidPipeline
 
+_DIGITS = 12
 Action = Literal["create", "change", "remove", "unchanged"]
 
 
@@ -33,6 +36,30 @@ class DeployedItem:
     """Definition of the item. Items with equal properties are the same."""
     paused: str | None = None
     """Reason why it is paused; None if it is not."""
+
+
+def wanted_item(
+    kind: str,
+    file: PipelineFile,
+    stated: Mapping[str, str],
+    deployed: DeploySet,
+    *,
+    working_directory: str,
+    task_queue: str,
+) -> DeployedItem:
+    """Return the item that a file states. It changes with the file, its relative paths, and the task queue.
+
+    Args:
+        stated: the properties that only this kind of item has.
+    """
+    properties = {
+        **stated,
+        "pipeline": hashlib.sha256(file.text.encode()).hexdigest()[:_DIGITS],
+        "file": file.name,
+        "paths are relative to": working_directory,
+        "task queue": task_queue,
+    }
+    return DeployedItem(kind, file.pipeline.name, file.name, deployed.name, deployed.folder, properties)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from watchfiles import Change, watch
 from lakehouse.source_files import is_hidden, part_matches, path_matches
 from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.look_sender import LookSender
+from runtime.arrivals.notifications.receiver_thread import run_in_thread
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZones
 
 _CHECK_EVERY = 2.0
@@ -56,13 +57,7 @@ async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str
         return folders_of(known.zones)
 
     watcher = FolderWatcher(wanted, request, stop, own)
-    thread = threading.Thread(target=watcher.run, name="folders of landing zones", daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            await asyncio.sleep(1)
-    finally:
-        stop.set()
+    await run_in_thread(watcher.run, "folders of landing zones", stop)
 
 
 class FolderWatcher:

@@ -18,6 +18,7 @@ import botocore.session
 
 from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.look_sender import LookSender
+from runtime.arrivals.notifications.receiver_thread import run_in_thread
 from sluice.arrivals.notifications import StoredObject, UnreadableNotification, read_notification
 
 _POLL = 20
@@ -51,13 +52,7 @@ async def receive_from_queue(url: str, region: str, known: KnownZones, sender: L
         asyncio.run_coroutine_threadsafe(tell(objects), loop).result()
 
     receiver = QueueReceiver(url, region, take, stop)
-    thread = threading.Thread(target=receiver.run, name="queue of notifications", daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            await asyncio.sleep(1)
-    finally:
-        stop.set()
+    await run_in_thread(receiver.run, "queue of notifications", stop)
 
 
 class QueueReceiver:
