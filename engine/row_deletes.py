@@ -27,8 +27,8 @@ def deleted_rows(
     """Return the deleted rows of data files: the name of the file and the row's position in it, without duplicates.
 
     Args:
-        deletes: the delete files that apply to each data file, by its path. If a data file has none, a delete file
-            that names it is an error.
+        deletes: the delete files that apply to each data file, by its path. One that names another data file is
+            an error.
         names: the name of each data file in the answer, by its path.
 
     Raises:

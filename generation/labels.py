@@ -1,4 +1,4 @@
-"""Labels by which a person names a check of a table: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
+"""Labels of the checks of a table, as a person writes them: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
 
 import re
 from collections.abc import Sequence

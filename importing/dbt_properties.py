@@ -182,7 +182,7 @@ def _read(written: Any, line: int) -> DbtTest:
         (isinstance(arguments, dict) and arguments.get("config")) or {},
     )
     if not all(isinstance(each, dict) for each in levels):
-        return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test are not a mapping")
+        return DbtTest(name.strip(), {}, {}, line, "the `arguments` or the `config` of the test is not a mapping")
     # dbt reads both together: a key with the name of a setting is a setting under `arguments`, too.
     given = {**body, **arguments}
     config = {key: given.pop(key) for key in CONFIG if key in given} | (given.pop("config", None) or {})

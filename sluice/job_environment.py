@@ -64,7 +64,7 @@ def names_problem(names: Collection[str]) -> str | None:
     """Return the reason why the worker's settings cannot give these names to jobs, or None."""
     for name in names:
         if not _NAME.fullmatch(name):
-            return f"{name!r} is not the name of a variable: write names, separated by commas"
+            return f"{name!r} is not a valid name of a variable: write names, separated by commas"
         if _NEVER.match(name):
             return f"a job never gets {name}: it would let the job act as the worker"
     return None
@@ -74,7 +74,7 @@ def values_problem(values: Mapping[str, str]) -> str | None:
     """Return the reason why a pipeline cannot set these variables for its program, or None."""
     for name, value in values.items():
         if not _NAME.fullmatch(name):
-            return f"{name!r} is not the name of a variable: use letters, digits and underscores"
+            return f"{name!r} is not a valid name of a variable: use letters, digits and underscores"
         if name in _ALWAYS or _NEVER.match(name) or name.startswith(_OF_SPARK):
             return f"{name} is not for a pipeline to set: the worker and Spark use it"
         if "\0" in value or len(value) > _MAX_VALUE:

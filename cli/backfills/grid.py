@@ -121,7 +121,7 @@ def shown_state(status: BackfillStatus, state: PartitionState) -> str:
 def describe_joint_publish(joint: JointPublish) -> str:
     """Return the state of the merge of all partitions, in one sentence."""
     if joint.ended is None:
-        return f"main has none of its partitions yet: they are on the branch {joint.branch}" if joint.branch else ""
+        return f"its partitions are not on main yet, but on the branch {joint.branch}" if joint.branch else ""
     if joint.ended.is_done:
         return f"published together by {joint.ended.workflow_id}" if joint.ended.workflow_id else joint.ended.reason
     kept = f" (they are kept as {joint.quarantine})" if joint.quarantine else ""

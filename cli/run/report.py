@@ -138,7 +138,7 @@ def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> N
 
 
 def print_bad_rows(console: Console, check: CheckResult, limit: int | None = None) -> None:
-    """Print the bad rows of a verdict, at most `limit`; nothing if it has none."""
+    """Print the bad rows of a verdict, at most `limit`."""
     sample = check.sample[:limit]
     if not sample:
         return

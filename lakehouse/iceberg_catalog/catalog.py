@@ -43,7 +43,7 @@ class IcebergCatalog:
         present = self.identity()
         if present != expected:
             raise CatalogChanged(
-                f"the catalog contains another commit log than when the run began ({present}, not {expected}); "
+                f"the catalog has another commit log than when the run began ({present}, not {expected}); "
                 "nothing was merged"
             )
 

@@ -74,7 +74,7 @@ class NessieCatalog:
         created = self.identity()
         if created != expected:
             raise CatalogChanged(
-                f"Nessie at {self.uri} contains another repository than when the run began "
+                f"Nessie at {self.uri} has another repository than when the run began "
                 f"(created {created}, not {expected}); nothing was merged"
             )
 

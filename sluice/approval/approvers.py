@@ -50,7 +50,7 @@ def parse_approvers(text: str, file: str) -> Approvers:
             )
         name, key = words[:2]
         if not person(name):
-            raise BadEnvironment(f"{file}:{number}: {name!r} is not the name of a person")
+            raise BadEnvironment(f"{file}:{number}: {name!r} is not a valid name of a person")
         first = names.setdefault(person(name), number)
         if first != number:
             raise BadEnvironment(

@@ -22,7 +22,7 @@ MAX_DAYS = 90
 for waivers in force has an end."""
 MAX_WAIVED = 20
 """Maximum number of waived checks of a run. The merge commit contains each with its reason, and so do all reports
-and messages. An audit with more failures is not an exception."""
+and messages. They also apply to an audit with more failures."""
 REASON_LIMIT = 500
 """Maximum length of the reason of a waiver, in characters, since it is in commits, reports and messages."""
 GRACE = timedelta(hours=1)

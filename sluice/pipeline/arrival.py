@@ -81,7 +81,9 @@ class Arrival(Model):
     @classmethod
     def _only_a_name(cls, manifest: str | None) -> str | None:
         if manifest is not None and not _FILE_NAME.fullmatch(manifest):
-            raise ValueError(f"{manifest!r} is not the name of a file: write one such as _SUCCESS, without a folder")
+            raise ValueError(
+                f"{manifest!r} is not a valid name of a file: write one such as _SUCCESS, without a folder"
+            )
         return manifest
 
     @model_validator(mode="after")

@@ -44,7 +44,7 @@ LOADED: Mapping[Loaded, str] = {
     "statements": "the same statements with the same values of placeholders are refused",
     "program": "the same program with the same arguments and values of placeholders is refused",
     "partition": "a partition that main contains is skipped",
-    "rows": "rows that a run published are refused, and so are rows of files that main holds",
+    "rows": "rows that a run published are refused, and so are rows of files that main contains",
 }
 """For each kind of input, the rule for input that counts as loaded already. `--again` loads it all the same."""
 TRAITS: Mapping[Kind, WriteMode] = {

@@ -42,8 +42,8 @@ def partition_values(partition: str) -> dict[str, str]:
     """
     if not _PARTITION.fullmatch(partition):
         raise InvalidPipeline(
-            f"{partition!r} is not the name of a partition: write a date as 2018, 2018-01 or 2018-01-31, or a name of "
-            "letters, digits, '_', '.', ':', '+' and '-'"
+            f"{partition!r} is not a valid name of a partition: write a date as 2018, 2018-01 or 2018-01-31, or a name "
+            "of letters, digits, '_', '.', ':', '+' and '-'"
         )
     values = {"partition": partition}
     match = _DAY.fullmatch(partition)

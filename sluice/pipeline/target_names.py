@@ -15,8 +15,8 @@ def target_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"{name[:100]!r} is not the name of a target: use letters, digits, '-' and '_', beginning with a letter, "
-            "at most 64 characters"
+            f"{name[:100]!r} is not a valid name of a target: use letters, digits, '-' and '_', beginning with a "
+            "letter, at most 64 characters"
         )
     return name
 

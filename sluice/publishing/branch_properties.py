@@ -1,4 +1,4 @@
-"""Properties of commits on the branches of runs: the run, its input, and its quarantine."""
+"""Properties that name a run, its input and its quarantine, on commits of branches and of main."""
 
 import json
 from collections.abc import Mapping, Sequence

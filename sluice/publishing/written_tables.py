@@ -11,6 +11,7 @@ from sluice.identifiers import joined_name, namespaces_of
 from sluice.pipeline.loading_order import is_scheduled_time, replaces_other
 from sluice.publishing.bad_rows import quarantine_table
 from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
+from sluice.sizes import format_count
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ def check_no_repeated_files(repeated: Mapping[str, Sequence[str]]) -> None:
         UnexpectedWrite: there are such files.
     """
     for table, files in repeated.items():
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        more = f" and {format_count(len(files) - 1, 'other file')}" if len(files) > 1 else ""
         raise UnexpectedWrite(f"{table} would list {files[0]}{more} more than once: its rows would count twice")
 
 

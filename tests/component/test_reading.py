@@ -144,7 +144,7 @@ def test_a_file_with_a_header_alone_beside_others(job: Ingester) -> None:
 
 
 def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever makes Spark leave out rows, the second count does not use it."""
+    """The second count does not use what makes Spark leave out rows."""
     path = file(job, "in.csv", "id,name\n1,a\n2,b\n")
     job({"path": path})
     monkeypatch.setattr(

@@ -239,7 +239,7 @@ def on_spark(variables: dict[str, str], folder: Path) -> type[Sequence]:
 
 
 def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """Whatever people do with files, runs, quarantines and roll-backs, main has each row once."""
+    """Main has each row once after random sequences of files, runs, quarantines and roll-backs."""
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(8, same=True))
 
 

@@ -170,7 +170,7 @@ def immediate_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
-    """Whatever arrives in a zone, main has each content once, and no content that had not settled."""
+    """Main has each content of a zone once, and only content that had settled."""
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 

@@ -83,7 +83,7 @@ def test_a_nessie_that_came_back_empty_is_refused(own_stack: Stack, tmp_path: Pa
         system.approve(run)
         ended = system.wait_for_end(run)
         assert (ended.code, ended.json["outcome"]) == (6, "failed")
-        assert "contains another repository" in ended.json["reason"]
+        assert "has another repository" in ended.json["reason"]
         assert LakeReader(environment).rows("t.other") == []
     finally:
         worker.stop()

@@ -132,7 +132,7 @@ def test_the_file_of_approvers() -> None:
         ("ana KEY\n", "file:1: this is not a public key of Ed25519 in base64"),
         (f"ana {KEY[:-4]}\n", "file:1: this is not a public key"),
         (f"ana {KEY}{KEY}\n", "file:1: this is not a public key"),
-        (f"@host {KEY}\n", "file:1: '@host' is not the name of a person"),
+        (f"@host {KEY}\n", "file:1: '@host' is not a valid name of a person"),
     ],
     ids=itertools.count(),  # the texts have new keys each time, but all processes of one run need the same test ids
 )

@@ -113,7 +113,7 @@ def test_the_source_is_the_landing_zone_unless_it_states_a_path() -> None:
         ("settle: 1m", "setle: 1m", "rides.yml:4: unknown key 'setle' (did you mean 'settle'?)"),
         ("bytes: 1KiB", "bytes: many", "'many' is not a size"),
         ("files: 2", "files: 5000", "less than or equal to 2000"),
-        ("settle: 1m", "manifest: a/_SUCCESS", "is not the name of a file"),
+        ("settle: 1m", "manifest: a/_SUCCESS", "is not a valid name of a file"),
         (
             "{source: {format: csv}}",
             "{source: {format: csv}, mode: overwrite}",

@@ -55,7 +55,7 @@ def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
         ([], "give the partitions"),
         (["--partitions", "2018-02..2018-01"], "goes backwards"),
         (["--partitions", "2018", "--only", "missing", "--again"], "give one"),
-        (["--partitions", "x' y"], "is not the name of a partition"),
+        (["--partitions", "x' y"], "is not a valid name of a partition"),
     ],
 )
 def test_wrong_use_is_refused_before_anything_starts(file: Path, arguments: list[str], message: str) -> None:

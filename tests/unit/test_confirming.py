@@ -30,7 +30,7 @@ from sluice import errors
 from sluice.contracts.lake_queries import QueryRows
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.commit_properties import (  # fmt: skip
+from sluice.publishing.commit_properties import (
     BASE,
     EXPIRES,
     INSTALLATION,

@@ -68,7 +68,7 @@ def test_what_is_named_passes_unless_it_is_the_worker_s() -> None:
         assert f"a job never gets {name}" in str(names_problem([name]))
         with pytest.raises(BadEnvironment, match=r"SLUICE_JOB_ENVIRONMENT: .*a job never gets"):
             read_settings({"SLUICE_JOB_ENVIRONMENT": f"A, {name}"})
-    assert "is not the name of a variable" in str(names_problem(["A B"]))
+    assert "is not a valid name of a variable" in str(names_problem(["A B"]))
     assert read_settings({"SLUICE_JOB_ENVIRONMENT": " A, B ,"}).job_variables == ["A", "B"]
 
 
@@ -91,7 +91,7 @@ def test_a_process_of_spark_gets_what_is_listed(tmp_path: Path, monkeypatch: pyt
         ("SPARK_HOME", "is not for a pipeline to set"),
         ("AWS_ENDPOINT_URL", "is not for a pipeline to set"),
         ("SLUICE_HOME", "is not for a pipeline to set"),
-        ("A-B", "is not the name of a variable"),
+        ("A-B", "is not a valid name of a variable"),
     ],
 )
 def test_what_a_pipeline_cannot_set(name: str, words: str) -> None:

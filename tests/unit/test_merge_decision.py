@@ -34,5 +34,5 @@ def test_a_whole_input_that_main_contains_by_now_is_refused(published: Publicati
 
 
 def test_an_added_file_that_a_table_lists_already_is_refused() -> None:
-    with pytest.raises(UnexpectedWrite, match=r"t\.x would list a\.parquet and 1 more more than once"):
+    with pytest.raises(UnexpectedWrite, match=r"t\.x would list a\.parquet and 1 other file more than once"):
         decide_merge(MainBeforeMerge(repeated_files={"t.x": ["a.parquet", "b.parquet"]}), WHOLE)

@@ -35,7 +35,7 @@ def test_ranges_and_lists_in_order_and_each_once(text: str, partitions: list[str
         ("2018..2019..2020", "is not a range of partitions"),
         ("2018-13..2019-01", "is not a valid date"),
         ("2018-02-30", "is not a valid date"),
-        ("x' OR 1=1", "is not the name of a partition"),
+        ("x' OR 1=1", "is not a valid name of a partition"),
         ("1900-01-01..2020-12-31", "more than 10,000 partitions"),
         ("0001..9998,0001-01..0900-12", "more than 10,000 partitions"),
         (",".join(f"{number:0100}" for number in range(2001)), "more than 200,000 characters"),

@@ -51,7 +51,7 @@ def test_without_options_there_are_no_values(plain: Path) -> None:
         ("tomorrow", "2018", "'tomorrow' is not a time"),
         ("2026-03-01T05:00", "2018", "has no time zone, and the pipeline no `schedule` with one"),
         ("2026-03-01T05:00Z", "", "partition }} has no value in this run"),
-        ("", "../x", "is not the name of a partition"),
+        ("", "../x", "is not a valid name of a partition"),
     ],
 )
 def test_wrong_values_are_refused(plain: Path, time: str, partition: str, why: str) -> None:

@@ -40,7 +40,7 @@ def test_without_a_file_there_are_none() -> None:
         ("a: {kind: command, command: [/bin/true], timeout: 1h}", "less than or equal to 600"),
         ("a: {kind: command, command: /bin/true}", "valid list"),
         ("a: {kind: carrier-pigeon}", "does not match any of the expected tags"),
-        ("'a b': {kind: command, command: [/bin/true]}", "is not the name of a target"),
+        ("'a b': {kind: command, command: [/bin/true]}", "is not a valid name of a target"),
         ("a: {kind: command, command: [/bin/true], tables: ['t.x; drop']}", "match pattern"),
         ("a: {kind: command, command: [/bin/true], shell: true}", "Extra inputs"),
         ("a: [", "targets.yml"),
@@ -94,7 +94,7 @@ def test_a_publication_gets_the_targets_that_are_named_and_those_that_want_its_t
     ("written", "why"),
     [
         ("[a, a]", "'a' is named twice"),
-        ("['a/b']", "is not the name of a target"),
+        ("['a/b']", "is not a valid name of a target"),
         ("[{webhook: 'https://h/x'}]", "valid string"),
         ("a", "valid list"),
         (str([f"t{n}" for n in range(21)]), "21 targets are too many"),

@@ -82,7 +82,7 @@ async def test_the_wait_is_shown_while_it_lasts(harness: WorkflowHarness) -> Non
     status = await handle.query(WriteAuditPublish.status)
     notes = [event.note for event in status.events if "lost" in event.note]
     assert notes == [
-        f"writing in attempt {n} was lost and does not count as an attempt. Retry in {delay} s: Nessie does not answer"
+        f"writing in attempt {n} was lost and does not count: Nessie does not answer. Retry in {delay} s"
         for n, delay in ((1, 1), (2, 2), (3, 4))
     ]
     assert status.result.lost_attempts == 3

@@ -38,9 +38,7 @@ async def try_again_after(
     if again.is_counted:
         await clean_up(f"{what} failed: {failure.message}", False)
         return
-    await clean_up(
-        f"{what} was lost and does not count as an attempt. Retry in {again.delay:g} s: {failure.message}", True
-    )
+    await clean_up(f"{what} was lost and does not count: {failure.message}. Retry in {again.delay:g} s", True)
     raise_if_cancelled()
     await workflow.sleep(again.delay, summary="before the next try: the last one was lost with a worker or a service")
 
