@@ -1,4 +1,4 @@
-"""Labels of the checks of a table, as a person writes them: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
+"""Labels of the checks of a table, for use in commands: `not_null:order_id`, `row_count`, `accepted_range:x#2`."""
 
 import re
 from collections.abc import Sequence

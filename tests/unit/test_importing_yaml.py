@@ -89,10 +89,13 @@ def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
         ("models: [o]", "'o' in `models` is not a mapping"),
         ("models: [{name: o, columns: [a]}]", "'a' in `columns` is not a mapping"),
         ("sources: [{name: s, tables: [{name: t, freshness: x}]}]", "`freshness` is 'x', not a mapping"),
-        ("models: [{name: o, tests: [unique: {config: x}]}]", "the `arguments` or the `config` of the test are no"),
+        (
+            "models: [{name: o, tests: [unique: {config: x}]}]",
+            "the `arguments` or the `config` of the test is not a mapping",
+        ),
         (
             "models: [{name: o, tests: [unique: {arguments: [1]}]}]",
-            "the `arguments` or the `config` of the test are no",
+            "the `arguments` or the `config` of the test is not a mapping",
         ),
         ("models: [{name: o, constraints: [{type: unique, columns: 5}, {type: check}]}]", "has no `expression`"),
         ("models: [{tests: [unique: {column_name: a}]}]", "it has no name"),
