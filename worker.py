@@ -58,7 +58,6 @@ from workflows.auto_upgrade import AUTO_UPGRADE
 from workflows.backfills.backfill import Backfill
 from workflows.backfills.discard_backfill import DiscardBackfill
 from workflows.lake.lake_query import LakeQuery
-from workflows.publishing.merge_priority import MergePriority
 from workflows.publishing.merge_queue import MergeQueue
 from workflows.quarantine.manage_quarantine import ManageQuarantine
 from workflows.quarantine.reap_branches import ReapBranches
@@ -88,7 +87,6 @@ WORKFLOWS = (
     ManageQuarantine,
     DiscardBackfill,
     MergeQueue,
-    MergePriority,
     ReapBranches,
     RegisterPublication,
     CheckRegistrations,

@@ -72,15 +72,15 @@ def measure(at: BenchStack, publish: str, partitions: int, concurrency: int) -> 
         "histories": len(events),
         "most_events": max(events),
         "most_bytes": max(sizes),
-        "priorities": asyncio.run(count_priorities(at)),
+        "queues": asyncio.run(count_queues(at)),
         "memory": {"before": memory, "after": worker.memory_info().rss},
     }
 
 
-async def count_priorities(at: BenchStack) -> int:
-    """Return the number of times that runs claimed merge priority at a table since the start of the stack."""
+async def count_queues(at: BenchStack) -> int:
+    """Return the number of merge queues that runs started since the start of the stack."""
     client = await connect(at.environment("warm"))
-    return (await client.count_workflows('WorkflowType = "MergePriority"')).count
+    return (await client.count_workflows('WorkflowType = "MergeQueue"')).count
 
 
 async def histories(at: BenchStack, pipeline: str) -> tuple[list[int], list[int]]:
@@ -106,7 +106,7 @@ def main() -> None:
     for publish, result in results.items():
         minute, memory = given.partitions / result["seconds"] * 60, result["memory"]
         print(f"{publish}: {given.partitions:,} partitions in {result['seconds']:.0f} s, {minute:.0f} a minute")
-        print(f"  priority claimed {result['priorities']} times since the start of the measurement")
+        print(f"  {result['queues']} merge queues started since the start of the measurement")
         print(f"  {result['histories']} workflows of at most {result['most_events']:,} events", end="")
         print(f" and {result['most_bytes'] / 1000:.0f} kB; memory {memory['after'] / memory['before']:.2f} times")
     ratio = results["together"]["seconds"] / results["each"]["seconds"]

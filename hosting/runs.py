@@ -32,8 +32,8 @@ def branch_activities(shared: Shared) -> list[Activity]:
     """Return a run's activities that change branches and main, or find out the result of such a change."""
     catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
     client, task_queue = shared.client, settings.sluice_task_queue
-    merge_queue = MergeQueueActivity(client, installation, task_queue)
-    priority = MergePriority(client, shared.running.loop, installation, catalog.main, task_queue)
+    merge_queue = MergeQueueActivity(client, installation, catalog.main, task_queue)
+    priority = MergePriority(client, shared.running.loop, installation, catalog.main)
     return [
         OpenBranchActivity(catalog, io, installation, shared.loaded_files, shared.targets, settings.lake).open_branch,
         SelectInputActivity(catalog, shared.loaded_files, installation).select_input,

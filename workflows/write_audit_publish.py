@@ -81,7 +81,7 @@ class WriteAuditPublish:
                     self._lineage.report_write()
                 conflicts = self._conflicts_at_write() or await self._audit_and_publish()
             except ActivityError as error:
-                branch = self._state.branch
+                branch = self._state.attempt.branch
                 if self._state.stage not in WRITE_STAGES or not (branch and branch.can_be_fenced):
                     raise
                 await try_again_after(error, limit, self._state, self._fence)
@@ -111,13 +111,14 @@ class WriteAuditPublish:
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):
                 return conflicts  # people do not decide about a write that cannot be merged
+            await release_merge_slot(self._calls, self._state)  # people may take longer than a slot lasts
             await wait_for_approval(self._calls, self._state, required, report)
             check_waivers_hold(self._state, report)
         return await publish(self._calls, self._state, report)
 
     def _conflicts_at_write(self) -> list[str]:
         """Return the tables that main changed while the run wrote, or none if the run does not publish."""
-        written = self._state.write_result
+        written = self._state.attempt.write_result
         return written.conflicts if written and self._request.publish else []
 
     async def _fence(self, why: str, is_lost: bool = False) -> None:
@@ -139,7 +140,7 @@ class WriteAuditPublish:
     @workflow.signal
     def merge_slot_free(self, ticket: MergeTicket) -> None:
         """Record that the run has the merge slot of a table."""
-        self._state.merge_slot = ticket
+        self._state.merge_slot.granted = ticket
 
     @workflow.signal
     def registration_ended(self, registration: Registration) -> None:

@@ -87,33 +87,34 @@ class ApprovalPolicy:
         Raises:
             Unapproved: the required people have not approved exactly this merge, or its commit does not say so.
         """
-        decisions: Sequence[Decision] = input.approvals
+        given = input.approval
+        decisions: Sequence[Decision] = given.decisions
         approvers, unreadable = self._approvers()
         run_id = input.run_ref.run_id
-        granted_here = [each for each in input.waived if each.run_id == run_id]
+        granted_here = [each for each in given.waived if each.run_id == run_id]
         at_least = 1 if granted_here else 0
-        required = self.required(input.branch.name, input.head, input.terms, approvers, at_least)
-        if why := approval_error(decisions, run_id, input.head, input.audit_digest, required, approvers):
+        required = self.required(input.branch.name, input.head, given.terms, approvers, at_least)
+        if why := approval_error(decisions, run_id, input.head, given.audit_digest, required, approvers):
             raise Unapproved(why + unreadable)
-        if why := silent_waivers(decisions, input.waived):
+        if why := silent_waivers(decisions, given.waived):
             raise Unapproved(why)
-        if input.waived:
+        if given.waived:
             self._refuse_unwaived(input, granted_here)
-        true = approved_properties(input.run_ref, input.head, input.audit_digest, decisions, input.waived)
-        if wrong := unapproved_properties(input.properties, true):
+        true = approved_properties(input.run_ref, input.head, given.audit_digest, decisions, given.waived)
+        if wrong := unapproved_properties(input.commit.properties, true):
             raise Unapproved(f"properties of the merge commit do not match the approval: {', '.join(wrong)}")
 
     def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
         """Verify the waivers of a merge with verified approvals: its own, and those that earlier runs granted."""
         now = datetime.now(timezone.utc)
-        run_ref = input.run_ref
-        earlier = [each for each in input.waived if each not in granted_here]
+        run_ref, given = input.run_ref, input.approval
+        earlier = [each for each in given.waived if each not in granted_here]
         look_up = FindWaiversInput(
-            run_ref=run_ref, branch=input.branch, head=input.head, terms=input.terms, checks=waivable(earlier)
+            run_ref=run_ref, branch=input.branch, head=input.head, terms=given.terms, checks=waivable(earlier)
         )
         in_force = self.waivers_in_force(look_up, now - GRACE) if earlier else []
-        granted = granted_waivers(input.approvals, waivable(granted_here), run_ref.run_id, run_ref.workflow_id)
-        if why := unwaived_error(input.waived, granted, in_force, now):
+        granted = granted_waivers(given.decisions, waivable(granted_here), run_ref.run_id, run_ref.workflow_id)
+        if why := unwaived_error(given.waived, granted, in_force, now):
             raise Unapproved(why)
 
     def _approvers(self) -> tuple[Approvers | None, str]:

@@ -13,11 +13,12 @@ from sluice.contracts.merge_queue import MergeTicket, queue_id
 class MergeQueueActivity:
     """The activities `acquire_merge_slot` and `release_merge_slot`.
 
-    Needs Temporal's client, the installation, and the task queue of the merge queues.
+    Needs Temporal's client, the installation, the branch that runs publish to, and the task queue of the merge queues.
     """
 
     client: Client
     installation: str
+    target: str
     task_queue: str
 
     @activity.defn(name="acquire_merge_slot")
@@ -31,7 +32,7 @@ class MergeQueueActivity:
         await self.client.start_workflow(
             "MergeQueue",
             empty_queue,
-            id=queue_id(self.installation, ticket.table),
+            id=queue_id(self.installation, self.target, ticket.table),
             task_queue=self.task_queue,
             start_signal="enqueue",
             start_signal_args=[ticket],
@@ -41,7 +42,7 @@ class MergeQueueActivity:
     async def release_merge_slot(self, ticket: MergeTicket) -> None:
         """Release the slot for the next run in the queue. A queue that has ended needs no signal."""
         try:
-            queue = self.client.get_workflow_handle(queue_id(self.installation, ticket.table))
+            queue = self.client.get_workflow_handle(queue_id(self.installation, self.target, ticket.table))
             await queue.signal("release", ticket)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:

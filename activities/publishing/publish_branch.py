@@ -39,14 +39,10 @@ class PublishBranchActivity:
     def publish_branch(self, input: PublishBranchInput) -> Publication:
         """Merge once. If an earlier try merged and its answer was lost, find that merge in the history of main."""
         check_catalog(self.catalog, input.branch.catalog_id)
-        since = input.first_base or input.branch.base
+        since = input.main.first_base or input.branch.base
         if earlier := find_merge_of_run(self.catalog, input.run_ref.run_id, since):
-            publication = with_overtaken(self.catalog, earlier, input.branch.base, input.watched_tables)
-        else:
-            publication = self._publish(input, since)
-        if self.priority:
-            self.priority.update(input, publication)
-        return publication
+            return with_overtaken(self.catalog, earlier, input.branch.base, input.main.watched_tables)
+        return self._publish(input, since)
 
     def _publish(self, input: PublishBranchInput, since: str) -> Publication:
         """Merge after runs with merge priority, unless main changed a table meanwhile.
@@ -55,9 +51,9 @@ class PublishBranchActivity:
             AlreadyPublished, UnexpectedWrite: see `decide_merge`.
         """
         self.policy.refuse_unapproved(input)
-        if self.priority:
-            self.priority.wait(input)
-        if conflicts := decide_merge(self._read_main(input, since), input.published):
+        if self.priority and not input.has_merge_slot:
+            self.priority.wait(input.tables)
+        if conflicts := decide_merge(self._read_main(input, since), input.main.published):
             is_first_try = activity.info().attempt == 1  # then no merge has been requested
             return Publication(merged=False, conflicts=conflicts, merge_requested=not is_first_try)
         return self._merge(input)
@@ -67,17 +63,18 @@ class PublishBranchActivity:
         branch = input.branch
         if conflicts := self.catalog.find_conflicts(branch.name, input.head):
             return MainBeforeMerge(conflicts=conflicts)
-        if overlap := input_overlap(self.loaded_files, input.published, input.run_ref.run_id):
+        if overlap := input_overlap(self.loaded_files, input.main.published, input.run_ref.run_id):
             return MainBeforeMerge(overlap=overlap)
         diffs = self.catalog.diff(branch.base, branch.name, input.head)
         return MainBeforeMerge(
-            repeated_files=repeated_files(self.catalog, self.io, diffs, since, all_files=input.all_files),
-            changed_watched_tables=tables_changed_since(self.catalog, input.watched_tables, branch.base),
+            repeated_files=repeated_files(self.catalog, self.io, diffs, since, all_files=input.main.all_files),
+            changed_watched_tables=tables_changed_since(self.catalog, input.main.watched_tables, branch.base),
         )
 
     def _merge(self, input: PublishBranchInput) -> Publication:
-        properties = {**input.properties, INSTALLATION: self.policy.installation}
+        commit = input.commit
+        properties = {**commit.properties, INSTALLATION: self.policy.installation}
         if GRANTS_WAIVERS in properties:
             properties[GRANTED_FOR] = self.policy.granted_for(input.branch.name, input.head)
-        publication = self.catalog.publish(input.branch, input.head, input.author, input.message, properties)
-        return with_overtaken(self.catalog, publication, input.branch.base, input.watched_tables)
+        publication = self.catalog.publish(input.branch, input.head, commit.author, commit.message, properties)
+        return with_overtaken(self.catalog, publication, input.branch.base, input.main.watched_tables)

@@ -1,4 +1,4 @@
-"""Messages about the order of merges into one table: the merge queue, and merge priority after many conflicts."""
+"""Messages of the merge queue, which orders the merges into one table."""
 
 import hashlib
 
@@ -6,28 +6,25 @@ from sluice.base_model import Model
 
 SLOT_SIGNAL = "merge_slot_free"
 """Signal with which the queue gives the merge slot to a run."""
-CLAIM_SIGNAL, RELEASE_SIGNAL = "claim", "release"
-"""Signals with which a run claims merge priority at a table, once or again, and releases it after its merge."""
+PRIORITY_MEMO = "sluice.merge_priority"
+"""Memo of the queue's workflow: true while the run with the slot has priority over runs without one."""
 
 
 class MergeTicket(Model):
-    """Ticket of a run for the merge slot of one table."""
+    """Request of a run for the merge slot of one table."""
 
     table: str
     run_id: str
     workflow_id: str
-    attempt: int
+    rebases: int = 0
+    """Number of rebases of the run so far. A run asks again at each conflict, so it distinguishes its requests."""
+
+    def is_of_same_run(self, other: "MergeTicket | None") -> bool:
+        """Return True if both are requests of one run."""
+        return other is not None and (self.workflow_id, self.run_id) == (other.workflow_id, other.run_id)
 
 
-def queue_id(installation: str, table: str) -> str:
-    """Return the workflow id of a table's merge queue."""
-    return f"sluice-merge-queue-{installation}-{_hashed(table)}"
-
-
-def priority_id(installation: str, target: str, table: str) -> str:
-    """Return the id of the workflow that runs while a run has merge priority at a table of a branch."""
-    return f"sluice-merge-priority-{installation}-{_hashed(f'{target}/{table}')}"
-
-
-def _hashed(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:16]  # names may contain any character
+def queue_id(installation: str, target: str, table: str) -> str:
+    """Return the workflow id of the queue for merges into a table of the branch `target`."""
+    hashed = hashlib.sha256(f"{target}/{table}".encode()).hexdigest()[:16]  # names may contain any character
+    return f"sluice-merge-queue-{installation}-{hashed}"

@@ -50,22 +50,33 @@ class FindWaiversInput(Model):
     checks: list[WaivableCheck]
 
 
-class PublishBranchInput(Model):
-    """Input of `publish_branch`: merge exactly the audited hash."""
+class MergeCommit(Model):
+    """Commit that a merge makes on main."""
 
-    run_ref: RunRef
-    branch: BranchRef
-    head: str
     message: str
-    properties: dict[str, str]
     author: str
+    properties: dict[str, str]
+
+
+class MergeApproval(Model):
+    """Evidence that a merge is approved. A worker verifies it again before the merge."""
+
     audit_digest: str = ""
     """Digest of the audit report."""
     terms: ApprovalTerms = Field(default_factory=ApprovalTerms)
     """Terms that decide which approval the run needs."""
-    approvals: list[Decision] = Field(default_factory=list)
+    decisions: list[Decision] = Field(default_factory=list)
+    waived: list[WaivedCheck] = Field(default_factory=list)
+    """Failed checks whose waivers allow the merge."""
+
+
+class MainRequirements(Model):
+    """Requirements that main must meet at the time of a merge."""
+
     watched_tables: list[str] = Field(default_factory=list)
-    """Tables that checks read, as they were at the base."""
+    """Tables that checks read: they are as they were at the base."""
+    published: PublicationCheck | None = None
+    """Check that main does not have the input yet; None if that does not matter."""
     first_base: str = ""
     """Hash of main from which the branch of the run's first attempt was created.
 
@@ -73,14 +84,22 @@ class PublishBranchInput(Model):
     """
     all_files: bool = False
     """True to compare the added files with every file of a table, not only with those added since `first_base`."""
-    waived: list[WaivedCheck] = Field(default_factory=list)
-    """Failed checks whose waivers allow the merge."""
-    published: PublicationCheck | None = None
-    """Check that main does not have the input yet; None if that does not matter."""
+
+
+class PublishBranchInput(Model):
+    """Input of `publish_branch`: merge exactly the audited hash."""
+
+    run_ref: RunRef
+    branch: BranchRef
+    head: str
+    """Audited hash."""
     tables: list[str] = Field(default_factory=list)
     """Tables that the run changes."""
-    rebases: int = 0
-    """Number of rebases of the run; 0 if people approve it. A run with more rebases merges sooner."""
+    commit: MergeCommit
+    approval: MergeApproval = Field(default_factory=MergeApproval)
+    main: MainRequirements = Field(default_factory=MainRequirements)
+    has_merge_slot: bool = False
+    """True if the run has the merge slot of a table. A run without one waits for a run with merge priority."""
 
 
 class Publication(Model):

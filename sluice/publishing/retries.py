@@ -24,10 +24,8 @@ MAX_HISTORY_BYTES = 24 * 2**20
 An attempt of the largest pipeline takes 16 MiB, and the end of the run 10."""
 _LONGEST_DELAY = 60.0
 """Maximum delay before the next attempt, in seconds; after many losses in a row it is longer."""
-_REBASES_WITHOUT_SLOT = 1
-"""Maximum number of rebases of a run that has no slot of the merge queue."""
 _REBASES_BEFORE_PRIORITY = 4
-"""Number of rebases after which the next conflict of a run makes it claim merge priority."""
+"""Number of rebases after which the next conflict of a run gives it merge priority."""
 _MANY_LOSSES, _DELAY_AFTER_MANY = 30, 300.0
 """Number of losses in a row after which delays are longer, and that delay, in seconds. With short delays, a day of
 losses would fill the history of the run."""
@@ -41,8 +39,6 @@ _BLAME_BY_KIND: dict[str, Blame] = {
     "CredentialsExpired": "service",
     "SparkServerCrashed": "shared server",
 }
-
-WaitBeforeRebase = Literal["none", "random delay", "merge slot"]
 
 
 @dataclass(frozen=True)
@@ -187,27 +183,15 @@ def conflict_limit_reached(earlier: Sequence[Conflict], max_rebases: int, max_re
     return rebases >= max_rebases or len(earlier) - rebases >= max_rewrites
 
 
-def wait_before_rebase(earlier: Sequence[Conflict], *, needs_approval: bool, merge_queue: bool) -> WaitBeforeRebase:
-    """Decide how a run waits before a rebase, so that runs with repeated conflicts publish one by one.
+def needs_merge_slot(rebases: int) -> bool:
+    """Return True if a run waits for the merge slot of a table before its next rebase.
 
     After its first conflict a run does not wait. Most runs meet only one, with a run that has ended by then, and a slot
-    costs more than a rebase. A run that waits for people would occupy the slot for too long, so it waits a random time.
-
-    Args:
-        earlier: the conflicts before this one.
-        needs_approval: True if the run waits for people.
-        merge_queue: True if the policy of the run uses the merge queue.
+    costs more than a rebase.
     """
-    if not count_rebases(earlier):
-        return "none"
-    return "random delay" if needs_approval or not merge_queue else "merge slot"
+    return rebases > 0
 
 
-def waits_for_priority(rebases: int) -> bool:
-    """Return True if a run lets a run with merge priority merge first. Runs with a merge slot have their own order."""
-    return rebases <= _REBASES_WITHOUT_SLOT
-
-
-def may_claim_priority(rebases: int) -> bool:
-    """Return True if a run claims merge priority at its next conflict, and so may already have it."""
+def has_merge_priority(rebases: int) -> bool:
+    """Return True if runs without a merge slot let a run with this slot merge first, after its many conflicts."""
     return rebases >= _REBASES_BEFORE_PRIORITY

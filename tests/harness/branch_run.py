@@ -13,7 +13,6 @@ from sluice.contracts.existing_rows import (
 )
 from sluice.contracts.publish import (
     Publication,
-    PublishBranchInput,
 )
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
@@ -23,6 +22,7 @@ from sluice.publishing.certificate import approved_properties
 from sluice.publishing.commit_properties import INPUT
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
 
@@ -52,12 +52,9 @@ class Run:
         result: WriteResult = run_activity(VerifyWriteActivity(self.catalog, {}).verify_write, input)
         return result
 
-    def publish(self, branch: BranchRef, head: str, **more: Any) -> Publication:
-        approvals, waived = more.get("approvals", []), more.get("waived", [])
-        properties = approved_properties(self.ref, head, more.get("audit_digest", ""), approvals, waived)
-        properties[INPUT] = self.ref.run_id
-        fields = {"run_ref": self.ref, "branch": branch, "head": head, "message": "m", "author": "ana"}
-        input = PublishBranchInput.model_validate({**fields, "properties": properties, **more})
+    def publish(self, branch: BranchRef, head: str, **main: Any) -> Publication:
+        properties = {**approved_properties(self.ref, head, "", [], []), INPUT: self.ref.run_id}
+        input = publish_input(self.ref, branch, head, properties, **main)
         publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
         publication: Publication = run_activity(publish, input)
         return publication

@@ -11,7 +11,7 @@ from activities.run.open_branch import OpenBranchActivity
 from activities.run.select_input import SelectInputActivity
 from lakehouse.source_files import find_files, identify_input
 from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
-from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput
@@ -23,6 +23,7 @@ from sluice.publishing.certificate import approved_properties
 from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID, WORKFLOW_ID
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 TABLE = "t.x"
 
@@ -111,15 +112,8 @@ class Run:
     def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:
         head = self.catalog.head(branch.name)
         described = {**approved_properties(self.ref, head, "", [], []), **properties}
-        input = PublishBranchInput(
-            run_ref=self.ref,
-            branch=branch,
-            head=head,
-            message="m",
-            author="ana",
-            properties={**described, **input_properties(self.digest, [TABLE], selected.manifest)},
-            published=self._check(selected),
-        )
+        described.update(input_properties(self.digest, [TABLE], selected.manifest))
+        input = publish_input(self.ref, branch, head, described, published=self._check(selected))
         publishing = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog), {}, self.lake.loaded_files)
         publication: Publication = run_activity(publishing.publish_branch, input)
         return publication

@@ -18,7 +18,7 @@ from lakehouse.catalog import BranchCatalog
 from sluice.checks.verdicts import AuditReport
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import PlanReleaseInput
-from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.publish import MergeApproval, Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run import RunInput, RunRequest
@@ -31,6 +31,7 @@ from sluice.publishing.certificate import certificate
 from sluice.publishing.release import verified_write
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 HERE = "here"
 LATER = "2100-01-01T00:00:00+00:00"
@@ -159,17 +160,11 @@ class LakeRun:
             restore=restore,
         )
         report = AuditReport(branch=branch.name, audited_hash=written.head)
-        input = PublishBranchInput(
-            run_ref=self.ref,
-            branch=branch,
-            head=written.head,
-            message="m",
-            properties=certificate(
-                request, self.ref, report, [], referenced_tables=referenced, guarantee=branch.guarantee
-            ),
-            audit_digest=report.digest,
-            author="ana",
+        properties = certificate(
+            request, self.ref, report, [], referenced_tables=referenced, guarantee=branch.guarantee
         )
+        approval = MergeApproval(audit_digest=report.digest)
+        input = publish_input(self.ref, branch, written.head, properties, approval=approval)
         publication: Publication = run_activity(
             PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch, input
         )

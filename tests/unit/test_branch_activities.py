@@ -38,7 +38,6 @@ from sluice.contracts.publish import (
     DiscardBranchInput,
     FindConflictsInput,
     Publication,
-    PublishBranchInput,
 )
 from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef
@@ -53,6 +52,7 @@ from tests.harness.activity import run_activity
 from tests.harness.branch_run import APPEND, Run
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 from tests.harness.quarantined_run import FakeWorkflows
 
 LATER = "2026-02-01T00:00:00+00:00"
@@ -294,9 +294,7 @@ def test_a_conflict_that_the_first_try_finds_needs_no_wait(lake: MemoryLake) -> 
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=2)
     properties = approved_properties(run.ref, written.head, "", [], [])
-    input = PublishBranchInput(
-        run_ref=run.ref, branch=branch, head=written.head, message="m", properties=properties, author="ana"
-    )
+    input = publish_input(run.ref, branch, written.head, properties)
     publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog)).publish_branch
     second = environment.run(with_mapped_errors(publish), input)
     assert (second.conflicts, second.merge_requested) == (["t.x"], True)

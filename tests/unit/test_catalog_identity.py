@@ -40,7 +40,6 @@ from sluice.contracts.publish import (
     DiscardBranchInput,
     FindConflictsInput,
     FindWaiversInput,
-    PublishBranchInput,
     RequireApprovalInput,
 )
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
@@ -54,6 +53,7 @@ from sluice.pipeline.write import Write
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
+from tests.harness.publish_input import publish_input
 from workflows.activity_call import ActivityCall
 from workflows.activity_calls import ActivityCalls
 
@@ -172,7 +172,7 @@ CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[.
     ),
     "publish_branch": lambda catalog, branch, _: (
         PublishBranchActivity(catalog, ApprovalPolicy(catalog)).publish_branch,
-        PublishBranchInput(run_ref=RUN, branch=branch, head=branch.base, message="m", properties={}, author="ana"),
+        publish_input(RUN, branch, branch.base, {}),
     ),
     "confirm_publication": lambda catalog, branch, _: (
         ConfirmPublicationActivity(catalog).confirm_publication,

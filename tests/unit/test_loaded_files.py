@@ -22,7 +22,7 @@ from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
 from sluice.contracts.input import PublicationCheck, SelectedInput
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, PlanReleaseInput, ReleasePlan
-from sluice.contracts.publish import Publication, PublishBranchInput
+from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
 from sluice.input.held_files import WantedFile
@@ -36,6 +36,7 @@ from tests.harness.activity import run_activity
 from tests.harness.loading_run import TABLE, Folder, Run, names, roll_back, row_of
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 
 @pytest.fixture
@@ -209,15 +210,9 @@ def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
     resumed = run_activity(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
     assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
     properties = approved_properties(ref, resumed.write_result.head, "", [], [])
-    publishing = PublishBranchInput(
-        run_ref=ref,
-        branch=resumed.branch,
-        head=resumed.write_result.head,
-        message="m",
-        author="ana",
-        properties={**properties, **input_properties(plan.input_digest, [TABLE], plan.resume.manifest)},
-        published=plan.resume.published,
-    )
+    properties.update(input_properties(plan.input_digest, [TABLE], plan.resume.manifest))
+    head, published = resumed.write_result.head, plan.resume.published
+    publishing = publish_input(ref, resumed.branch, head, properties, published=published)
     publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog), {}, lake.loaded_files).publish_branch
     assert run_activity(publish, publishing).merged
 

@@ -11,7 +11,7 @@ from activities.publishing.publish_branch import PublishBranchActivity
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms, RequiredApproval, parse_approval_rules
 from sluice.approval.signatures import new_approver_key, sign
-from sluice.contracts.publish import Publication, PublishBranchInput, RequireApprovalInput
+from sluice.contracts.publish import MergeApproval, Publication, RequireApprovalInput
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.model import Approval
 from sluice.publishing.certificate import approved_properties
@@ -19,6 +19,7 @@ from tests.harness.activity import run_activity
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 PEMS = {name: new_approver_key() for name in ("ana", "ben", "cleo")}
 
@@ -46,17 +47,9 @@ class PublishHarness:
 
     def publish(self, *approvals: Decision, branch: BranchRef | None = None, **terms: Any) -> Publication:
         ref, head = self.run.ref, self.written.head
-        input = PublishBranchInput(
-            run_ref=ref,
-            branch=branch or self.branch,
-            head=head,
-            message="m",
-            properties=approved_properties(ref, head, "d", approvals, []),
-            author="ana",
-            audit_digest="d",
-            approvals=list(approvals),
-            terms=ApprovalTerms(**terms),
-        )
+        properties = approved_properties(ref, head, "d", approvals, [])
+        approval = MergeApproval(audit_digest="d", decisions=list(approvals), terms=ApprovalTerms(**terms))
+        input = publish_input(ref, branch or self.branch, head, properties, approval=approval)
         publication: Publication = run_activity(
             PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input
         )

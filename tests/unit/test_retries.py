@@ -16,13 +16,11 @@ from sluice.publishing.retries import (
     AttemptLimit,
     NextAttempt,
     OpeningLimit,
-    WaitBeforeRebase,
     conflict_limit_reached,
     count_rebases,
     describe_attempts,
-    may_claim_priority,
-    wait_before_rebase,
-    waits_for_priority,
+    has_merge_priority,
+    needs_merge_slot,
 )
 
 
@@ -177,23 +175,6 @@ def test_rebases_and_rewrites_have_a_limit_each(rebased: int, rewritten: int, re
     assert conflict_limit_reached(earlier, max_rebases=4, max_rewrites=2) == reached
 
 
-@pytest.mark.parametrize(
-    ("rebased", "needs_approval", "merge_queue", "wait"),
-    [
-        (0, False, True, "none"),
-        (0, True, False, "none"),
-        (1, False, True, "merge slot"),
-        (1, True, True, "random delay"),
-        (1, False, False, "random delay"),
-    ],
-)
-def test_who_enters_the_merge_queue(
-    rebased: int, needs_approval: bool, merge_queue: bool, wait: WaitBeforeRebase
-) -> None:
-    earlier = conflicts(rebased, rewritten=1)
-    assert wait_before_rebase(earlier, needs_approval=needs_approval, merge_queue=merge_queue) == wait
-
-
-def test_runs_that_begin_to_merge_wait_for_one_that_was_rebased_often() -> None:
-    assert [waits_for_priority(rebases) for rebases in range(6)] == [True, True, False, False, False, False]
-    assert [may_claim_priority(rebases) for rebases in range(6)] == [False, False, False, False, True, True]
+def test_the_merge_queue_is_for_runs_that_lost_before_and_priority_for_those_that_lost_often() -> None:
+    assert [needs_merge_slot(rebases) for rebases in range(6)] == [False, True, True, True, True, True]
+    assert [has_merge_priority(rebases) for rebases in range(6)] == [False, False, False, False, True, True]

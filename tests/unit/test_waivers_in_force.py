@@ -21,8 +21,8 @@ from sluice.approval.waiving import granted_waivers
 from sluice.checks.verdicts import AuditReport, CheckResult
 from sluice.contracts.publish import (
     FindWaiversInput,
+    MergeApproval,
     Publication,
-    PublishBranchInput,
     RequireApprovalInput,
     VerifyDecisionInput,
 )
@@ -34,6 +34,7 @@ from tests.harness.activity import run_activity
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 
 PEMS = {name: new_approver_key() for name in ("ana", "ben")}
 CHECK = WaivableCheck(table="t.x", index=0, check="unique(id)", fingerprint="ab" * 32)
@@ -86,18 +87,15 @@ class WaiverHarness:
         properties: dict[str, str] | None = None,
     ) -> Publication:
         waived = self.granted(*approvals) if waived is None else waived
-        input = PublishBranchInput(
-            run_ref=self.run.ref,
-            branch=self.branch,
-            head=self.written.head,
-            message="m",
-            properties=properties or certificate(REQUEST, self.run.ref, self.report, approvals, waived=waived),
-            author="zoe",
-            audit_digest=self.report.digest,
-            approvals=list(approvals),
+        ref, report = self.run.ref, self.report
+        properties = properties or certificate(REQUEST, ref, report, approvals, waived=waived)
+        given = MergeApproval(
+            audit_digest=report.digest,
+            decisions=list(approvals),
             waived=waived,
             terms=ApprovalTerms(approval=approval),
         )
+        input = publish_input(ref, self.branch, self.written.head, properties, approval=given)
         publication: Publication = run_activity(
             PublishBranchActivity(self.lake.catalog, self.policy).publish_branch, input
         )

@@ -91,8 +91,8 @@ async def test_a_run_waits_for_what_a_worker_demands_although_its_pipeline_asks_
     assert result.outcome == "published" and result.approval
     assert (result.approval.required, result.approval.why) == (2, "the worker demands it")
     (input,) = published
-    assert [each.by for each in input.approvals] == ["ben", "cleo"]
-    assert {each.audit_digest for each in input.approvals} == {input.audit_digest} != {""}
+    assert [each.by for each in input.approval.decisions] == ["ben", "cleo"]
+    assert {each.audit_digest for each in input.approval.decisions} == {input.approval.audit_digest} != {""}
 
 
 async def test_a_decision_about_a_report_that_changed_does_not_count(harness: WorkflowHarness) -> None:

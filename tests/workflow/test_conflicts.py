@@ -14,6 +14,7 @@ from sluice.approval.decisions import Decision
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.existing_rows import RebaseResult
+from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 from sluice.contracts.publish import (
     ConfirmPublicationInput,
     DiscardBranchInput,
@@ -171,25 +172,47 @@ async def test_a_table_that_moved_in_the_moment_of_the_merge_is_named(harness: W
     assert result.outcome == "published" and "main changed t.other right before the merge" in result.reason
 
 
-async def test_a_merge_is_told_how_many_conflicts_the_run_met(harness: WorkflowHarness) -> None:
+class Queue:
+    """Fake of the merge queue, which gives the slot at once and records the requests."""
+
+    def __init__(self, harness: WorkflowHarness) -> None:
+        self.harness = harness
+        self.requests: list[int] = []
+        self.released = 0
+        harness.fakes.overrides["acquire_merge_slot"] = self._acquire
+        harness.fakes.overrides["release_merge_slot"] = self._release
+
+    async def _acquire(self, ticket: MergeTicket, _: int) -> None:
+        self.requests.append(ticket.rebases)
+        run = self.harness.client.get_workflow_handle(ticket.workflow_id)
+        await run.signal(SLOT_SIGNAL, ticket)
+
+    async def _release(self, _: MergeTicket, __: int) -> None:
+        self.released += 1
+
+
+async def test_a_run_keeps_the_merge_slot_from_its_second_conflict_on(harness: WorkflowHarness) -> None:
+    queue = Queue(harness)
+
     async def collide(input: PublishBranchInput, times: int) -> Publication:
-        assert (input.tables, input.rebases) == (["t.x"], times - 1)
-        return MERGED if times == 3 else Publication(merged=False, conflicts=["t.x"])
+        assert (input.tables, input.has_merge_slot) == (["t.x"], times > 2)
+        return MERGED if times == 4 else Publication(merged=False, conflicts=["t.x"])
 
     harness.fakes.overrides["publish_branch"] = collide
     assert (await harness.end(await harness.start())).outcome == "published"
+    assert (queue.requests, queue.released) == ([1, 2], 1)
 
 
-async def test_a_run_that_people_approve_claims_no_priority(harness: WorkflowHarness) -> None:
-    """It would delay others while it waits for people again."""
+async def test_a_run_that_waits_for_people_releases_the_merge_slot(harness: WorkflowHarness) -> None:
+    queue = Queue(harness)
 
     async def collide(input: PublishBranchInput, times: int) -> Publication:
-        assert input.rebases == 0
-        return MERGED if times == 2 else Publication(merged=False, conflicts=["t.x"])
+        assert not input.has_merge_slot and queue.released == max(0, times - 2)
+        return MERGED if times == 3 else Publication(merged=False, conflicts=["t.x"])
 
     harness.fakes.overrides["publish_branch"] = collide
     handle = await harness.start(approval={"timeout": "1h"})
-    for times in (1, 2):
+    for times in (1, 2, 3):
         while harness.fakes.calls.count("find_conflicts") < times or (
             (await handle.query(WriteAuditPublish.status)).stage != "waiting for approval"
         ):

@@ -20,8 +20,8 @@ SECOND = ManifestRef(location="lake/a2.jsonl", digest="d2")
 async def test_files_are_selected_between_the_opening_and_the_write(harness: WorkflowHarness) -> None:
 
     async def note(input: PublishBranchInput, _: int) -> Publication:
-        assert input.published == PublicationCheck(tables=["t.x"], manifest=FIRST)
-        assert [input.properties[key] for key in (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES)] == [
+        assert input.main.published == PublicationCheck(tables=["t.x"], manifest=FIRST)
+        assert [input.commit.properties[key] for key in (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES)] == [
             *("d", FIRST.location, FIRST.digest, '["t.x"]')
         ]
         return MERGED
@@ -84,7 +84,7 @@ async def test_a_quarantine_names_the_files_of_its_run(harness: WorkflowHarness)
 
 async def test_an_input_without_files_is_asked_for_as_a_whole(harness: WorkflowHarness) -> None:
     async def note(input: PublishBranchInput, _: int) -> Publication:
-        assert input.published == PublicationCheck(tables=["t.x"], pipeline="p", digest="d")
+        assert input.main.published == PublicationCheck(tables=["t.x"], pipeline="p", digest="d")
         return MERGED
 
     harness.fakes.overrides |= {"publish_branch": note}

@@ -29,15 +29,15 @@ def _noted(harness: WorkflowHarness) -> list[PublishBranchInput]:
 async def test_a_merge_has_the_message_and_metadata_of_its_pipeline_as_they_are(harness: WorkflowHarness) -> None:
     asked = _noted(harness)
     result = await harness.end(await harness.start(commit=STATED))
-    assert (asked[0].message, asked[0].properties[METADATA + "owner"]) == ("Load {table}", "ana")
+    assert (asked[0].commit.message, asked[0].commit.properties[METADATA + "owner"]) == ("Load {table}", "ana")
     assert result.publish == STATED
 
 
 async def test_without_any_the_message_is_the_default_one(harness: WorkflowHarness) -> None:
     asked = _noted(harness)
     result = await harness.end(await harness.start())
-    assert asked[0].message == f"Publish t.x from p ({result.workflow_id})"
-    assert not [key for key in asked[0].properties if key.startswith(METADATA)]
+    assert asked[0].commit.message == f"Publish t.x from p ({result.workflow_id})"
+    assert not [key for key in asked[0].commit.properties if key.startswith(METADATA)]
 
 
 async def test_a_release_has_the_default_message_and_the_metadata_of_the_quarantined_run(
@@ -46,8 +46,8 @@ async def test_a_release_has_the_default_message_and_the_metadata_of_the_quarant
     asked = _noted(harness)
     resume = Resume(branch="quarantine/p/2026-01-31/r", run_id="r", base="b", head=HEAD)
     result = await harness.end(await harness.start(resume=resume, commit=STATED))
-    assert asked[0].message == f"Publish t.x from p ({result.workflow_id})"
-    assert asked[0].properties[METADATA + "owner"] == "ana"
+    assert asked[0].commit.message == f"Publish t.x from p ({result.workflow_id})"
+    assert asked[0].commit.properties[METADATA + "owner"] == "ana"
 
 
 async def test_a_release_may_be_published_one_by_one_if_its_pipeline_allows_it(harness: WorkflowHarness) -> None:

@@ -1,17 +1,19 @@
-"""A run that met many conflicts merges before runs that just begin to merge. A lost run delays no other."""
+"""Runs that begin to merge wait for the run with the merge slot if it met many conflicts; a lost run delays none."""
 
 import asyncio
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
@@ -19,10 +21,11 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.errors import with_mapped_errors
-from activities.publishing import merge_priority as priority_activities
+from activities.publishing import merge_priority
 from activities.publishing.merge_priority import MergePriority
+from activities.publishing.merge_queue import MergeQueueActivity
 from activities.publishing.publish_branch import PublishBranchActivity
-from sluice.contracts.merge_queue import priority_id
+from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.run import Policy
 from sluice.publishing.certificate import approved_properties
@@ -30,15 +33,35 @@ from sluice.publishing.commit_properties import INPUT
 from tests.harness.branch_run import Run
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
+from tests.harness.publish_input import publish_input
 from tests.harness.waiting import LIMIT, in_time, until
-from workflows.publishing import merge_priority
+from workflows.publishing import merge_queue
 
 _AT_ONCE = LIMIT / 2
 """Seconds within which a publish without a wait ends. Here, publishes that wait take longer."""
 _MANY = 4
-"""Number of rebases after which the next conflict claims priority."""
-_MOVED = Publication(merged=False, conflicts=["t.x"])
-_MERGED = Publication(merged=True)
+"""Number of rebases after which the next conflict gives priority."""
+
+
+@workflow.defn
+class FakeRun:
+    """A fake run that gets merge slots, until its test ends."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self._granted: list[MergeTicket] = []
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal(name=SLOT_SIGNAL)
+    def merge_slot_free(self, ticket: MergeTicket) -> None:
+        self._granted.append(ticket)
+
+    @workflow.query
+    def granted(self) -> list[MergeTicket]:
+        return self._granted
 
 
 class PriorityHarness:
@@ -47,42 +70,59 @@ class PriorityHarness:
     def __init__(self, client: Client, lake: MemoryLake) -> None:
         self.client, self.lake, self.task_queue = client, lake, str(uuid.uuid4())
         self.installation = uuid.uuid4().hex
-        self.priority = self.at("main")
+        self.priority = MergePriority(
+            client, asyncio.get_running_loop(), self.installation, "main", longest_wait=LIMIT, rpc_timeout=60
+        )
 
-    def at(self, target: str) -> MergePriority:
-        """Return the priority of runs that publish to a branch."""
-        return MergePriority(self.client, asyncio.get_running_loop(), self.installation, target, self.task_queue)
+    def queue(self, target: str = "main") -> MergeQueueActivity:
+        """Return the activities of the merge queues of a branch."""
+        return MergeQueueActivity(self.client, self.installation, target, self.task_queue)
 
-    def input(self, name: str, rebases: int = 0, ids: tuple[int, ...] = (1,)) -> PublishBranchInput:
+    async def request(self, name: str, rebases: int, table: str = "t.x", target: str = "main") -> MergeTicket:
+        """Request the merge slot of a table for a run, as it does after a conflict."""
+        run = await self.client.start_workflow(
+            FakeRun.run,
+            id=f"{name}-{self.task_queue}",
+            task_queue=self.task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            execution_timeout=timedelta(seconds=2 * LIMIT),
+        )
+        run_id = (await run.describe()).run_id
+        ticket = MergeTicket(table=table, run_id=run_id, workflow_id=run.id, rebases=rebases)
+        await self.queue(target).enqueue(ticket)
+        return ticket
+
+    async def get_slot(self, name: str, rebases: int, table: str = "t.x", target: str = "main") -> MergeTicket:
+        """Request the merge slot for a run, and wait until the run has it."""
+        ticket = await self.request(name, rebases, table, target)
+        await self.wait_for_slot(ticket)
+        return ticket
+
+    async def wait_for_slot(self, ticket: MergeTicket) -> None:
+        """Wait until a run got the slot that it requested."""
+        run = self.client.get_workflow_handle_for(FakeRun.run, ticket.workflow_id)
+
+        async def granted() -> bool:
+            return ticket in await run.query(FakeRun.granted)
+
+        await until(granted)
+
+    def input(self, name: str, ids: tuple[int, ...] = (1,), tables: tuple[str, ...] = ("t.x",)) -> PublishBranchInput:
         """Write as a run does; return its input of `publish_branch`."""
         run = Run(self.lake, name)
         branch, written = run.write(*ids)
-        return PublishBranchInput(
-            run_ref=run.ref,
-            branch=branch,
-            head=written.head,
-            message="m",
-            author="ana",
-            properties={**approved_properties(run.ref, written.head, "", [], []), INPUT: name},
-            tables=["t.x"],
-            rebases=rebases,
-        )
+        properties = {**approved_properties(run.ref, written.head, "", [], []), INPUT: name}
+        return publish_input(run.ref, branch, written.head, properties, tables=tables)
 
     def rebased(self, input: PublishBranchInput) -> PublishBranchInput:
-        """Rebase a run's write onto main; return its new input of `publish_branch`."""
+        """Rebase the write of a run with the merge slot onto main; return its new input of `publish_branch`."""
         run = Run(self.lake, input.run_ref.run_id)
         result = run.rebase(input.branch, run.verify(input.branch))
         assert result.branch and result.write_result
-        properties = approved_properties(run.ref, result.write_result.head, "", [], [])
-        return input.model_copy(
-            update={
-                "run_ref": run.ref,
-                "branch": result.branch,
-                "head": result.write_result.head,
-                "properties": {**properties, INPUT: run.ref.run_id},
-                "rebases": input.rebases + 1,
-            }
-        )
+        head = result.write_result.head
+        properties = {**approved_properties(run.ref, head, "", [], []), INPUT: run.ref.run_id}
+        rebased = publish_input(run.ref, result.branch, head, properties, tables=input.tables)
+        return rebased.model_copy(update={"has_merge_slot": True})
 
     @staticmethod
     def environment(**info: Any) -> ActivityEnvironment:
@@ -93,153 +133,115 @@ class PriorityHarness:
         return environment
 
     def publish(
-        self, input: PublishBranchInput, environment: ActivityEnvironment | None = None
+        self,
+        input: PublishBranchInput,
+        environment: ActivityEnvironment | None = None,
+        priority: MergePriority | None = None,
     ) -> "asyncio.Future[Publication]":
         """Run the activity in a thread."""
         catalog, environment = self.lake.catalog, environment or self.environment()
-        real = PublishBranchActivity(catalog, ApprovalPolicy(catalog), priority=self.priority).publish_branch
-        return asyncio.ensure_future(asyncio.to_thread(environment.run, with_mapped_errors(real), input))
+        activity = PublishBranchActivity(catalog, ApprovalPolicy(catalog), priority=priority or self.priority)
+        real = with_mapped_errors(activity.publish_branch)
+        return asyncio.ensure_future(asyncio.to_thread(environment.run, real, input))
 
-    async def update(self, input: PublishBranchInput, publication: Publication) -> None:
-        """Report how a publish ended."""
-        await asyncio.to_thread(self.priority.update, input, publication)
-
-    async def claims(self, table: str = "t.x", target: str = "main") -> int:
-        """Return the number of claims that the run with priority has made; 0 if no run has priority."""
-        claim = self.client.get_workflow_handle(priority_id(self.installation, target, table))
-        try:
-            if (await claim.describe()).status != WorkflowExecutionStatus.RUNNING:
-                return 0
-        except RPCError as error:
-            assert error.status == RPCStatusCode.NOT_FOUND
-            return 0
-        events = (await claim.fetch_history()).events
-        return sum(event.HasField("workflow_execution_signaled_event_attributes") for event in events)
-
-    async def wait_until_released(self, table: str = "t.x") -> None:
-        """Wait until no run has priority."""
-
-        async def released() -> bool:
-            return not await self.claims(table)
-
-        await until(released)
+    async def publish_at_once(self, input: PublishBranchInput, *given: Any, **more: Any) -> Publication:
+        """Publish without a wait for another run."""
+        return await asyncio.wait_for(self.publish(input, *given, **more), _AT_ONCE)
 
 
 @pytest.fixture
 async def harness(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PriorityHarness]:
     """Publishes that wait for priority as long as a test may last, on any slow Temporal."""
-    monkeypatch.setattr(merge_priority, "_CLAIM_TIME", timedelta(seconds=LIMIT))
-    monkeypatch.setattr(merge_priority, "_LONGEST", timedelta(seconds=LIMIT))
-    monkeypatch.setattr(priority_activities, "_LONGEST_WAIT", LIMIT)
-    monkeypatch.setattr(priority_activities, "_RPC_TIMEOUT", timedelta(seconds=60))
+    monkeypatch.setattr(merge_queue, "_SLOT_TIMEOUT", timedelta(seconds=LIMIT))
     harness = PriorityHarness(client, MemoryLake(MemoryCatalog(), tmp_path))
     async with Worker(
         client,
         task_queue=harness.task_queue,
-        workflows=[merge_priority.MergePriority],
+        workflows=[merge_queue.MergeQueue, FakeRun],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
         yield harness
 
 
 async def test_a_run_with_many_conflicts_merges_before_a_later_one(harness: PriorityHarness) -> None:
-    unlucky = harness.input("unlucky", _MANY)
-    assert (await harness.publish(harness.input("other", ids=(2,)))).merged
-    assert (await harness.publish(unlucky)).conflicts == ["t.x"] and await harness.claims() == 1
-    waiting = harness.publish(harness.input("later", ids=(3,)))
+    unlucky = harness.input("unlucky")
+    assert (await harness.publish(harness.input("other", (2,)))).merged
+    assert (await harness.publish(unlucky)).conflicts == ["t.x"]
+    slot = await harness.get_slot("unlucky", _MANY)
+    waiting = harness.publish(harness.input("later", (3,)))
     rebased = harness.rebased(unlucky)
     await asyncio.sleep(1)
     assert not waiting.done() and harness.lake.ids("t.x") == [2]
-    assert (await in_time(harness.publish(rebased))).merged
+    assert (await in_time(harness.publish(rebased))).merged, "a run with the slot does not wait"
+    await harness.queue().release_merge_slot(slot)
     assert (await in_time(waiting)).conflicts == ["t.x"]
     assert harness.lake.ids("t.x") == [1, 2]
-    await harness.wait_until_released()
 
 
-async def test_few_rebases_claim_nothing(harness: PriorityHarness) -> None:
-    await harness.update(harness.input("r1", _MANY - 1), _MOVED)
-    assert not await harness.claims()
+async def test_a_run_with_few_conflicts_has_no_priority(harness: PriorityHarness) -> None:
+    await harness.get_slot("r1", _MANY - 1)
+    assert (await harness.publish_at_once(harness.input("r2"))).merged
+
+
+async def test_a_run_gets_priority_while_it_has_the_slot(harness: PriorityHarness) -> None:
+    await harness.get_slot("r1", _MANY - 1)
+    slot = await harness.get_slot("r1", _MANY)
+    waiting = harness.publish(harness.input("r2"))
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    await harness.queue().release_merge_slot(slot)
+    assert (await in_time(waiting)).merged
+
+
+async def test_priority_ends_with_the_slot(harness: PriorityHarness) -> None:
+    first, second = await harness.get_slot("first", _MANY), await harness.request("second", 1)
+    await harness.queue().release_merge_slot(first)
+    await harness.wait_for_slot(second)
+    assert (await harness.publish_at_once(harness.input("r3"))).merged
+
+
+async def test_the_priority_of_a_lost_run_ends(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_queue, "_SLOT_TIMEOUT", timedelta(seconds=2))
+    await harness.get_slot("lost", _MANY)
+    assert (await harness.publish_at_once(harness.input("r2"))).merged
 
 
 async def test_other_tables_and_branches_do_not_wait(harness: PriorityHarness) -> None:
-    input = harness.input("r1", _MANY)
-    await harness.update(input, Publication(merged=False, conflicts=["t.y"]))
-    await asyncio.to_thread(harness.at("backfill/p/1").update, input, _MOVED)
-    assert await harness.claims("t.y") and await harness.claims(target="backfill/p/1")
-    assert (await asyncio.wait_for(harness.publish(harness.input("r2", ids=(2,))), _AT_ONCE)).merged
+    await harness.get_slot("r1", _MANY, table="t.y")
+    await harness.get_slot("r2", _MANY, target="backfill/p/1")
+    assert (await harness.publish_at_once(harness.input("r3"))).merged
 
 
-async def test_a_run_that_may_hold_a_slot_of_the_merge_queue_does_not_wait(harness: PriorityHarness) -> None:
-    await harness.update(harness.input("first", _MANY), _MOVED)
-    assert (await asyncio.wait_for(harness.publish(harness.input("r2", 2, ids=(2,))), _AT_ONCE)).merged
-    assert await harness.claims()
-
-
-async def test_only_the_run_that_has_priority_keeps_and_releases_it(
-    harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(merge_priority, "_CLAIM_TIME", timedelta(seconds=6))
-    first, second = harness.input("first", _MANY), harness.input("second", _MANY, ids=(2,))
+async def test_nobody_waits_longer_than_the_limit_for_all_tables(harness: PriorityHarness) -> None:
+    for table in ("t.x", "t.y", "t.z"):
+        await harness.get_slot(f"lost-{table}", _MANY, table=table)
+    waiting, priority = harness.input("r2", tables=("t.x", "t.y", "t.z")), replace(harness.priority, longest_wait=4)
     began = time.monotonic()
-    for number in range(2):
-        await harness.update(first, _MOVED)
-        await asyncio.sleep(2)
-        await harness.update(second, _MERGED)
-        assert await harness.claims() > number
-    for _ in range(3):
-        await harness.update(second, _MOVED)
-    await harness.wait_until_released()  # without a message: the run that claimed it may be lost
-    assert time.monotonic() - began > 7
-    await harness.update(first.model_copy(update={"watched_tables": ["t.y"]}), _MERGED)
-    await harness.update(second, _MOVED)
-    await harness.update(second, Publication(merged=False, conflicts=["t.y"]))
-    await harness.update(second.model_copy(update={"watched_tables": ["t.y"]}), _MERGED)
-    for table in ("t.x", "t.y"):
-        await harness.wait_until_released(table)
-
-
-async def test_claims_that_follow_each_other_end(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_priority, "_LONGEST", timedelta(seconds=2))
-    await harness.update(harness.input("first", _MANY), _MOVED)
-    began = time.monotonic()
-    await harness.wait_until_released()
-    assert time.monotonic() - began < _AT_ONCE  # and not after the time of the claim
-
-
-async def test_nobody_waits_longer_than_the_limit_for_all_tables(
-    harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(priority_activities, "_LONGEST_WAIT", 4.0)
-    lost = harness.input("lost", _MANY)
-    await harness.update(lost, Publication(merged=False, conflicts=["t.x", "t.y", "t.z"]))
-    waiting = harness.input("r2", ids=(2,)).model_copy(update={"tables": ["t.x", "t.y", "t.z"]})
-    began = time.monotonic()
-    assert (await in_time(harness.publish(waiting))).merged
-    assert 4 <= time.monotonic() - began < 3 * 4 and await harness.claims()
+    assert (await in_time(harness.publish(waiting, priority=priority))).merged
+    assert 4 <= time.monotonic() - began < 3 * 4
 
 
 @pytest.mark.parametrize("info", [{"attempt": 2}, {"start_to_close_timeout": timedelta(seconds=3)}])
 async def test_a_try_waits_once_and_for_a_part_of_its_time(harness: PriorityHarness, info: dict[str, Any]) -> None:
-    await harness.update(harness.input("lost", _MANY), _MOVED)
-    waiting = harness.publish(harness.input("r2", ids=(2,)), harness.environment(**info))
-    assert (await asyncio.wait_for(waiting, _AT_ONCE)).merged and await harness.claims()
+    await harness.get_slot("lost", _MANY)
+    assert (await harness.publish_at_once(harness.input("r2"), harness.environment(**info))).merged
 
 
 async def test_few_runs_of_a_worker_wait(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priority_activities, "_waiting", threading.BoundedSemaphore(1))
-    await harness.update(harness.input("first", _MANY), _MOVED)
-    waiting = harness.publish(harness.input("r2", ids=(2,)))
-    await until(lambda: not priority_activities._waiting._value)
-    assert (await asyncio.wait_for(harness.publish(harness.input("r3", ids=(3,))), _AT_ONCE)).merged
+    monkeypatch.setattr(merge_priority, "_waiting", threading.BoundedSemaphore(1))
+    slot = await harness.get_slot("first", _MANY)
+    waiting = harness.publish(harness.input("r2", (2,)))
+    await until(lambda: not merge_priority._waiting._value)
+    assert (await harness.publish_at_once(harness.input("r3", (3,)))).merged
     assert not waiting.done()
-    await harness.update(harness.input("first", _MANY), _MERGED)
+    await harness.queue().release_merge_slot(slot)
     assert (await in_time(waiting)).conflicts == ["t.x"]
 
 
 async def test_a_cancel_during_the_wait_is_not_lost(harness: PriorityHarness) -> None:
-    await harness.update(harness.input("first", _MANY), _MOVED)
+    await harness.get_slot("first", _MANY)
     environment = harness.environment()
-    waiting = harness.publish(harness.input("r2", ids=(2,)), environment)
+    waiting = harness.publish(harness.input("r2"), environment)
     await asyncio.sleep(0.5)
     environment.cancel()
     with pytest.raises(CancelledError):
@@ -247,32 +249,32 @@ async def test_a_cancel_during_the_wait_is_not_lost(harness: PriorityHarness) ->
     assert harness.lake.catalog.table_version("main", "t.x") is None
 
 
-@pytest.mark.parametrize("error", [RPCError("busy", RPCStatusCode.RESOURCE_EXHAUSTED, b""), ValueError("a codec")])
-async def test_a_run_is_published_when_temporal_does_not_answer(
-    error: Exception, harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def refuse(*_: Any, **__: Any) -> Any:
-        raise error
+@dataclass(frozen=True)
+class Unanswered(MergePriority):
+    """Merge priority when Temporal answers with an error, or not at all."""
 
-    monkeypatch.setattr(MergePriority, "_is_claimed", refuse)
-    monkeypatch.setattr(MergePriority, "_release", refuse)
-    assert (await harness.publish(harness.input("r1"))).merged
-    await harness.update(harness.input("r2", _MANY, ids=(2,)), _MERGED)
-    assert caplog.text.count("merge priority could not be read or changed") == 2
+    error: Exception | None = None
 
-
-async def test_a_run_is_published_when_temporal_is_silent_or_the_worker_ends(
-    harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def be_silent(*_: Any) -> bool:
+    async def _read_priority(self, table: str) -> bool:
+        if self.error:
+            raise self.error
         await asyncio.sleep(600)
         return True
 
-    monkeypatch.setattr(MergePriority, "_is_claimed", be_silent)
-    monkeypatch.setattr(priority_activities, "_RPC_TIMEOUT", timedelta(seconds=0.2))
-    assert (await asyncio.wait_for(harness.publish(harness.input("r1")), _AT_ONCE)).merged
+
+@pytest.mark.parametrize(
+    "error", [RPCError("busy", RPCStatusCode.RESOURCE_EXHAUSTED, b""), ValueError("a codec"), None]
+)
+async def test_a_run_is_published_when_temporal_does_not_answer(
+    error: Exception | None, harness: PriorityHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop = asyncio.get_running_loop()
+    priority = Unanswered(harness.client, loop, harness.installation, "main", rpc_timeout=0.2, error=error)
+    assert (await harness.publish_at_once(harness.input("r1"), priority=priority)).merged
+    assert caplog.text.count("merge priority could not be read") == 1
+
+
+async def test_a_run_is_published_when_the_worker_ends(harness: PriorityHarness) -> None:
     closed = asyncio.new_event_loop()
     closed.close()
-    harness.priority = MergePriority(harness.client, closed, "i", "main", "q")
-    later = harness.input("r2", ids=(2,))
-    assert (await asyncio.wait_for(harness.publish(later), _AT_ONCE)).merged
+    assert (await harness.publish_at_once(harness.input("r1"), priority=replace(harness.priority, loop=closed))).merged

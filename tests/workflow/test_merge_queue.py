@@ -34,7 +34,7 @@ class FakeRun:
         HOLDERS.append(ticket.workflow_id)
         await workflow.sleep(seconds)
         if seconds < _TOO_LONG:
-            queue = workflow.get_external_workflow_handle(queue_id("test", ticket.table))
+            queue = workflow.get_external_workflow_handle(queue_id("test", "main", ticket.table))
             await queue.signal("release", ticket)
 
     @workflow.signal(name=SLOT_SIGNAL)
@@ -47,11 +47,11 @@ class QueueHarness:
 
     def __init__(self, client: Client) -> None:
         self.client, self.task_queue, self.table = client, str(uuid.uuid4()), f"t.{uuid.uuid4().hex}"
-        self.activity = MergeQueueActivity(self.client, "test", self.task_queue)
+        self.activity = MergeQueueActivity(self.client, "test", "main", self.task_queue)
 
     async def enqueue(self, name: str, seconds: int = 1) -> WorkflowHandle[FakeRun, None]:
         """Start a run that waits for the slot."""
-        ticket = MergeTicket(table=self.table, run_id="", workflow_id=f"{name}-{self.task_queue}", attempt=1)
+        ticket = MergeTicket(table=self.table, run_id="", workflow_id=f"{name}-{self.task_queue}")
         run = await self.client.start_workflow(
             FakeRun.run, args=[ticket, seconds], id=ticket.workflow_id, task_queue=self.task_queue
         )
@@ -97,4 +97,4 @@ async def test_a_run_that_ended_or_keeps_the_slot_holds_up_no_other(queue: Queue
 async def test_an_empty_queue_ends(queue: QueueHarness) -> None:
     run = await queue.enqueue("a")
     await run.result()
-    await in_time(queue.client.get_workflow_handle(queue_id("test", queue.table)).result())
+    await in_time(queue.client.get_workflow_handle(queue_id("test", "main", queue.table)).result())

@@ -36,7 +36,7 @@ async def test_the_quarantine_is_deleted_after_the_publication_at_the_released_h
     deleted = _noted(harness)
 
     async def publish(given: PublishBranchInput, _: int) -> Publication:
-        assert given.properties[RELEASED_RUN] == "r" and not deleted
+        assert given.commit.properties[RELEASED_RUN] == "r" and not deleted
         return MERGED
 
     harness.fakes.overrides["publish_branch"] = publish

@@ -143,7 +143,11 @@ async def test_a_waived_check_is_published_and_named(harness: WorkflowHarness) -
     assert (waived.check, waived.by, waived.run_id, waived.index) == ("unique(id)", ["ana"], result.run_id, 0)
     assert [check.verdict for check in result.checks] == ["fail", "pass", "pass"], "it is not made to pass"
     (input,) = run.published
-    assert input.waived == [waived] and input.approvals == [counted] and WAIVED_CHECKS in input.properties
+    assert (
+        input.approval.waived == [waived]
+        and input.approval.decisions == [counted]
+        and WAIVED_CHECKS in input.commit.properties
+    )
     assert run.notified[-1].result.waived == [waived]
     assert result.approval and [each.by for each in result.approval.refused] == ["eve"]
 
@@ -250,7 +254,11 @@ async def test_a_later_run_publishes_under_a_waiver_in_force_and_says_so(harness
     assert result.waived == [waived] and result.approval is None
     assert waived.run_id != result.run_id
     (input,) = run.published
-    assert input.waived == [waived] and input.approvals == [] and waived.run_id in input.properties[WAIVED_CHECKS]
+    assert (
+        input.approval.waived == [waived]
+        and input.approval.decisions == []
+        and waived.run_id in input.commit.properties[WAIVED_CHECKS]
+    )
     (looked_up,) = run.looked_up
     assert [each.key for each in looked_up.checks] == [waived.key]
     assert [each.result.waived for each in run.notified] == [[waived]]
@@ -267,7 +275,7 @@ async def test_what_a_waiver_in_force_does_not_cover_has_to_be_waived(harness: W
     await decide(handle, waive(status, "not_null(id)", by="ben"))
     result = await ended(harness, handle)
     assert [(each.check, each.by) for each in result.waived] == [("unique(id)", ["ana"]), ("not_null(id)", ["ben"])]
-    assert run.published and run.published[0].waived == result.waived, result.reason
+    assert run.published and run.published[0].approval.waived == result.waived, result.reason
 
 
 async def test_a_waiver_in_force_replaces_no_approval(harness: WorkflowHarness) -> None:
@@ -316,5 +324,5 @@ async def test_what_passes_after_a_conflict_is_waived_no_more(harness: WorkflowH
     await decide(handle, waive(status, "unique(id)"))
     result = await ended(harness, handle)
     assert result.outcome == "published", result.reason
-    assert result.waived == [] and run.published[1].waived == []
+    assert result.waived == [] and run.published[1].approval.waived == []
     assert result.approval and result.approval.to_waive == []

@@ -23,10 +23,10 @@ with workflow.unsafe.imports_passed_through():
 
 async def find_required_approval(calls: ActivityCalls, state: RunState) -> RequiredApproval:
     """Return the approval that the run needs: the pipeline's, or more if a worker requires it for the changes."""
-    assert state.branch and state.report
+    assert state.attempt.branch and state.attempt.report
     input = RequireApprovalInput(
-        branch=state.branch,
-        head=state.report.audited_hash,
+        branch=state.attempt.branch,
+        head=state.attempt.report.audited_hash,
         terms=state.approval_terms,
         at_least=1 if state.approval.to_waive else 0,
     )

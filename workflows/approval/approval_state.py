@@ -1,6 +1,7 @@
 """The approval of one run: requirements of the present write, checks that wait for a waiver, and decisions."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from temporalio import workflow
 
@@ -34,6 +35,8 @@ class ApprovalState:
         """The approval that the present write needs; before that is known, the approval that the pipeline requires."""
         self.to_waive: list[WaivableCheck] = []
         """The failed checks of the present audit without a waiver in force."""
+        self.deadline: datetime | None = None
+        """The end of the wait for decisions about the present write."""
 
     @property
     def decisions(self) -> list[Decision]:

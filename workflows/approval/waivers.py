@@ -19,10 +19,10 @@ async def find_waivers(
     calls: ActivityCalls, state: RunState, report: AuditReport, failed: Sequence[WaivableCheck]
 ) -> None:
     """Record the waivers in force for failed checks, and the checks that people have to waive before the merge."""
-    assert state.branch
+    assert state.attempt.branch
     input = FindWaiversInput(
         run_ref=state.run_ref,
-        branch=state.branch,
+        branch=state.attempt.branch,
         head=report.audited_hash,
         terms=state.approval_terms,
         checks=list(failed),

@@ -34,7 +34,7 @@ async def _answer_checks(calls: ActivityCalls, state: RunState) -> AuditReport:
     """Answer every check: first by metadata, then by DuckDB, and the rest by Spark."""
     input = _audit_input(state)
     state.enter_stage("auditing", f"{format_count(input.check_count, 'check')} at {input.head[:12]}")
-    plan = await (calls.audit_rebased_branch(input) if state.previous_audit else calls.audit_branch(input))
+    plan = await (calls.audit_rebased_branch(input) if state.attempt.previous_audit else calls.audit_branch(input))
     verdicts, left = plan.decided, dict(plan.undecided)
     state.record_verdicts(verdicts)
     raise_if_cancelled()
@@ -85,7 +85,7 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
         RunStopped: a table has more bad rows than the pipeline allows.
     """
     pipeline = state.request.pipeline
-    assert state.branch and state.write_result
+    assert state.attempt.branch and state.attempt.write_result
     state.enter_stage("quarantining rows", f"bad rows of {', '.join(failing)}")
     result = await calls.quarantine_rows(
         QuarantineRowsInput(audit=_audit_input(state), failing=failing, runs_apart=state.runs_apart)
@@ -95,11 +95,11 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
         raise RunStopped("audit", describe_above_cap(result.bad_rows, result.above_cap))
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
-        branch=state.branch,
+        branch=state.attempt.branch,
         write=pipeline.write,
         tables=list(pipeline.tables),
         job=JobReport(),
-        since=state.write_result.head,
+        since=state.attempt.write_result.head,
         quarantined_rows=result.bad_rows,
     )
     state.record_write(await calls.verify_write(verify))
@@ -112,12 +112,12 @@ def _is_repaired(state: RunState) -> bool:
 
 
 def _audit_input(state: RunState) -> AuditInput:
-    assert state.branch and state.write_result
+    assert state.attempt.branch and state.attempt.write_result
     return AuditInput(
         run_ref=state.run_ref,
-        branch=state.branch.name,
-        base=state.branch.base,
-        head=state.write_result.head,
+        branch=state.attempt.branch.name,
+        base=state.attempt.branch.base,
+        head=state.attempt.write_result.head,
         catalog_id=state.catalog_id,
         tables=state.request.pipeline.tables,
         now=workflow.now().isoformat(),
@@ -125,5 +125,5 @@ def _audit_input(state: RunState) -> AuditInput:
         requeued=state.request.pipeline.write.traits.moves_quarantined_rows,
         rows_were_quarantined=bool(state.result.bad_rows),
         show_values=state.request.pipeline.show_values,
-        previous_audit=state.previous_audit,
+        previous_audit=state.attempt.previous_audit,
     )

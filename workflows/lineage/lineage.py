@@ -79,9 +79,9 @@ class LineageEvents:
             state.result,
             scheduled_at=scheduled.isoformat() if scheduled else "",
             read_tables=state.watched_tables,
-            branch=state.branch,
+            branch=state.attempt.branch,
             base=state.first_base,
-            written=state.write_result,
+            written=state.attempt.write_result,
         )
 
     def _add(self, describe: Callable[[], EmitLineageInput]) -> None:

@@ -1,1 +1,1 @@
-"""The publish step of a run, and the workflows that order merges."""
+"""The publish step of a run, and the merge queue."""

@@ -8,13 +8,11 @@ from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.merge_queue import MergeTicket
-    from sluice.publishing.retries import count_rebases, wait_before_rebase
+    from sluice.publishing.retries import count_rebases, needs_merge_slot
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled
     from workflows.run.run_state import RunState
 
-_MAX_DELAY = timedelta(seconds=2)
-"""Maximum delay of a rebase for a run that may wait for people. It decreases with the number of conflicts."""
 _MAX_WAIT = timedelta(minutes=3)
 """Maximum wait of a run for the merge slot. Then it continues without the slot."""
 
@@ -22,27 +20,19 @@ _MAX_WAIT = timedelta(minutes=3)
 async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> None:
     """Wait until this run gets the merge slot of the first conflicting table, for a limited time.
 
-    Correctness does not depend on the slot. `wait_before_rebase` decides if and how a run waits.
+    Correctness does not depend on the slot. A run that has the slot asks again at each conflict, and keeps it.
     """
-    earlier, request = state.result.conflicts, state.request
-    wait = wait_before_rebase(
-        earlier, needs_approval=request.pipeline.approval is not None, merge_queue=request.policy.merge_queue
-    )
-    if wait == "none":
+    rebases = count_rebases(state.result.conflicts)
+    if not (state.request.policy.merge_queue and needs_merge_slot(rebases)):
         return
-    if wait == "random delay":
-        delay = _MAX_DELAY * workflow.random().random() / (1 + count_rebases(earlier)) ** 2
-        await workflow.sleep(delay, summary="random delay before the rebase")
-        return
-    if state.merge_ticket:
-        return  # the run has the slot already, or waits for it
-    run_ref, table = state.run_ref, min(conflicts)
-    ticket = MergeTicket(table=table, run_id=run_ref.run_id, workflow_id=run_ref.workflow_id, attempt=run_ref.attempt)
-    state.merge_ticket = ticket
+    table = state.merge_slot.requested.table if state.merge_slot.requested else min(conflicts)
+    run_ref = state.run_ref
+    ticket = MergeTicket(table=table, run_id=run_ref.run_id, workflow_id=run_ref.workflow_id, rebases=rebases)
+    state.merge_slot.requested = ticket
     try:
         await calls.acquire_merge_slot(ticket)
         await workflow.wait_condition(
-            lambda: state.merge_slot == ticket, timeout=_MAX_WAIT, timeout_summary=f"wait for the merge slot of {table}"
+            lambda: state.merge_slot.is_held, timeout=_MAX_WAIT, timeout_summary=f"wait for the merge slot of {table}"
         )
     except asyncio.TimeoutError:
         return
@@ -54,7 +44,7 @@ async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: 
 
 async def release_merge_slot(calls: ActivityCalls, state: RunState) -> None:
     """Release the merge slot for the next run, or leave the queue."""
-    ticket, state.merge_ticket = state.merge_ticket, None
+    ticket, state.merge_slot.requested = state.merge_slot.requested, None
     if ticket is None:
         return
     try:

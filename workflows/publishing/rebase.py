@@ -45,15 +45,15 @@ async def resolve_conflict(calls: ActivityCalls, state: RunState, conflicts: lis
 
 async def _rebase(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> Resolution:
     """Add the write of the attempt, whose branch is already deleted, to the branch of a new attempt."""
-    assert state.branch and state.write_result
+    assert state.attempt.branch and state.attempt.write_result
     await wait_for_merge_slot(calls, state, conflicts)
     raise_if_cancelled()
-    run_ref = state.run_ref.model_copy(update={"attempt": state.attempt + 1})
+    run_ref = state.run_ref.model_copy(update={"attempt": state.attempt.number + 1})
     state.orphan_branch = run_ref.branch
     input = RebaseBranchInput(
         run_ref=run_ref,
-        branch=state.branch,
-        write_result=state.write_result,
+        branch=state.attempt.branch,
+        write_result=state.attempt.write_result,
         write=state.request.pipeline.write,
         rows_quarantined=bool(state.result.bad_rows),
         conflicts=conflicts,

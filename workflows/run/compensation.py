@@ -36,12 +36,12 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     await end_workflow_task(calls, state, "record why the run ends before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
-        if state.branch and state.is_publishing and await adopt_publication(calls, state):
+        if state.attempt.branch and state.attempt.is_publishing and await adopt_publication(calls, state):
             if kept:
                 await discard(calls, state, kept)
             return
     except ActivityError as failure:
-        kept = state.branch.name if state.branch else ""
+        kept = state.attempt.branch.name if state.attempt.branch else ""
         if kept:
             reason += f" (and the branch {kept} could not be quarantined or deleted: {root_cause(failure)[1]})"
     if not state.is_published:
@@ -59,11 +59,11 @@ async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding
     """Quarantine or discard the branch of the last attempt; return the name of the quarantine, if any."""
     if state.orphan_branch:
         await discard(calls, state, state.orphan_branch)
-    if state.branch and end.keep_branch:
+    if state.attempt.branch and end.keep_branch:
         return await _quarantine(calls, state, end, reason)
-    if state.branch:
-        await discard(calls, state, state.branch.name)
-    elif state.attempt and end.cause != "already_published":  # it may exist, if the answer was lost
+    if state.attempt.branch:
+        await discard(calls, state, state.attempt.branch.name)
+    elif state.attempt.number and end.cause != "already_published":  # it may exist, if the answer was lost
         unconfirmed = DiscardBranchInput(branch=state.run_ref.branch, catalog_id=state.catalog_id)
         await calls.discard_unconfirmed_branch(unconfirmed)
     return ""
@@ -71,19 +71,19 @@ async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding
 
 async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
     """Quarantine the branch by pipeline, date and run; return the name, or "" if the branch has no changes."""
-    assert state.branch
+    assert state.attempt.branch
     now, run_ref = workflow.now(), state.run_ref
     expires = now + timedelta(seconds=state.request.pipeline.keep)
-    written, write = state.write_result, state.request.pipeline.write
+    written, write = state.attempt.write_result, state.request.pipeline.write
     head = written.head if written else ""
-    verified = verified_write(written, state.attempt, write, rows_quarantined=bool(state.result.bad_rows))
+    verified = verified_write(written, state.attempt.number, write, rows_quarantined=bool(state.result.bad_rows))
     input = QuarantineBranchInput(
-        branch=state.branch,
+        branch=state.attempt.branch,
         head=head,
         name=quarantine_branch(run_ref.pipeline, now.date().isoformat(), run_ref.run_id),
         properties=quarantine_properties(
             run_ref,
-            state.branch.base,
+            state.attempt.branch.base,
             end.cause,
             reason,
             expires.isoformat(),
@@ -94,6 +94,6 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
             verified=verified,
             target=state.request.target,
         ),
-        versions=state.write_result.versions if state.write_result else {},
+        versions=state.attempt.write_result.versions if state.attempt.write_result else {},
     )
     return await calls.quarantine_branch(input)

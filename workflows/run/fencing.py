@@ -18,9 +18,9 @@ async def fence_attempt(calls: ActivityCalls, state: RunState) -> bool:
     mechanisms. The results of activities on the branch are in the history before its deletion. Otherwise, if a worker
     is killed after the deletion, the next worker would repeat these activities on a branch that does not exist.
     """
-    assert state.branch
+    assert state.attempt.branch
     await end_workflow_task(calls, state, "record earlier results before the branch is deleted")
-    await discard(calls, state, state.branch.name)
+    await discard(calls, state, state.attempt.branch.name)
     count_fence(state.request.pipeline.name)
     is_published = await adopt_publication(calls, state)
     if not is_published:
@@ -35,19 +35,19 @@ async def adopt_publication(calls: ActivityCalls, state: RunState) -> bool:
     processing is decided when the catalog's commit time-out is over. If a merge may be under way, the search waits for
     that time.
     """
-    assert state.branch
-    if state.is_publishing:
-        await workflow.sleep(state.branch.commit_timeout, summary="wait for the outcome of a merge under way")
+    assert state.attempt.branch
+    if state.attempt.is_publishing:
+        await workflow.sleep(state.attempt.branch.commit_timeout, summary="wait for the outcome of a merge under way")
     input = ConfirmPublicationInput(
         run_id=state.result.run_id,
         since=state.first_base,
-        head=state.write_result.head if state.write_result else "",
-        base=state.branch.base,
+        head=state.attempt.write_result.head if state.attempt.write_result else "",
+        base=state.attempt.branch.base,
         watched_tables=state.watched_tables,
         catalog_id=state.catalog_id,
     )
     publication = await calls.confirm_publication(input)
-    state.is_publishing = False
+    state.attempt.is_publishing = False
     if publication.merged:
         state.record_publication(publication)
     return publication.merged

@@ -47,15 +47,15 @@ async def notify(calls: ActivityCalls, state: RunState, waiting_until: str = "")
 
 
 async def _delete_published_branches(calls: ActivityCalls, state: RunState) -> None:
-    if state.branch is None:
+    if state.attempt.branch is None:
         return
-    state.enter_stage("cleaning up", f"delete {state.branch.name}")
-    resume, name = state.request.resume, state.branch.name
+    state.enter_stage("cleaning up", f"delete {state.attempt.branch.name}")
+    resume, name = state.request.resume, state.attempt.branch.name
     try:
         await discard(calls, state, name)
         if resume:
             name = resume.branch
-            catalog_id = state.branch.catalog_id
+            catalog_id = state.attempt.branch.catalog_id
             left = await calls.discard_quarantine(
                 DiscardQuarantineInput(branch=name, head=resume.head, catalog_id=catalog_id)
             )
@@ -69,7 +69,7 @@ async def _record_run(calls: ActivityCalls, state: RunState) -> None:
     """Store the report and the audit results, if possible. A failure does not affect the run."""
     if state.result.cause == "unreachable":
         return  # the catalog is unavailable, so nothing can be stored
-    head = state.write_result.head if state.write_result else ""
+    head = state.attempt.write_result.head if state.attempt.write_result else ""
     ended_at = workflow.now().isoformat()
     input = RecordRunInput(
         run_ref=state.run_ref, result=state.result, catalog_id=state.catalog_id, head=head, ended_at=ended_at

@@ -34,7 +34,7 @@ async def try_again_after(
             raise RunStopped(cause_of(failure.kind), _lost_for_too_long(failure, limit)) from error
         raise error
     state.runs_apart = state.runs_apart or failure.blame == "shared server"
-    what = f"{state.stage} in attempt {state.attempt}"
+    what = f"{state.stage} in attempt {state.attempt.number}"
     if again.is_counted:
         await clean_up(f"{what} failed: {failure.message}", False)
         return

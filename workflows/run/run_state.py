@@ -1,5 +1,6 @@
 """The state of one run in one object, which has the result and answers the query `status`."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -14,11 +15,10 @@ with workflow.unsafe.imports_passed_through():
     from sluice.checks.verdicts import AuditReport, CheckResult, trim_samples
     from sluice.contracts.audit import PreviousAudit
     from sluice.contracts.input import ManifestRef, PublicationCheck
-    from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.publish import Publication
     from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.registration import Registration
-    from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage, StageEvent
+    from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage
     from sluice.contracts.write import WriteResult
     from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details
@@ -29,6 +29,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.publishing.outcomes import describe_overtaken
     from sluice.publishing.watched_tables import watched_tables
     from workflows.approval.approval_state import ApprovalState
+    from workflows.publishing.slot_state import MergeSlot
+    from workflows.run.stage_log import StageLog
     from workflows.search_attributes import BRANCH
 
 _OF_ATTEMPT = ("tables", "summary", "checks", "waived", "bad_rows", "broken_checks", "types", "repaired")
@@ -36,9 +38,32 @@ _MAX_CONFLICTS = 100
 """Maximum number of conflicts in the result."""
 _MAX_CARRIED_OVER = 400_000
 """Maximum size of carried-over verdicts, in bytes. The next audit has the pipeline in the same message."""
-_MAX_EVENTS = 50
-_LONGEST_NOTE = 1_000
-"""Maximum number of stage events in the status, and maximum length of the note of each, in characters."""
+
+
+@dataclass
+class Attempt:
+    """State of one attempt: a branch, the write on it, and the audit of this write."""
+
+    number: int = 0
+    branch: BranchRef | None = None
+    write_result: WriteResult | None = None
+    """The verified write. The run audits and publishes its head."""
+    report: AuditReport | None = None
+    """The finished audit of the write."""
+    previous_audit: PreviousAudit | None = None
+    """The last finished audit before the rebase that began this attempt."""
+    is_publishing: bool = False
+    """True while a requested merge may still happen, because its answer is missing or not final."""
+    _digest: tuple[AuditReport | None, str] = (None, "")
+
+    def record_report(self, report: AuditReport) -> None:
+        """Record the finished audit, and compute its digest once."""
+        self.report, self._digest = report, (report, report.digest)
+
+    @property
+    def audit_digest(self) -> str:
+        """The digest of the audit report; empty while there is none."""
+        return self._digest[1] if self.report is not None and self._digest[0] is self.report else ""
 
 
 class RunState:
@@ -47,38 +72,23 @@ class RunState:
     def __init__(self, request: RunRequest) -> None:
         info = workflow.info()
         self.request = request
-        self.attempt = 0
+        self.attempt = Attempt()
         self.catalog_id: str | None = None
         self.runs_apart = False
         """True if a shared Spark server crashed: further Spark jobs of the run have their own Spark."""
-        self.branch: BranchRef | None = None
-        self.write_result: WriteResult | None = None
-        """The verified write of the present attempt. The run audits and publishes its head."""
-        self.report: AuditReport | None = None
-        """The finished audit of the present write."""
-        self._audit_digest: tuple[AuditReport | None, str] = (None, "")
-        self.previous_audit: PreviousAudit | None = None  # the last finished audit before a rebase
         self.first_base = ""  # the hash of main that the first attempt's branch started from
-        self.is_publishing = False
-        """True while a requested merge may still happen, because its answer is missing or not final."""
         self.orphan_branch = ""
         """The name of a second branch that may exist during a rebase."""
-        self.merge_ticket: MergeTicket | None = None
-        """The ticket for the merge slot that the run waits for or has."""
-        self.merge_slot: MergeTicket | None = None
-        """The latest ticket that got the merge slot."""
-        self.deadline: datetime | None = None
+        self.merge_slot = MergeSlot()
         # Computed at the start, when the SQL of the request is already parsed (`runtime/payloads.py`): a workflow has
         # two seconds for a step.
         self.watched_tables = watched_tables(request.pipeline.tables)
         """The tables that checks read. If main changes one before the merge, the checks are answered again."""
         required = request.pipeline.approval.required if request.pipeline.approval else 0
         self.approval = ApprovalState(required)
-        self.stage: Stage = "starting"
         self._registrations: dict[str, Registration] = {}
         """The ended registrations, by workflow id. One may end before the run records that it began."""
-        self._events: list[StageEvent] = []
-        self._stage_start = self._run_start = workflow.now()
+        self._stages = StageLog()
         self.result = RunResult(
             run_id=info.run_id,
             workflow_id=info.workflow_id,
@@ -96,7 +106,7 @@ class RunState:
             workflow_id=self.result.workflow_id,
             pipeline=pipeline.name,
             label=pipeline.label,
-            attempt=self.attempt,
+            attempt=self.attempt.number,
             partition=self.request.order.partition,
         )
 
@@ -136,21 +146,19 @@ class RunState:
         return check_of_run(self.request, self.manifest)
 
     @property
+    def stage(self) -> Stage:
+        """The present stage."""
+        return self._stages.stage
+
+    @property
     def is_published(self) -> bool:
         """True if the run is published."""
         return self.result.outcome == "published"
 
     def enter_stage(self, stage: Stage, note: str = "") -> None:
         """Begin a stage: add the time of the previous stage to its total, and show the new stage."""
-        now = workflow.now()
-        timings = dict(self.result.timings)
-        if self.stage != "starting":
-            spent = timings.get(self.stage, 0.0) + (now - self._stage_start).total_seconds()
-            timings[self.stage] = round(spent, 3)
-        timings["total"] = round((now - self._run_start).total_seconds(), 3)
-        self.stage, self._stage_start = stage, now
-        self._events.append(StageEvent(stage=stage, at=now.isoformat(), note=note[:_LONGEST_NOTE]))
-        self.update_result(timings=timings)
+        self._stages.enter(stage, note)
+        self.update_result(timings=self._stages.timings)
 
     def update_result(self, **fields: object) -> None:
         """Change fields of the result, and update the details in the Web UI."""
@@ -159,11 +167,9 @@ class RunState:
 
     def start_attempt(self) -> None:
         """Count an attempt, and reset the write and the audit of the previous one."""
-        self.attempt += 1
-        self.branch = self.write_result = self.report = self.previous_audit = None
-        self.is_publishing = False
+        self.attempt = Attempt(self.attempt.number + 1)
         nothing = {name: RunResult.model_fields[name].get_default(call_default_factory=True) for name in _OF_ATTEMPT}
-        self.update_result(attempts=self.attempt, branch=None, audited_hash=None, **nothing)
+        self.update_result(attempts=self.attempt.number, branch=None, audited_hash=None, **nothing)
 
     def record_loss(self) -> None:
         """Record that the present attempt was lost with its worker or a service."""
@@ -171,28 +177,28 @@ class RunState:
 
     def record_branch(self, branch: BranchRef) -> None:
         """Record the branch that the attempt writes on."""
-        self.branch, self.catalog_id = branch, branch.catalog_id
+        self.attempt.branch, self.catalog_id = branch, branch.catalog_id
         self.first_base = self.first_base or branch.base
         self.update_result(branch=branch.name, main_before=branch.base, guarantee=branch.guarantee)
         self.set_search_attribute(BRANCH.value_set(branch.name))
 
     def record_write(self, write_result: WriteResult) -> None:
         """Record a verified write on the branch, which is not audited yet."""
-        self.write_result, self.report = write_result, None
+        self.attempt.write_result, self.attempt.report = write_result, None
         tables = write_result.tables
         self.update_result(tables=tables, summary=summarize_changes(tables), audited_hash=None)
 
     def record_rebase(self, branch: BranchRef, write_result: WriteResult) -> None:
         """Record that the run continues as a new attempt, on a branch with the same rows on a newer main."""
-        if self.report:
+        previous_audit = self.attempt.previous_audit
+        if self.attempt.report:
             checks = {name: table.checks for name, table in self.request.pipeline.tables.items()}
-            still_hold = carried_over_verdicts(checks, self.report.checks)
+            still_hold = carried_over_verdicts(checks, self.attempt.report.checks)
             carried_over = PreviousAudit(verdicts=list(still_hold.values()))
             if len(carried_over.model_dump_json()) <= _MAX_CARRIED_OVER:
-                self.previous_audit = carried_over
-        self.attempt += 1
-        self.is_publishing = False
-        self.update_result(attempts=self.attempt, checks=[], waived=[])
+                previous_audit = carried_over
+        self.attempt = Attempt(self.attempt.number + 1, previous_audit=previous_audit)
+        self.update_result(attempts=self.attempt.number, checks=[], waived=[])
         self.record_branch(branch)
         self.record_write(write_result)
 
@@ -207,16 +213,15 @@ class RunState:
 
     def record_audit(self, checks: list[CheckResult]) -> AuditReport:
         """Record the finished audit of the present write. Its hash becomes the audited hash."""
-        assert self.branch and self.write_result
+        branch, write_result = self.attempt.branch, self.attempt.write_result
+        assert branch and write_result
         self.record_verdicts(checks)
-        self.report = AuditReport(
-            branch=self.branch.name, audited_hash=self.write_result.head, checks=self.result.checks
-        )
-        self._audit_digest = (self.report, self.report.digest)
+        report = AuditReport(branch=branch.name, audited_hash=write_result.head, checks=self.result.checks)
+        self.attempt.record_report(report)
         self.approval.begin_audit()
         shown = self.approval.record if self.result.approval else None
-        self.update_result(audited_hash=self.report.audited_hash, waived=[], approval=shown)
-        return self.report
+        self.update_result(audited_hash=report.audited_hash, waived=[], approval=shown)
+        return report
 
     def record_waivers(self, in_force: list[WaivedCheck], to_waive: list[WaivableCheck]) -> None:
         """Record the waivers in force for failed checks of the audit, and the checks that people must still waive."""
@@ -258,17 +263,17 @@ class RunState:
 
     def request_decisions(self, deadline: datetime) -> None:
         """Record the deadline for decisions about the present write."""
-        self.deadline = deadline
+        self.approval.deadline = deadline
         self.update_result()
 
     def refusal(self, decision: Decision) -> str | None:
         """Return the reason why a decision does not count now, or None if it counts."""
-        return self.approval.refusal(decision, self.report, self.stage)
+        return self.approval.refusal(decision, self.attempt.report, self.stage)
 
     def complete(self, decision: Decision) -> Decision:
         """Return a decision with the present hash, report and time, in the form for the record."""
-        assert self.report
-        return self.approval.complete(decision, self.report)
+        assert self.attempt.report
+        return self.approval.complete(decision, self.attempt.report)
 
     def record_decision(self, decision: Decision) -> None:
         """Record a decision that counts."""
@@ -292,10 +297,11 @@ class RunState:
 
     def status(self) -> RunStatus:
         """Return the answer to the query `status`."""
+        deadline = self.approval.deadline
         return RunStatus(
             stage=self.stage,
-            events=self._events[-_MAX_EVENTS:],
+            events=self._stages.events,
             result=self.result,
-            audit_digest=self._audit_digest[1] if self._audit_digest[0] is self.report else "",
-            deadline=self.deadline.isoformat() if self.deadline else "",
+            audit_digest=self.attempt.audit_digest,
+            deadline=deadline.isoformat() if deadline else "",
         )

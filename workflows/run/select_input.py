@@ -17,14 +17,14 @@ def selects_files(state: RunState) -> bool:
 async def select_input(calls: ActivityCalls, state: RunState) -> None:
     """Select the files that the attempt loads. Main may contain more of them than at the start of the run."""
     pipeline = state.request.pipeline
-    assert state.branch
+    assert state.attempt.branch
     if pipeline.write.source is None:
         return
     state.enter_stage("selecting input", "files that main does not contain yet")
     earlier = state.result.input
     input = SelectInputInput(
         run_ref=state.run_ref,
-        branch=state.branch,
+        branch=state.attempt.branch,
         source=pipeline.write.source,
         tables=list(pipeline.tables),
         input_digest=state.request.input.digest,

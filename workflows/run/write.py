@@ -26,7 +26,7 @@ async def write(calls: ActivityCalls, state: RunState) -> None:
     """Start an attempt: create its branch, and write verified rows to it."""
     resume, restore = state.request.resume, state.request.restore
     state.start_attempt()
-    state.enter_stage("opening", f"attempt {state.attempt}")
+    state.enter_stage("opening", f"attempt {state.attempt.number}")
     if resume:
         state.update_result(released=resume.run_id)
         written = await _resume_branch(calls, state, resume)
@@ -115,17 +115,17 @@ async def _try_to_open(calls: ActivityCalls, state: RunState, input: OpenBranchI
 async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: str = "") -> None:
     """Run the job on the branch, and read its write back from the branch."""
     pipeline = state.request.pipeline
-    assert state.branch
-    state.enter_stage("writing", f"on {state.branch.name}")
+    assert state.attempt.branch
+    state.enter_stage("writing", f"on {state.attempt.branch.name}")
     input = WriteTableInput(
         run_ref=state.run_ref,
-        branch=state.branch.name,
+        branch=state.attempt.branch.name,
         write=write,
         tables=pipeline.tables,
         input_digest=state.request.input.digest,
         scope=state.request.input.scope,
         manifest=state.manifest,
-        sorted_tables=state.branch.sorted_tables,
+        sorted_tables=state.attempt.branch.sorted_tables,
         folder=state.request.folder,
         runs_apart=state.runs_apart,
         show_values=pipeline.show_values,
@@ -137,7 +137,7 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
     state.enter_stage("verifying", "read the write back from the branch")
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
-        branch=state.branch,
+        branch=state.attempt.branch,
         write=write,
         tables=list(pipeline.tables),
         job=job,
