@@ -7,6 +7,7 @@ so that each hash of main stands for exact snapshots.
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from pyiceberg.catalog import Catalog
 
@@ -27,6 +28,7 @@ Made = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
 """New commits of the log, moves of its branches, and the table changes committed with them."""
 LogUpdate = Callable[[CommitLog], Made | None]
 """Function that returns the change for the present log, or None for no change."""
+_T = TypeVar("_T")
 
 
 class BranchLog:
@@ -48,16 +50,28 @@ class BranchLog:
         return self._log.read()[0].uuid
 
     def update(self, make: LogUpdate) -> CommitLog:
-        """Change the log, and tables with it. If another process was faster, repeat from the new log.
+        """Change the log, and tables with it; return the log after the change. See `decide`."""
+        return self._change(lambda log: (make(log), None))[0]
+
+    def decide(self, decision: Callable[[CommitLog], tuple[Made | None, _T]]) -> _T:
+        """Change the log, and tables with it; return the result of the decision.
+
+        If another process was faster, the decision is made again from the new log.
+
+        Args:
+            decision: returns the change for the present log, or None for no change, and a result.
 
         Raises:
             ServiceUnavailable: other processes were faster each time.
         """
+        return self._change(decision)[1]
+
+    def _change(self, decision: Callable[[CommitLog], tuple[Made | None, _T]]) -> tuple[CommitLog, _T]:
         for number in range(_TRIES):
             table, log = self._log.read()
-            made = make(log)
+            made, result = decision(log)
             if made is None:
-                return log
+                return log, result
             commits, moves, changes = made
             try:
                 self.committer.commit([*changes, self._log.change(table, log, commits, moves)])
@@ -66,7 +80,7 @@ class BranchLog:
                 continue
             after = self.read()
             self._log.delete_pages(log, after, moves)
-            return after
+            return after, result
         raise ServiceUnavailable("others changed the commit log or the tables each time")
 
     def commit_once(self, moves: RefMoves, changes: Sequence[TableChange]) -> None:

@@ -18,6 +18,7 @@ from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.publication_commits import (
     TAKEN_BACK,
     Changes,
+    Merge,
     as_half,
     changes_of,
     conflicting_tables,
@@ -38,6 +39,8 @@ TableProgress = Literal["before", "after", "other"]
 """State of main of a table: as before a publication, as after it, or moved by another program."""
 _ABANDONED = timedelta(seconds=60)
 """Age after which a pending publication counts as abandoned, so that another process settles it."""
+_TRIES = 20
+"""Maximum number of rounds in which other processes may be faster."""
 _log = logging.getLogger("sluice.catalog")
 
 
@@ -54,37 +57,32 @@ class Publisher:
         self, branch: BranchRef, head: str, author: str, message: str, properties: Mapping[str, str]
     ) -> Publication:
         """Publish exactly the hash `head` of a branch. Repeated calls publish it once."""
-        made: list[Publication] = []
-
-        def merge(log: CommitLog) -> Made | None:
-            if earlier := log.publication_of(head, branch.base):
-                made[:] = [publication(earlier)]
-                return None
-            if log.pending_of(head):
-                made.clear()
-                return None
-            refuse_half(log, head)
-            present = log.head(branch.name)  # first: after a deletion of the branch, its commits may be missing
-            changes = log.changes(branch.base, head)
-            if conflicts := conflicting_tables(log, changes):
-                made[:] = [Publication(merged=False, conflicts=conflicts)]
-                return None
-            commit = publication_commit(log, branch, head, author, message, properties, changes)
-            # The branch is named too, so that a late request fails after a deletion of the branch.
-            fence = {branch.name: (present, present)}
-            created = tuple(map(tuple, map(name_elements, commit.namespaces)))
-            self.branches.tables.create_namespaces(created)
-            if self.branches.committer.guarantee != "atomic":
-                made.clear()
-                return [commit], {**fence, pending_ref(head): (None, commit.hash)}, ()
-            made[:] = [publication(commit)]
-            return [commit], {**fence, MAIN: (commit.parent, commit.hash)}, self._main_changes(changes)
-
-        self.branches.update(merge)
-        settled = made[0] if made else self.settle(head)
+        merge = Merge(branch, head, author, message, properties)
+        settled = self.branches.decide(lambda log: self._request(log, merge)) or self.settle(head)
         if not settled.merged and not settled.conflicts:
             raise ServiceUnavailable("another process took the publication back")
         return settled
+
+    def _request(self, log: CommitLog, merge: Merge) -> tuple[Made | None, Publication | None]:
+        """Return the change of the log that publishes, and the publication; None if it is pending, to be settled."""
+        branch, head = merge.branch, merge.head
+        if earlier := log.publication_of(head, branch.base):
+            return None, publication(earlier)
+        if log.pending_of(head):
+            return None, None
+        refuse_half(log, head)
+        present = log.head(branch.name)  # first: after a deletion of the branch, its commits may be missing
+        changes = log.changes(branch.base, head)
+        if conflicts := conflicting_tables(log, changes):
+            return None, Publication(merged=False, conflicts=conflicts)
+        commit = publication_commit(log, merge, changes)
+        # The branch is named too, so that a late request fails after a deletion of the branch.
+        fence = {branch.name: (present, present)}
+        self.branches.tables.create_namespaces(tuple(map(tuple, map(name_elements, commit.namespaces))))
+        if self.branches.committer.guarantee != "atomic":
+            return ([commit], {**fence, pending_ref(head): (None, commit.hash)}, ()), None
+        moves = {**fence, MAIN: (commit.parent, commit.hash)}
+        return ([commit], moves, self._main_changes(changes)), publication(commit)
 
     def settle_abandoned(self) -> None:
         """Finish, or take back, the publications that a crash left half done.
@@ -105,7 +103,7 @@ class Publisher:
             UnexpectedWrite: some tables are published, and another program moved main of the others meanwhile.
             ServiceUnavailable: the catalog did not answer, or other processes were faster each time.
         """
-        for _ in range(20):
+        for _ in range(_TRIES):
             log = self.branches.read()
             commit = log.pending_of(head)
             if commit is None:
@@ -134,28 +132,31 @@ class Publisher:
         """Delete a branch, only at the given hash if there is one. Afterwards no publication of it is open.
 
         A pending publication is settled first, since it is unknown if a request for it is still on its way.
+
+        Raises:
+            ServiceUnavailable: publications of the branch began each time.
         """
-        pending: list[str] = []
-
-        def delete(log: CommitLog) -> Made | None:
-            present = log.branches.get(name)
-            pending.clear()
-            if present is None or head not in (None, present):
-                return None
-            if self.branches.committer.guarantee == "atomic":
-                return [], {name: (present, None)}, ()
-            hashes = [commit.hash for commit in log.own_commits(present)]
-            pending[:] = [hash for hash in hashes if log.pending_of(hash)]
-            # The commit itself requires that no publication began meanwhile.
-            none_pending = {pending_ref(hash): (None, None) for hash in hashes}
-            return None if pending else ([], {name: (present, None), **none_pending}, ())
-
-        while True:
-            self.branches.update(delete)
+        for _ in range(_TRIES):
+            pending = self.branches.decide(lambda log: self._deletion(log, name, head))
             if not pending:
                 return
-            for hash in [*pending]:
+            for hash in pending:
                 self.settle(hash)
+        raise ServiceUnavailable(f"runs began to publish {name} each time")
+
+    def _deletion(self, log: CommitLog, name: str, head: str | None) -> tuple[Made | None, list[str]]:
+        """Return the change of the log that deletes a branch, and the pending publications that come first."""
+        present = log.branches.get(name)
+        if present is None or head not in (None, present):
+            return None, []
+        if self.branches.committer.guarantee == "atomic":
+            return ([], {name: (present, None)}, ()), []
+        hashes = [commit.hash for commit in log.own_commits(present)]
+        if pending := [hash for hash in hashes if log.pending_of(hash)]:
+            return None, pending
+        # The commit itself requires that no publication began meanwhile.
+        none_pending = {pending_ref(hash): (None, None) for hash in hashes}
+        return ([], {name: (present, None), **none_pending}, ()), []
 
     def _main_changes(self, changes: Changes) -> list[TableChange]:
         """Return the changes that bring main of each table to a branch's version, if it is still as at its base.

@@ -1,6 +1,7 @@
 """Commits and references of the log for publications that are done, pending, or ended half done."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from lakehouse.iceberg_catalog.branches import Made
 from lakehouse.iceberg_catalog.commit_log import CommitLog
@@ -28,27 +29,30 @@ def conflicting_tables(log: CommitLog, changes: Changes) -> list[str]:
     return [name for name, (before, _) in changes.items() if is_other(on_main.get(name), before)]
 
 
-def publication_commit(
-    log: CommitLog,
-    branch: BranchRef,
-    head: str,
-    author: str,
-    message: str,
-    properties: Mapping[str, str],
-    changes: Changes,
-) -> LogCommit:
-    """Return the commit on main that publishes the hash `head` of a branch.
+@dataclass(frozen=True)
+class Merge:
+    """Request to publish exactly the hash `head` of a branch, with the author, message and properties of its commit."""
+
+    branch: BranchRef
+    head: str
+    author: str
+    message: str
+    properties: Mapping[str, str]
+
+
+def publication_commit(log: CommitLog, merge: Merge, changes: Changes) -> LogCommit:
+    """Return the commit on main that publishes a hash of a branch.
 
     Args:
         changes: changes of the branch, from its base to the hash.
     """
-    created = log.namespaces(head).keys() - log.namespaces(branch.base).keys()
+    created = log.namespaces(merge.head).keys() - log.namespaces(merge.branch.base).keys()
     return log.next_commit(
         MAIN,
-        merged=head,
-        author=author,
-        message=message,
-        properties=dict(properties),
+        merged=merge.head,
+        author=merge.author,
+        message=merge.message,
+        properties=dict(merge.properties),
         tables={name: after for name, (_, after) in changes.items()},
         namespaces={name: {} for name in sorted(created)},
     )

@@ -50,9 +50,9 @@ class MergeQueue:
         if ticket.is_of_same_run(self._holder):
             self._holder = ticket
             return
-        for place, each in enumerate(self._waiting):
+        for index, each in enumerate(self._waiting):
             if ticket.is_of_same_run(each):
-                self._waiting[place] = ticket
+                self._waiting[index] = ticket
                 return
         self._waiting.append(ticket)
 
