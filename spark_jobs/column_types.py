@@ -106,17 +106,29 @@ def _options(stated: Mapping[str, str]) -> dict[str, str]:
 
 def fits(have: DataType, wanted: DataType) -> bool:
     """Return True if every value of type `have` is also a value of type `wanted`."""
+    return all(_value_fits(own, other) for own, other in value_types(have, wanted))
+
+
+def value_types(have: DataType, wanted: DataType) -> Iterator[tuple[DataType, DataType]]:
+    """Yield the types of the values inside two types, side by side. Fields match by name, as in Spark's writer."""
     match have, wanted:
         case StructType(), StructType():
             by_name = {field.name.lower(): field.dataType for field in wanted}
-            common = [field for field in have if field.name.lower() in by_name]
-            return all(fits(field.dataType, by_name[field.name.lower()]) for field in common)
+            for field in have:
+                if field.name.lower() in by_name:
+                    yield from value_types(field.dataType, by_name[field.name.lower()])
         case ArrayType(), ArrayType():
-            return fits(have.elementType, wanted.elementType)
+            yield from value_types(have.elementType, wanted.elementType)
         case MapType(), MapType():
-            return fits(have.keyType, wanted.keyType) and fits(have.valueType, wanted.valueType)
-        case NumericType(), NumericType():
-            return have == wanted or _is_exact_in(have, wanted)
+            yield from value_types(have.keyType, wanted.keyType)
+            yield from value_types(have.valueType, wanted.valueType)
+        case _:
+            yield have, wanted
+
+
+def _value_fits(have: DataType, wanted: DataType) -> bool:
+    if isinstance(have, NumericType) and isinstance(wanted, NumericType):
+        return have == wanted or _is_exact_in(have, wanted)
     are_timestamps = isinstance(have, _TIMESTAMPS) and isinstance(wanted, _TIMESTAMPS)
     return isinstance(have, NullType) or have == wanted or are_timestamps
 

@@ -37,7 +37,7 @@ from pyspark.sql.types import (
 
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.column_types import fits
+from spark_jobs.column_types import fits, value_types
 from spark_jobs.job import log_error
 from spark_jobs.load_files import path_of_address
 
@@ -99,16 +99,10 @@ def _lossy_columns(have: StructType, target: StructType) -> Iterator[tuple[Struc
 
 
 def _may_lose(have: DataType, wanted: DataType) -> bool:
-    match have, wanted:
-        case StructType(), StructType():
-            by_name = {field.name.lower(): field.dataType for field in wanted}
-            common = [field for field in have if field.name.lower() in by_name]
-            return any(_may_lose(field.dataType, by_name[field.name.lower()]) for field in common)
-        case ArrayType(), ArrayType():
-            return _may_lose(have.elementType, wanted.elementType)
-        case MapType(), MapType():
-            return _may_lose(have.keyType, wanted.keyType) or _may_lose(have.valueType, wanted.valueType)
-    return not fits(have, wanted) and any(isinstance(have, kind) and isinstance(wanted, kind) for kind in _KINDS)
+    return any(
+        not fits(own, other) and any(isinstance(own, kind) and isinstance(other, kind) for kind in _KINDS)
+        for own, other in value_types(have, wanted)
+    )
 
 
 def _guarded(have: StructField, wanted: DataType) -> Column:

@@ -22,11 +22,7 @@ async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note
     """
     if not note.strip():
         raise InvalidPipeline("--note is empty: give the reason, which `list --schedules` and `arrivals` show")
-    zone, schedule = await _find(client, settings, pipeline)
-    if schedule:
-        await schedule.pause(note=note)
-    if zone:
-        await pause_zone(client, settings, pipeline, PauseZone(paused=True, note=note, by=getpass.getuser()))
+    await _set_paused(client, settings, pipeline, True, note)
 
 
 async def resume_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
@@ -35,11 +31,15 @@ async def resume_pipeline(client: Client, settings: Settings, pipeline: str, not
     Raises:
         InvalidPipeline: it has neither.
     """
+    await _set_paused(client, settings, pipeline, False, note)
+
+
+async def _set_paused(client: Client, settings: Settings, pipeline: str, paused: bool, note: str) -> None:
     zone, schedule = await _find(client, settings, pipeline)
     if schedule:
-        await schedule.unpause(note=note or "resumed")
+        await (schedule.pause(note=note) if paused else schedule.unpause(note=note or "resumed"))
     if zone:
-        await pause_zone(client, settings, pipeline, PauseZone(paused=False, note=note, by=getpass.getuser()))
+        await pause_zone(client, settings, pipeline, PauseZone(paused=paused, note=note, by=getpass.getuser()))
 
 
 async def _find(client: Client, settings: Settings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
