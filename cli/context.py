@@ -16,6 +16,7 @@ from rich.console import Console
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
 from cli.run.report import print_report
 from runtime.installation.reached_installation import connect_command
 from runtime.run.start_run import Starter
@@ -25,7 +26,6 @@ from sluice.presentation.markdown import markdown_report
 from sluice.publishing.outcomes import exit_code
 from sluice.settings import Settings, read_environment, read_settings
 
-WRONG_USE, FAILED, UNREACHABLE, DETACHED = 2, 6, 7, 130
 _LOG_WIDTH = 140
 """Width of output that does not go to a terminal, in characters."""
 _Prepared = TypeVar("_Prepared")
@@ -155,11 +155,3 @@ async def _connect_and_run(
         print(f"sluice: {reached.hint}", file=sys.stderr)
     console = make_console(to_stderr=as_json or report is not None)
     return await command(CommandContext(reached.client, settings, console, as_json, interruption, report), prepared)
-
-
-def print_error(error: Exception, as_json: bool, code: int) -> int:
-    """Print an error as one message, and with --json also as an object. Return the exit code."""
-    print(f"sluice: {error}", file=sys.stderr)
-    if as_json:
-        print(json.dumps({"outcome": None, "error": str(error), "exit_code": code}))
-    return code

@@ -1,44 +1,161 @@
-"""Commands that are imported on use, so that a run does not wait for the imports of other commands."""
+"""The commands by name. Each is imported on use, so that no command waits for the imports of another."""
 
+from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
-from typer import Context
+from typer import Context, Typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-LAZY_COMMANDS = {
-    "arrivals": "cli.arrivals.commands",
-    "deploy": "cli.schedules.deploy",
-    "pause": "cli.schedules.pause",
-    "resume": "cli.schedules.resume",
-    "backfill": "cli.backfills.commands",
-    "doctor": "cli.installation.doctor",
-    "list": "cli.run.list_runs",
-    "files": "cli.lake.files",
-    "generate": "cli.pipeline.generate",
-    "import": "cli.pipeline.import_checks",
-    "query": "cli.lake.query",
-    "rehearse": "cli.pipeline.rehearse",
-    "requeue": "cli.quarantine.requeue",
-    "results": "cli.lake.results",
-    "rollback": "cli.publishing.rollback",
-    "quarantine": "cli.quarantine.commands",
-    "codec-server": "cli.installation.codec_server",
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """A command that is not imported yet."""
+
+    target: str
+    """The function of the command, or a Typer application with subcommands, as `module:name`."""
+    help: str
+    """The first line of its help, which the list of commands shows without the import."""
+
+
+COMMANDS = {
+    "run": LazyCommand(
+        "cli.run.start:run",
+        "Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out.",
+    ),
+    "watch": LazyCommand("cli.run.status:watch", "Follow a run to its end, and report it."),
+    "status": LazyCommand(
+        "cli.run.status:status",
+        "Show the status of a run, or its result. The exit code says only whether the status could be read.",
+    ),
+    "list": LazyCommand(
+        "cli.run.list_runs:list_command",
+        "List runs with their state, work and start; or schedules, or backfills.",
+    ),
+    "cancel": LazyCommand(
+        "cli.run.cancel:cancel",
+        "Cancel a run: stop its Spark job and delete its branch. Main does not change.",
+    ),
+    "approve": LazyCommand(
+        "cli.approval.decide:approve",
+        "Approve a run that waits for approval. Without --hash, its report is shown, and you confirm.",
+    ),
+    "reject": LazyCommand(
+        "cli.approval.decide:reject",
+        "Reject a run that waits for approval. Without --hash, its report is shown, and you confirm.",
+    ),
+    "check": LazyCommand(
+        "cli.pipeline.check_pipeline:check_pipeline",
+        "Check a pipeline file, its files and their columns. This needs no server and runs nothing.",
+    ),
+    "plan": LazyCommand(
+        "cli.pipeline.check_pipeline:plan_pipeline",
+        "Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing.",
+    ),
+    "rehearse": LazyCommand(
+        "cli.pipeline.rehearse:rehearse",
+        "Plant a fault for each check on a branch that is deleted, and show that each check stops the run.",
+    ),
+    "checks": LazyCommand(
+        "cli.pipeline.checks:list_checks",
+        "List every check, or one: its parameters, and how it can be answered.",
+    ),
+    "import": LazyCommand(
+        "cli.pipeline.import_checks:import_file",
+        "Turn the tests of dbt, SodaCL or Great Expectations into checks, as YAML; report the rest with its reasons.",
+    ),
+    "generate": LazyCommand(
+        "cli.pipeline.generate:generate",
+        "Write a file of rows that a pipeline's checks accept. Nothing is loaded.",
+    ),
+    "quarantine": LazyCommand(
+        "cli.quarantine.commands:app",
+        "Inspect branches that were kept out of main; repair, release or delete them. These commands need a worker.",
+    ),
+    "requeue": LazyCommand(
+        "cli.quarantine.requeue:requeue",
+        "Move rows of a quarantine table back into their table, repaired and audited again. This starts a new run.",
+    ),
+    "rollback": LazyCommand(
+        "cli.publishing.rollback:rollback",
+        "Roll a published run back: restore its tables to what they were before it. This starts a new run.",
+    ),
+    "backfill": LazyCommand(
+        "cli.backfills.commands:app",
+        "Run a pipeline for each of many partitions. `backfill FILE` is short for `backfill start FILE`.",
+    ),
+    "deploy": LazyCommand(
+        "cli.schedules.deploy:deploy_command",
+        "Apply the schedules and landing zones that the pipeline files of a folder state. Shows a plan first.",
+    ),
+    "pause": LazyCommand(
+        "cli.schedules.pause:pause_command",
+        "Pause the schedule and the landing zone of a pipeline. `deploy` does not resume them.",
+    ),
+    "resume": LazyCommand(
+        "cli.schedules.resume:resume_command",
+        "Resume the schedule and the landing zone of a pipeline. Starts missed during the pause stay missed.",
+    ),
+    "arrivals": LazyCommand(
+        "cli.arrivals.commands:arrivals_command",
+        "Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones.",
+    ),
+    "query": LazyCommand(
+        "cli.lake.query:query",
+        "Query tables of main, or of a branch, by SQL. It changes nothing. This needs a worker.",
+    ),
+    "files": LazyCommand(
+        "cli.lake.files:files",
+        "List the files that runs loaded, with their tables and outcomes. This needs a worker.",
+    ),
+    "results": LazyCommand(
+        "cli.lake.results:results",
+        "Query the verdicts of every run that ended, by SQL. This needs a worker.",
+    ),
+    "doctor": LazyCommand(
+        "cli.installation.doctor:doctor",
+        "Check the whole installation, and report what is missing and how to get it.",
+    ),
+    "approver-key": LazyCommand(
+        "cli.installation.keys:approver_key",
+        "Make a key that signs decisions; print the line for the list of approvers.",
+    ),
+    "codec-key": LazyCommand(
+        "cli.installation.keys:codec_key",
+        "Make a key that encrypts what Temporal stores. Data cannot be read without it: keep a copy.",
+    ),
+    "codec-server": LazyCommand(
+        "cli.installation.codec_server:codec_server",
+        "Decrypt payloads for the Temporal Web UI. Enter the printed address there as the remote codec endpoint.",
+    ),
 }
-"""Modules of the commands, by command name; each has the command as `app`."""
+
+
+def load_command(name: str) -> Any:
+    """Import a command by name; return Click's command."""
+    module, _, attribute = COMMANDS[name].target.partition(":")
+    target = getattr(import_module(module), attribute)
+    app = target if isinstance(target, Typer) else Typer(add_completion=False, rich_markup_mode=None)
+    if app is not target:
+        app.command(name)(target)
+    command = get_command(app)
+    command.name = name
+    return command
 
 
 class LazyGroup(TyperGroup):
-    """A group that imports some commands lazily. Source: Click's documentation, "Lazily loading subcommands"."""
+    """A group that imports its commands lazily. Source: Click's documentation, "Lazily loading subcommands"."""
 
     def list_commands(self, ctx: Context) -> list[str]:  # type: ignore[override]  # Typer's own context is one
         """Return the names of all commands."""
-        return [*super().list_commands(ctx), *LAZY_COMMANDS]
+        return [*COMMANDS]
 
     def get_command(self, ctx: Context, cmd_name: str):  # type: ignore[no-untyped-def, override]  # Click's, or Typer's
         """Return a command, importing it if necessary."""
-        if cmd_name not in LAZY_COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        command = get_command(import_module(LAZY_COMMANDS[cmd_name]).app)
-        command.name = cmd_name
-        return command
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the list of commands for the help, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])

@@ -27,9 +27,7 @@ def unknown_command(word: str, commands: Iterable[str]) -> str:
 
 
 def describe_usage(error: Exception) -> str:
-    """Describe wrong arguments in one sentence. Return nothing if Typer printed the help instead."""
+    """Describe wrong arguments in one sentence."""
     wrong = cast("typer.BadParameter", error)
-    if not wrong.format_message():
-        return ""
     command = wrong.ctx.command_path if wrong.ctx else "run_workflow.py"
     return f"{wrong.format_message().rstrip('.')}: `{command} --help` shows the options"

@@ -9,7 +9,8 @@ from rich.markup import escape
 from cli.arrivals.actions import ArrivalAction, run_action
 from cli.arrivals.load import named_files
 from cli.confirming import Yes
-from cli.context import UNREACHABLE, CommandContext, run_command
+from cli.context import CommandContext, run_command
+from cli.exit_codes import UNREACHABLE
 from cli.layout import print_entries
 from cli.pipeline.values import OverYounger
 from runtime.arrivals.landing_zones import list_zones, read_zone
@@ -35,10 +36,7 @@ from sluice.presentation.arrivals import (
 from sluice.settings import Settings
 from sluice.sizes import format_count
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command("arrivals")
 def arrivals_command(
     pipeline: Annotated[
         str | None, typer.Argument(metavar="[PIPELINE]", help="A pipeline that is deployed with an `arrival`.")

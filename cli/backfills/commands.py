@@ -21,7 +21,8 @@ from cli.backfills.grid import (
 )
 from cli.backfills.start import StartBackfill
 from cli.confirming import Yes
-from cli.context import DETACHED, CommandContext, check_locally, no_preparation, run_command
+from cli.context import CommandContext, check_locally, no_preparation, run_command
+from cli.exit_codes import DETACHED
 from cli.layout import print_line
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import program
@@ -52,7 +53,7 @@ class StartByDefault(TyperGroup):
 app = typer.Typer(
     cls=StartByDefault,
     add_completion=False,
-    no_args_is_help=True,
+    rich_markup_mode=None,
     help="Run a pipeline for each of many partitions. `backfill FILE` is short for `backfill start FILE`.",
 )
 

@@ -11,7 +11,8 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.approval.approving import WAITING, check_named_report, make_decision, refusal_in, report_name, shown_report
-from cli.context import WRONG_USE, CommandContext
+from cli.context import CommandContext
+from cli.exit_codes import WRONG_USE
 from cli.layout import print_rows
 from runtime.backfills.backfills import ANSWER_WITHIN, read_backfill
 from runtime.run.find_run import Handle, describe_run, query_status

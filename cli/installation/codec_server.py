@@ -19,10 +19,7 @@ _HOST = "127.0.0.1"
 _MIN_TOKEN = 16
 _BEARER = "Bearer "
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def codec_server(
     port: Annotated[int, typer.Option(help="The port on 127.0.0.1.", min=1, max=65535)] = 8234,
 ) -> None:

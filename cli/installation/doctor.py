@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from cli.context import UNREACHABLE, WRONG_USE, make_console
+from cli.context import make_console
+from cli.exit_codes import UNREACHABLE, WRONG_USE
 from cli.layout import print_line
 from runtime.installation.examination import examine
 from sluice.contracts.examination import Finding, FindingState
@@ -20,10 +21,7 @@ _COLOURS: dict[FindingState, str] = {"ok": "green", "off": "dim", "warning": "ye
 _SERVICES = ("Temporal", "worker")
 """Parts without which the rest cannot be checked."""
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

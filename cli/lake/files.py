@@ -17,10 +17,7 @@ _UNFOLDED = 100_000
 """Width of output without a terminal, in characters: paths stay in one line, so that programs can search them."""
 _ID_DIGITS = 12
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def files(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Files or patterns. A file on this machine is also found by its content.")

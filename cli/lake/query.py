@@ -15,10 +15,7 @@ from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidPipeline
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="A query in DuckDB's SQL: SELECT * FROM shop.orders LIMIT 10.")],
     ref: Annotated[

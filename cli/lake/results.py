@@ -19,10 +19,7 @@ _WIDTH = 160
 _TIMES = ("ended_at", "waived_until")
 """Columns of times. Other values that look like a time are values of checks, and are printed as they are."""
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def results(
     sql: Annotated[str, typer.Argument(help="A query over the table `results`, in DuckDB's SQL.")] = _LATEST,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cli.context import WRONG_USE, print_error
+from cli.exit_codes import WRONG_USE, print_error
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.presentation.check_reference import entries, json_schema

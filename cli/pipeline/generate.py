@@ -29,12 +29,10 @@ from runtime.pipeline.placeholder_values import placeholder_values
 from sluice.settings import read_environment
 from sluice.sizes import format_count
 
-app = typer.Typer(add_completion=False)
 _SHOWN = 5
 """Maximum number of rows shown."""
 
 
-@app.command()
 def generate(
     pipeline: Annotated[
         Path | None, typer.Argument(help="A pipeline file; without one, the columns are my_col_0 to my_col_2.")

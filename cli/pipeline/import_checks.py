@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from cli.context import WRONG_USE
+from cli.exit_codes import WRONG_USE
 from cli.pipeline.import_files import read_files
 from cli.pipeline.import_process import run_limited
 from importing.project import ImportOptions, import_files
@@ -20,7 +20,6 @@ from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion, table_name
 from sluice.sizes import format_count
 
-app = typer.Typer(add_completion=False)
 _WIDTH = 160
 
 
@@ -31,7 +30,6 @@ class Scope(str, Enum):
     added = "added"
 
 
-@app.command("import")
 def import_file(
     path: Annotated[
         Path, typer.Argument(help="A dbt property file, SodaCL, a Great Expectations suite, or a project's folder.")

@@ -34,10 +34,7 @@ from sluice.sizes import format_count
 _INTERRUPTED = "Interrupted: the run of the rehearsal was cancelled, and its branch is deleted. Main is as it was."
 _STYLES = {"caught": "green", "not caught": "bold red", "refuses good rows": "bold red", "not rehearsed": "yellow"}
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def rehearse(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file.")],
     rows: Annotated[

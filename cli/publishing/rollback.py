@@ -28,10 +28,7 @@ from sluice.publishing.rollback import (
 from sluice.settings import read_environment
 from sluice.sizes import format_count
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def rollback(
     run: Annotated[
         str,

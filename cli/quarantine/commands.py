@@ -53,7 +53,7 @@ from workflows.quarantine.manage_quarantine import ManageQuarantine
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
+    rich_markup_mode=None,
     help="Inspect branches that were kept out of main; repair, release or delete them. These commands need a worker.",
 )
 

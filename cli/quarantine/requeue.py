@@ -32,13 +32,10 @@ from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
 from sluice.settings import read_environment
 from sluice.sizes import format_count
 
-app = typer.Typer(add_completion=False)
-
 _SHOWN = 10
 """Maximum number of runs shown one by one, newest first."""
 
 
-@app.command()
 def requeue(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file whose run quarantined the rows.")],
     table: Annotated[str | None, typer.Option(help="The table, where the pipeline has several.")] = None,

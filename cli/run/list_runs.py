@@ -34,10 +34,7 @@ _STATES = (RUNNING, *OUTCOMES)
 _AT_ONCE = 8
 """Maximum number of runs whose stage is queried at the same time."""
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command("list")
 def list_command(
     limit: Annotated[int, typer.Option(help="Maximum number of lines, newest first.", min=1, max=1000)] = 20,
     pipeline: Annotated[str, typer.Option("--pipeline", help="Only runs of this pipeline.")] = "",

@@ -17,10 +17,7 @@ from sluice.input.repeated_loads import hints_on_repeated_loads
 
 _SIGNS = {"create": "+", "change": "~", "remove": "-", "unchanged": " "}
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command("deploy")
 def deploy_command(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A folder: all its pipeline files, and those below it.")

@@ -8,10 +8,7 @@ from cli.context import CommandContext, no_preparation, run_command
 from runtime.installation.identity import with_known_installation
 from runtime.schedules.pausing import resume_pipeline
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command("resume")
 def resume_command(
     pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
     note: Annotated[str, typer.Option("--note", help="Why: `arrivals` and the Temporal Web UI show it.")] = "",

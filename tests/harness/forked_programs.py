@@ -2,7 +2,9 @@
 
 from importlib import import_module
 
-from cli.lazy_commands import LAZY_COMMANDS
+from cli.lazy_commands import COMMANDS
 
-for _name in ("cli.app", "tests.harness.faulty_worker", *LAZY_COMMANDS.values()):
+_COMMANDS = [command.target.partition(":")[0] for command in COMMANDS.values()]
+
+for _name in ("cli.app", "tests.harness.faulty_worker", *_COMMANDS):
     import_module(_name)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from activities.installation.examine_installation import ExamineInstallationActivity
 from activities.installation.examine_spark import ExamineSparkActivity
 from cli.app import app
-from cli.lazy_commands import LAZY_COMMANDS
+from cli.lazy_commands import COMMANDS
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.contracts.examination import ExamineInstallationInput, ExamineSparkInput
 from sluice.errors import ServiceUnavailable
@@ -206,7 +206,7 @@ def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
-    assert "doctor" in LAZY_COMMANDS
+    assert "doctor" in COMMANDS
     result = CliRunner().invoke(app, ["doctor", "--json"])
     fields = json.loads(result.stdout)
     assert result.exit_code == fields["exit_code"] == 7

@@ -11,6 +11,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from cli.command_reference import DOCUMENT, command_reference
+from cli.lazy_commands import COMMANDS, load_command
 from devstack.stack import ROOT
 from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import RunResult
@@ -186,12 +187,31 @@ def test_what_the_documents_list_is_all_there_is() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+def _imported(code: str, modules: tuple[str, ...]) -> list[str]:
+    """Return those of the modules that a program imports."""
+    shown = f"import sys; {code}; print([name for name in {modules} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported: list[str] = ast.literal_eval(done.stdout.splitlines()[-1])
+    return imported
+
+
 def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
     """Each of these imports costs a command between a tenth and half a second."""
     heavy = ("pyiceberg", "pynessie", "pyarrow", "duckdb", "aiohttp", "pyspark")
-    shown = f"import sys, cli.app; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert _imported("import cli.run.start", heavy) == []
+
+
+def test_the_list_of_commands_imports_no_command() -> None:
+    listed = "import cli.app; cli.app.app(['--help'], standalone_mode=False)"
+    heavy = ("temporalio", "pydantic", "rich", "sqlglot", "ruamel.yaml", "cli.context", "sluice.settings")
+    assert _imported(listed, heavy) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_shows_the_first_paragraph_of_their_help(name: str) -> None:
+    command = load_command(name)
+    assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name].help
+    assert command.name == name
 
 
 def test_every_setting_is_documented_and_those_of_a_first_user_come_first() -> None:

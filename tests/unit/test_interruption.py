@@ -9,6 +9,7 @@ import typer
 
 from cli import context
 from cli.context import CommandContext, no_preparation, run_command
+from cli.exit_codes import DETACHED
 from cli.run import follow
 from cli.run.follow import start_and_follow
 from runtime.run.start_run import StartOptions
@@ -33,7 +34,7 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> None:
 def interrupted(command: Any, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(typer.Exit) as left:
         run_command(command, False, no_preparation)
-    assert left.value.exit_code == context.DETACHED
+    assert left.value.exit_code == DETACHED
     return capsys.readouterr().err
 
 

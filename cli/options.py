@@ -1,0 +1,14 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+from cli.context import ReportFormat
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
+Report = Annotated[
+    ReportFormat | None,
+    typer.Option("--report", help="Print the report to standard output in this form, and nothing else: md."),
+]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run as `list` shows it, or a pipeline for its latest run.")]
