@@ -17,13 +17,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
-from cli.run.report import print_report
 from runtime.installation.reached_installation import connect_command
 from runtime.run.start_run import Starter
-from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
-from sluice.presentation.markdown import markdown_report
-from sluice.publishing.outcomes import exit_code
 from sluice.settings import Settings, read_environment, read_settings
 
 _LOG_WIDTH = 140
@@ -60,21 +56,6 @@ class CommandContext:
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
         return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
-
-    def report_result(self, result: RunResult, *, with_verdicts: bool = True, released: str = "") -> int:
-        """Print the result of a run; return its exit code.
-
-        Args:
-            released: the run whose quarantine this one releases or repairs.
-        """
-        if self.as_json:
-            print(result.model_dump_json())
-        elif self.report:
-            print(markdown_report(result, self.link(result.workflow_id, result.run_id)))
-        else:
-            link = self.link(result.workflow_id, result.run_id)
-            print_report(result, link, self.console, with_verdicts=with_verdicts, released=released)
-        return exit_code(result)
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:
         """Print the result of a command: an object with --json, otherwise a sentence."""

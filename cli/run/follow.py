@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cli.context import CommandContext, current_user
 from cli.pipeline.values import OLDER_ROWS_WIN
+from cli.run.report import report_result
 from cli.run.watch import watch_run
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import RunLookup, find_run
@@ -81,7 +82,7 @@ async def follow_and_report(context: CommandContext, run: RunLookup, released: s
     """Follow a run to its end, report it, and return its exit code."""
     context.interruption.message = _DETACHED
     followed = await watch_run(context.client, run.handle, context.console)
-    return context.report_result(followed.result, with_verdicts=not followed.verdicts_shown, released=released)
+    return report_result(context, followed.result, with_verdicts=not followed.verdicts_shown, released=released)
 
 
 def with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str], *, publish: bool) -> Pipeline:

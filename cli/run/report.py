@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from cli.context import CommandContext
 from cli.layout import Column, print_line, print_rows, visible
 from cli.program import program
 from cli.run.verdicts import WAIVED_STYLE, print_checks
@@ -24,6 +25,7 @@ from sluice.presentation.changes import (
 from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.presentation.guessed_types import describe_types
+from sluice.presentation.markdown import markdown_report
 from sluice.presentation.next_steps import next_steps
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import (
@@ -33,6 +35,7 @@ from sluice.presentation.waivers import (
     waiting_lines,
     waiver_lines,
 )
+from sluice.publishing.outcomes import exit_code
 from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
 
@@ -47,6 +50,23 @@ _OUTCOME_COLOURS = {
     "cancelled": "yellow",
     "failed": "red",
 }
+
+
+def report_result(context: CommandContext, result: RunResult, *, with_verdicts: bool = True, released: str = "") -> int:
+    """Print the result of a run in the form that the command was asked for; return its exit code.
+
+    Args:
+        with_verdicts: True to print each verdict; False for a run that was followed, whose verdicts are printed.
+        released: the run whose quarantine this one releases or repairs; empty if it does neither.
+    """
+    link = context.link(result.workflow_id, result.run_id)
+    if context.as_json:
+        print(result.model_dump_json())
+    elif context.report:
+        print(markdown_report(result, link))
+    else:
+        print_report(result, link, context.console, with_verdicts=with_verdicts, released=released)
+    return exit_code(result)
 
 
 def print_report(

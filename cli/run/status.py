@@ -7,7 +7,7 @@ from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson, Report, Run
 from cli.program import program
 from cli.run.follow import follow_and_report
-from cli.run.report import print_detail, print_status
+from cli.run.report import print_detail, print_status, report_result
 from cli.run.watch import read_progress
 from runtime.registration.registrations import with_registrations_now
 from runtime.run.find_run import RunLookup, find_run, query_status, read_result
@@ -42,7 +42,7 @@ async def _print_ended(context: CommandContext, lookup: RunLookup) -> None:
     if context.as_json:
         print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
     else:
-        context.report_result(result)
+        report_result(context, result)
 
 
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
@@ -57,7 +57,7 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
         print(json.dumps({**fields, "stage": current.stage, "deadline": current.deadline, **digest}))
         return
     print_status(current, await read_progress(lookup.description), context.console)
-    context.report_result(current.result)
+    report_result(context, current.result)
     if current.stage == WAITING:
         named = f"{lookup.handle.id} --hash {report_name(shown_report(current.result))}"
         if not how_to_waive(current.result):

@@ -19,8 +19,8 @@ from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError
 
 from runtime.installation.identity import known_installation
-from runtime.schedules.schedules import schedule_id
 from runtime.temporal_client import connect
+from sluice.contracts.schedules import reaper_schedule_id
 from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import INSTALLATION_PATTERN, Settings, read_settings
@@ -126,9 +126,7 @@ async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_
     if not settings.sluice_reap_every:  # without this schedule, Temporal does not show the installation
         return has_stack
     try:
-        await client.get_schedule_handle(
-            schedule_id(settings.model_copy(update={"sluice_installation": own}))
-        ).describe()
+        await client.get_schedule_handle(reaper_schedule_id(own)).describe()
     except RPCError:
         return False
     return True

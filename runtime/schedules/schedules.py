@@ -18,16 +18,12 @@ from temporalio.service import RPCError
 
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.contracts.registration import CheckRegistrationsInput
+from sluice.contracts.schedules import reaper_schedule_id
 from sluice.settings import Settings
 from workflows.quarantine.reap_branches import ReapBranches
 from workflows.registration.check_registrations import CheckRegistrations
 
 log = logging.getLogger("sluice.worker")
-
-
-def schedule_id(settings: Settings) -> str:
-    """Return the id of the reaper's schedule, which is unique in each installation."""
-    return f"sluice-reaper-{settings.sluice_installation}"
 
 
 async def register_reaper(client: Client, settings: Settings) -> None:
@@ -38,12 +34,12 @@ async def register_reaper(client: Client, settings: Settings) -> None:
         action=ScheduleActionStartWorkflow(
             ReapBranches.run,
             ReapBranchesInput(grace=settings.sluice_reap_grace),
-            id=schedule_id(settings),
+            id=reaper_schedule_id(settings.sluice_installation),
             task_queue=settings.sluice_task_queue,
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=settings.sluice_reap_every))]),
     )
-    await _register(client, schedule_id(settings), schedule)
+    await _register(client, reaper_schedule_id(settings.sluice_installation), schedule)
 
 
 async def register_check_of_registrations(client: Client, settings: Settings) -> None:

@@ -21,6 +21,11 @@ def schedule_id(installation: str, pipeline: str) -> str:
     return f"sluice-{installation}-schedule-{pipeline}"
 
 
+def reaper_schedule_id(installation: str) -> str:
+    """Return the id of the reaper's schedule, one for each installation."""
+    return f"sluice-reaper-{installation}"
+
+
 class StartScheduledInput(Model):
     """Input of the workflow `StartScheduled`, as `deploy` applied it."""
 

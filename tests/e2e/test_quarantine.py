@@ -12,8 +12,8 @@ from temporalio.client import Client
 
 from lakehouse.open_catalog import open_catalog
 from runtime.installation.identity import with_installation
-from runtime.schedules.schedules import schedule_id
 from sluice.contracts.quarantine import ReapBranchesInput
+from sluice.contracts.schedules import reaper_schedule_id
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
@@ -119,7 +119,7 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
         catalog.create_branch(name, catalog.initialize_main())
     expired = _kept_out(system, tmp_path, "reap-old", "keep: 1s")["branch"]
     time.sleep(1.5)
-    schedule = client.get_schedule_handle(schedule_id(settings))
+    schedule = client.get_schedule_handle(reaper_schedule_id(settings.sluice_installation))
     description = await schedule.describe()
     assert description.schedule.spec.intervals
 

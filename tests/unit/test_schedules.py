@@ -16,7 +16,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.schedules.schedules import register_reaper, schedule_id
+from runtime.schedules.schedules import register_reaper
+from sluice.contracts.schedules import reaper_schedule_id
 from sluice.settings import Settings
 
 SETTINGS = Settings(sluice_installation="here", sluice_reap_every=60)
@@ -56,4 +57,4 @@ async def test_a_schedule_that_is_deleted_meanwhile_stops_no_worker() -> None:
 
 
 def test_each_installation_has_a_schedule_of_its_own() -> None:
-    assert schedule_id(SETTINGS) == "sluice-reaper-here"
+    assert reaper_schedule_id(SETTINGS.sluice_installation) == "sluice-reaper-here"
