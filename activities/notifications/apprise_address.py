@@ -2,15 +2,14 @@
 
 import importlib
 import logging
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.notifications.message import Message
+from sluice.notifications.routes import service_name
 
 _INSTALL = ".sluice/uv/bin/uv pip install --python .venv/bin/python --require-hashes -r locks/notifications.txt"
-_SCHEME = re.compile(r"([A-Za-z0-9]{1,32})://")
 _KINDS = {"info": "info", "warning": "warning", "error": "failure"}
 """By severity, the kind of notification in Apprise."""
 
@@ -41,11 +40,7 @@ class AppriseNotifier:
         finally:
             log.disabled = disabled
         if not is_known:
-            scheme = _SCHEME.match(address)
-            kind = scheme[1] if scheme else "…"
-            raise BadEnvironment(
-                f"Apprise does not support addresses of this form: {kind}://…"
-            )  # the rest may be a secret
+            raise BadEnvironment(f"Apprise does not support addresses of this form: {service_name(address)}://…")
         return cls(service)
 
     def send(self, message: Message) -> None:

@@ -3,15 +3,19 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import Protocol
+from threading import Lock, Thread
+from typing import Any, Protocol
 
 from sluice.errors import ServiceUnavailable, SluiceError, Terminal
 from sluice.notifications.message import Message
 from sluice.notifications.routes import Route
 
 _log = logging.getLogger("sluice.notifications")
+LIMIT = 15.0
+"""Maximum wait for a service to take a message, in seconds: less than the time-out of the activities that send."""
 _REMEMBERED = 10_000
 """Maximum number of messages that a worker remembers."""
 
@@ -30,21 +34,23 @@ class Notifier(Protocol):
 
 @dataclass
 class RoutedNotifier:
-    """Sends each message by all routes that take it."""
+    """Sends each message by all routes that take it, at the same time."""
 
     routes: Sequence[Route]
     open: Callable[[str], Notifier]
     """Opens the service of a route."""
     clock: Callable[[], float] = time.monotonic
+    limit: float = LIMIT
     _opened: dict[str, Notifier] = field(default_factory=dict)
     _sent: dict[tuple[int, str], float] = field(default_factory=dict)
     """By route and content, the time of the last message."""
-    _delivered: dict[tuple[str, int], None] = field(default_factory=dict)
-    """Deliveries whose activity may be tried again, because another route failed."""
+    _deliveries: dict[tuple[str, int], Future[None]] = field(default_factory=dict)
+    """By key and route, the deliveries under way and done. A repeated activity waits for them, and repeats none."""
     _lock: Lock = field(default_factory=Lock)
+    _opening: Lock = field(default_factory=Lock)
 
     def send(self, message: Message, key: str) -> None:
-        """Send a message by each route that takes it. A route that fails does not stop the others.
+        """Send a message by each route that takes it. A slow or failed route does not stop the others.
 
         Args:
             key: names the message in its repetitions, so that a route that delivered it does not do so twice.
@@ -52,45 +58,72 @@ class RoutedNotifier:
         Raises:
             SluiceError: a route failed: the first one that may succeed later, else the first one.
         """
-        failures: list[SluiceError] = []
-        for number, route in enumerate(self.routes):
-            if not route.takes(message) or self._is_repeated(number, route, message, key):
-                continue
-            try:
-                self._service(route.to).send(message)
-            except SluiceError as error:
-                failures.append(error)
-            except Exception as error:  # of whatever kind a service raises; its text may contain an address with a key
-                failures.append(ServiceUnavailable(f"a service of messages failed: {type(error).__name__}"))
-            else:
-                self._remember(number, message, key)
+        taking = [(number, route) for number, route in enumerate(self.routes) if route.takes(message)]
+        begun = [(route, self._begin(number, route, message, key)) for number, route in taking]
+        deliveries = [(route, delivery) for route, delivery in begun if delivery]
+        wait([delivery for _, delivery in deliveries], self.limit)
+        failures = [failure for route, delivery in deliveries if (failure := self._failure(route, delivery))]
         if failures:
             raise next((each for each in failures if not isinstance(each, Terminal)), failures[0])
 
-    def _service(self, to: str) -> Notifier:
-        if to not in self._opened:
-            self._opened[to] = self.open(to)
-        return self._opened[to]
+    def service(self, to: str) -> Notifier:
+        """Return the service of a route. It is opened once.
 
-    def _is_repeated(self, number: int, route: Route, message: Message, key: str) -> bool:
+        Raises:
+            BadEnvironment: it cannot be opened.
+        """
+        with self._opening:
+            if to not in self._opened:
+                self._opened[to] = self.open(to)
+            return self._opened[to]
+
+    def _begin(self, number: int, route: Route, message: Message, key: str) -> "Future[None] | None":
+        """Begin a delivery, or return the one that an earlier try began; return None if the route is quiet."""
         with self._lock:
-            if (key, number) in self._delivered:
-                return True
-            sent = self._sent.get((number, message.content))
+            if earlier := self._deliveries.get((key, number)):
+                return earlier
+            if self._is_quiet(number, route, message):
+                return None
+            delivery = self._deliveries[(key, number)] = Future()
+            _forget_oldest(self._deliveries)
+        arguments = (self._deliver, number, route, message, key, delivery)
+        Thread(target=copy_context().run, args=arguments, name=f"message-{route.service}", daemon=True).start()
+        return delivery
+
+    def _deliver(self, number: int, route: Route, message: Message, key: str, delivery: "Future[None]") -> None:
+        failure: SluiceError
+        try:
+            self.service(route.to).send(message)
+        except SluiceError as error:
+            failure = error
+        except Exception as error:  # of whatever kind a service raises; its text may contain an address with a key
+            failure = ServiceUnavailable(f"a service of messages failed: {type(error).__name__}")
+        else:
+            with self._lock:
+                self._sent[(number, message.content)] = self.clock()
+                _forget_oldest(self._sent)
+            delivery.set_result(None)
+            return
+        with self._lock:
+            self._deliveries.pop((key, number), None)  # the next try sends the message again
+        delivery.set_exception(failure)
+
+    def _failure(self, route: Route, delivery: "Future[None]") -> SluiceError | None:
+        if not delivery.done():
+            return ServiceUnavailable(f"{route.service} did not take the message within {self.limit:g} s")
+        failure = delivery.exception()
+        assert failure is None or isinstance(failure, SluiceError)
+        return failure
+
+    def _is_quiet(self, number: int, route: Route, message: Message) -> bool:
+        sent = self._sent.get((number, message.content))
         is_quiet = bool(route.quiet and sent is not None and self.clock() - sent < route.quiet)
         if is_quiet and message.event != "waiting":  # each run that waits needs its own decision
             _log.info("a message is not repeated within %s s: %s", route.quiet, message.title)
             return True
         return False
 
-    def _remember(self, number: int, message: Message, key: str) -> None:
-        with self._lock:
-            self._sent[(number, message.content)] = self.clock()
-            self._delivered[(key, number)] = None
-            _forget_oldest(self._sent)
-            _forget_oldest(self._delivered)
 
-
-def _forget_oldest(remembered: dict[tuple[int, str], float] | dict[tuple[str, int], None]) -> None:
+def _forget_oldest(remembered: dict[Any, Any]) -> None:
     while len(remembered) > _REMEMBERED:
-        remembered.pop(next(iter(remembered)))  # type: ignore[arg-type]  # each has keys of one kind
+        remembered.pop(next(iter(remembered)))

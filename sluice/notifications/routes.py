@@ -16,6 +16,7 @@ from sluice.notifications.message import EVENTS, SEVERITIES, Message, Severity
 
 SLACK = "slack"
 """The route to the channel of `SLACK_TOKEN` and `SLACK_CHANNEL`."""
+_SCHEME = re.compile(r"([A-Za-z0-9]{1,32})://")
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 
 
@@ -48,6 +49,11 @@ class Route(Model):
             raise ValueError(f"{unknown[0]!r} is not an event. Events are: {', '.join(EVENTS)}")
         return events
 
+    @property
+    def service(self) -> str:
+        """Name of the service, such as `slack` or `mailto`."""
+        return service_name(self.to)
+
     def takes(self, message: Message) -> bool:
         """Return True if the message goes this way."""
         return (
@@ -60,6 +66,12 @@ class Route(Model):
 
 DEFAULT = (Route(to=SLACK),)
 """The routes without a file: everything goes to Slack, if it is set up."""
+
+
+def service_name(to: str) -> str:
+    """Return the service of an address without the rest, which may be a secret."""
+    scheme = _SCHEME.match(to)
+    return scheme[1] if scheme else SLACK if to == SLACK else "…"
 
 
 def parse_routes(text: str, name: str, environment: Mapping[str, str]) -> tuple[Route, ...]:

@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 
 from activities.notifications.apprise_address import AppriseNotifier
+from activities.notifications.notifier import LIMIT as ROUTE_LIMIT
 from activities.notifications.notifier import RoutedNotifier
 from activities.notifications.notify import NotifyActivities
 from activities.notifications.open_notifier import open_notifier, read_routes
 from sluice.contracts.arrivals import ZoneNotice
-from sluice.contracts.run import Notification, RunResult
+from sluice.contracts.run import Notification, Policy, RunResult
 from sluice.contracts.write import TableChange
 from sluice.errors import BadEnvironment, MessageRefused, ServiceUnavailable
 from sluice.notifications.message import Message, message_of_landing_zone, message_of_run
 from sluice.notifications.routes import Route, parse_routes
 from sluice.settings import Settings
+from tests.harness.waiting import LIMIT
+from workflows.activity_calls import ActivityCalls
 
 FAILED = Message(event="failed", severity="error", pipeline="orders-eu", tables=["sales.orders"], title="it failed")
 
@@ -123,6 +126,60 @@ def test_a_service_that_fails_stops_no_other_and_no_message_arrives_twice() -> N
     assert services["down"].titles == services["up"].titles == ["it failed"]
     notifier.send(FAILED, "activity 2")
     assert services["up"].titles == ["it failed"] * 2, "another message of the same title"
+
+
+class SlowService(FakeService):
+    """A service that takes a message once an event has happened."""
+
+    def __init__(self, event: threading.Event) -> None:
+        super().__init__()
+        self.event = event
+
+    def send(self, message: Message) -> None:
+        """Wait for the event, then take a message."""
+        if not self.event.wait(LIMIT):
+            raise ServiceUnavailable("the event did not happen")
+        super().send(message)
+
+
+class QuickService(FakeService):
+    """A service that takes a message at once, and then sets an event."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.took = threading.Event()
+
+    def send(self, message: Message) -> None:
+        """Take a message."""
+        super().send(message)
+        self.took.set()
+
+
+def test_a_slow_service_does_not_delay_the_others() -> None:
+    quick = QuickService()
+    slow = SlowService(quick.took)
+    notifier = routed({"slow": slow, "quick": quick})
+    notifier.limit = LIMIT
+    notifier.send(FAILED, "1")
+    assert slow.titles == quick.titles == ["it failed"]
+
+
+def test_a_service_that_takes_too_long_fails_and_its_late_delivery_is_not_repeated() -> None:
+    answers = threading.Event()
+    slow = SlowService(answers)
+    notifier = routed({"mailto://me:secret@example.org": slow})
+    notifier.limit = 0.01
+    with pytest.raises(ServiceUnavailable, match=r"^mailto did not take the message within 0\.01 s$"):
+        notifier.send(FAILED, "1")
+    answers.set()
+    notifier.limit = LIMIT
+    notifier.send(FAILED, "1")
+    assert slow.titles == ["it failed"]
+
+
+def test_the_limit_of_a_route_is_less_than_the_time_of_its_activity() -> None:
+    for call in (ActivityCalls.notify, ActivityCalls.notify_schedule, ActivityCalls.notify_landing_zone):
+        assert call.timeout(Policy(), None) > ROUTE_LIMIT
 
 
 def test_a_message_is_tried_again_if_any_service_may_take_it_later() -> None:
