@@ -26,6 +26,8 @@ from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
 from activities.errors import ErrorMapping
 from activities.heartbeats import Heartbeats
+from activities.notifications.notifier import RoutedNotifier
+from activities.notifications.open_notifier import open_notifier
 from activities.run.target_catalog import TargetCatalog
 from engine.private_files import private_folder
 from engine.process.guard import hide_process
@@ -127,8 +129,8 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     reports = ReportStore(settings.lake, io)
     log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
 
-    def control(catalog: BranchCatalog) -> list[Activity]:
-        return control_activities(client, settings, catalog, io, reports)
+    def control(notifier: RoutedNotifier) -> MakeActivities:
+        return lambda catalog: control_activities(client, settings, catalog, io, reports, notifier)
 
     def spark(catalog: BranchCatalog) -> list[Activity]:
         return spark_activities(settings, engine, catalog, io, reports)
@@ -139,7 +141,7 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
 
     workers = []
     if role != "spark":
-        workers.append(make(settings.sluice_task_queue, control, WORKFLOWS, _CONTROL_AT_ONCE))
+        workers.append(make(settings.sluice_task_queue, control(open_notifier(settings)), WORKFLOWS, _CONTROL_AT_ONCE))
     if role != "control":
         workers.append(make(settings.spark_queue, spark, [], settings.slots))
     return workers

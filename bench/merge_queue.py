@@ -27,6 +27,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.notifications.open_notifier import open_notifier
 from bench.stack import BenchStack, bench_stack, median, save, say, small
 from hosting.activities import control_activities
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
@@ -128,7 +129,8 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
         else:
             settings = with_installation(stack.settings).model_copy(update={"sluice_task_queue": queue})
             io = file_io_properties(settings)
-            control = control_activities(client, settings, stack.catalog, io, ReportStore(settings.lake, io))
+            reports, notifier = ReportStore(settings.lake, io), open_notifier(settings)
+            control = control_activities(client, settings, stack.catalog, io, reports, notifier)
             activities = [*control, FakeWrite(stack).write_table]
             await running.enter_async_context(make_worker(client, settings, queue, activities, WORKFLOWS))
         for number in range(rounds + 1):

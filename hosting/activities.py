@@ -5,6 +5,7 @@ from temporalio.client import Client
 from activities.audit.scan_branch import ScanBranchActivity
 from activities.audit.scan_tables import TableScanner
 from activities.installation.examine_spark import ExamineSparkActivity
+from activities.notifications.notifier import RoutedNotifier
 from activities.quarantine.quarantine_rows import QuarantineRowsActivity
 from activities.run.write_table import WriteTableActivity
 from engine.runner import Spark
@@ -23,10 +24,15 @@ from sluice.settings import Settings
 
 
 def control_activities(
-    client: Client, settings: Settings, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
+    client: Client,
+    settings: Settings,
+    catalog: BranchCatalog,
+    io: dict[str, str],
+    reports: ReportStore,
+    notifier: RoutedNotifier,
 ) -> list[Activity]:
     """Return the activities without Spark: on the catalog, on data files with DuckDB, and notifications."""
-    shared = Shared(client, settings, catalog, io, reports)
+    shared = Shared(client, settings, catalog, io, reports, notifier)
     return [
         *branch_activities(shared),
         *audit_activities(shared),

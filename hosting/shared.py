@@ -10,8 +10,8 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.approval.require_approval import ApprovalPolicy
+from activities.notifications.notifier import RoutedNotifier
 from activities.notifications.notify import NotifyActivities
-from activities.notifications.open_notifier import open_notifier
 from activities.registration.start_registrations import StartRegistrationsActivity
 from activities.run.running_workflows import RunningWorkflows
 from engine.queries.runner import QueryRunner
@@ -44,6 +44,8 @@ class Shared:
     io: dict[str, str]
     """Iceberg's properties for reading the lake."""
     reports: ReportStore
+    notifier: RoutedNotifier
+    """The routes of messages, the same for every branch that runs publish to."""
 
     @property
     def installation(self) -> str:
@@ -112,7 +114,7 @@ class Shared:
     def notify(self) -> NotifyActivities:
         """Activities that send messages to people."""
         runs = f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows"
-        return NotifyActivities(open_notifier(self.settings), runs)
+        return NotifyActivities(self.notifier, runs)
 
     @cached_property
     def registrations(self) -> StartRegistrationsActivity:

@@ -18,6 +18,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities.arrivals.collect_arrivals import CollectArrivalsActivity
 from activities.arrivals.plan_load import PlanLoadActivity
 from activities.errors import ErrorMapping
+from activities.notifications.open_notifier import open_notifier
 from activities.run.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
@@ -124,10 +125,10 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         catalog = MemoryCatalog()
         lake = MemoryLake(catalog, folder / "tables", COLUMNS)
         engine = MemoryEngine(lake)
-        reports, clock = ReportStore(settings.lake, {}), ZoneClock()
+        reports, notifier, clock = ReportStore(settings.lake, {}), open_notifier(settings), ZoneClock()
 
         def make_activities(of: MemoryCatalog) -> list[Activity]:
-            control = control_activities(environment.client, settings, of, {}, reports)
+            control = control_activities(environment.client, settings, of, {}, reports, notifier)
             return [*_by_clock(control, clock), *spark_activities(settings, engine, of, {}, reports)]
 
         activities = make_activities(catalog)

@@ -8,6 +8,7 @@ import pytest
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.notifications.open_notifier import open_notifier
 from engine.spark.engine import SubmitEngine
 from hosting.activities import control_activities, spark_activities
 from lakehouse.open_catalog import open_catalog
@@ -29,7 +30,7 @@ async def registered() -> tuple[list[Callable[..., Any]], list[Callable[..., Any
     settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2")
     client = cast(Client, SimpleNamespace(namespace="default"))
     catalog, reports = open_catalog(settings), ReportStore(settings.lake, {})
-    control = control_activities(client, settings, catalog, {}, reports)
+    control = control_activities(client, settings, catalog, {}, reports, open_notifier(settings))
     return control, spark_activities(settings, SubmitEngine(settings), catalog, {}, reports)
 
 

@@ -1,11 +1,14 @@
 """Joint publishing: the values of all partitions, the catalog of an activity, and foreign commits."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
+import worker
 from activities.backfills.collect_backfill import CollectBackfillActivity
 from activities.backfills.discard_backfill import DiscardBackfillActivity
 from activities.backfills.open_backfill import OpenBackfillActivity
@@ -16,6 +19,7 @@ from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.placeholders import values_of_all
 from sluice.publishing.commit_properties import PIPELINE, RUN_ID
+from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
 
@@ -53,6 +57,25 @@ def test_an_activity_is_made_once_for_a_branch_of_a_backfill_and_for_no_other() 
         with pytest.raises(InvalidPipeline, match="no run publishes"):
             exchanged.activity_for(wrong, "open_branch")
     assert made == [target]
+
+
+async def test_every_branch_shares_the_routes_that_the_worker_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make_worker(*given: Any) -> Any:
+        return given
+
+    monkeypatch.setattr(worker, "make_worker", make_worker)
+    monkeypatch.setattr(worker, "_open_for", lambda settings, target: MemoryCatalog())
+    routes = tmp_path / "routes.yml"
+    routes.write_text("- {to: 'json://127.0.0.1:1'}\n")
+    settings = Settings(sluice_notifications_file=str(routes), sluice_worker_role="control", sluice_home=tmp_path)
+    client = cast(Any, SimpleNamespace(namespace="default"))
+    ((*_, activities, _, _, (for_target,)),) = cast(Any, worker.make_workers(client, settings, UNUSED, MemoryCatalog()))
+    routes.unlink()
+    (notify,) = (each for each in activities if each.__name__ == "notify")
+    of_branch = for_target.activity_for("sluice/backfill/here/p", "notify")
+    assert of_branch.__self__.notifier is notify.__self__.notifier
 
 
 @pytest.fixture
