@@ -30,5 +30,5 @@ def question_activities(shared: Shared) -> list[Activity]:
         ListFilesActivity(catalog, shared.loaded_files).list_files,
         ListArrivalsActivity(shared.collector).list_arrivals,
         PlanLoadActivity(shared.collector).plan_load,
-        ExamineInstallationActivity(settings, catalog, io, shared.targets).examine_installation,
+        ExamineInstallationActivity(settings, catalog, io, shared.notifier, shared.targets).examine_installation,
     ]

@@ -18,12 +18,13 @@ from activities.approval.verify_decision import read_approvers
 from activities.installation.examinations import NeedsRemedy, examine
 from activities.installation.examine_targets import examine_targets
 from activities.lineage.lineage_client import examine_receiver
-from activities.notifications.open_notifier import open_notifier
+from activities.notifications.notifier import RoutedNotifier
+from activities.notifications.open_notifier import read_routes
 from lakehouse.catalog import BranchCatalog
 from lakehouse.open_catalog import catalog_address, token_files
 from sluice.approval.required import parse_approval_rules
 from sluice.contracts.examination import Examination, ExamineInstallationInput, Finding
-from sluice.errors import SluiceError
+from sluice.errors import BadEnvironment, SluiceError
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import NO_TARGETS, Targets
 from sluice.settings import Settings
@@ -34,11 +35,13 @@ _BRANCH = "sluice/examination-"
 
 @dataclass(frozen=True)
 class ExamineInstallationActivity:
-    """The activity `examine_installation`. Needs the settings, the catalog, and Iceberg's FileIO properties."""
+    """The activity `examine_installation`. Needs the settings, the catalog, FileIO properties, and the notifier."""
 
     settings: Settings
     catalog: BranchCatalog
     io: Mapping[str, str]
+    notifier: RoutedNotifier
+    """The notifier by which this worker sends messages."""
     targets: Targets = NO_TARGETS
     folder: Path = field(default_factory=Path.cwd)
     """The folder of this worker, with its `.env`."""
@@ -167,16 +170,27 @@ class ExamineInstallationActivity:
         return Finding(part="encryption", state="ok", detail="what Temporal stores is encrypted by this worker's keys")
 
     def _routes(self) -> Finding:
-        """Check that the file of routes is valid, and that each service can be opened."""
+        """Check that this worker can open each service of its routes, and that the file of routes has not changed."""
         if not self.settings.sluice_notifications_file:
             return Finding(part="routes", state="off", detail="SLUICE_NOTIFICATIONS_FILE is not set")
-        notifier = open_notifier(self.settings)
-        for route in notifier.routes:
-            notifier.open(route.to)
-        services = ", ".join(route.to.split(":", maxsplit=1)[0] for route in notifier.routes)
+        for route in self.notifier.routes:
+            self.notifier.service(route.to)
+        services = ", ".join(route.service for route in self.notifier.routes)
+        if change := self._change_of_routes():
+            used = f"this worker uses the routes from its start: messages go to {services or 'nobody'}"
+            what, remedy = change
+            return Finding(part="routes", state="warning", detail=f"{what}; {used}", remedy=remedy)
         if not services:
             raise NeedsRemedy("no route can be used: they lead to Slack", "set SLACK_TOKEN and SLACK_CHANNEL")
         return Finding(part="routes", state="ok", detail=f"messages go to {services}")
+
+    def _change_of_routes(self) -> tuple[str, str] | None:
+        """Return the problem and its remedy if a worker that starts now would not use the routes of this worker."""
+        try:
+            changed = read_routes(self.settings) != tuple(self.notifier.routes)
+        except BadEnvironment as error:
+            return f"the next worker cannot start: {error}", "correct the file, then restart this worker"
+        return (f"{self.settings.sluice_notifications_file} changed", "restart this worker") if changed else None
 
     def _slack(self) -> Finding:
         settings = self.settings

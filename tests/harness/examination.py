@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.installation.examine_installation import ExamineInstallationActivity
+from activities.notifications.open_notifier import open_notifier
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.examination import ExamineInstallationInput, Finding
 from sluice.settings import Settings
@@ -14,6 +15,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
     """Return the last finding of a worker for each part."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
-    activity = ExamineInstallationActivity(Settings(**lake), catalog or MemoryCatalog(), {})
+    given = Settings(**lake)
+    activity = ExamineInstallationActivity(given, catalog or MemoryCatalog(), {}, open_notifier(given))
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     return {finding.part: finding for finding in findings}

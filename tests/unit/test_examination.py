@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from activities.installation.examine_installation import ExamineInstallationActivity
 from activities.installation.examine_spark import ExamineSparkActivity
+from activities.notifications.open_notifier import open_notifier
 from cli.app import app
 from cli.lazy_commands import COMMANDS
 from lakehouse.iceberg_catalog.connect import open_iceberg
@@ -156,6 +157,27 @@ def test_routes_of_messages(tmp_path: Path) -> None:
     assert (finding.state, finding.detail) == ("failed", "Apprise does not support addresses of this form: nothing://…")
 
 
+@pytest.mark.parametrize(
+    ("now", "detail"),
+    [
+        ("- {to: 'xml://127.0.0.1:1'}", "/routes.yml changed"),
+        ("- {to: 'json://127.0.0.1:1', severity: error}", "/routes.yml changed"),
+        ("- {to: '${PAGER}'}", "the next worker cannot start: SLUICE_NOTIFICATIONS_FILE="),
+    ],
+)
+def test_the_routes_that_the_worker_uses_decide(tmp_path: Path, now: str, detail: str) -> None:
+    file = tmp_path / "routes.yml"
+    file.write_text("- {to: 'json://127.0.0.1:1'}")
+    settings = Settings(sluice_notifications_file=str(file), sluice_home=tmp_path, warehouse=tmp_path.as_uri())
+    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, open_notifier(settings), folder=tmp_path)
+    file.write_text(now)
+    findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
+    (finding,) = (each for each in findings if each.part == "routes")
+    assert finding.state == "warning" and finding.remedy.endswith("restart this worker")
+    assert detail in finding.detail
+    assert finding.detail.endswith("; this worker uses the routes from its start: messages go to json")
+
+
 def test_a_token_that_slack_refuses(tmp_path: Path) -> None:
     with run_slack() as slack:
         slack.answer = {"ok": False, "error": "invalid_auth"}
@@ -195,7 +217,7 @@ def test_settings_that_changed_after_the_worker_started(tmp_path: Path, age: int
     changed = psutil.Process().create_time() - age
     os.utime(dotenv, (changed, changed))
     settings = Settings(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
-    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, folder=tmp_path)
+    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, open_notifier(settings), folder=tmp_path)
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     of_worker = [each for each in findings if each.part == "worker"]
     assert [each.state for each in of_worker] == ([expected] if expected else [])
