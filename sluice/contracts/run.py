@@ -153,6 +153,8 @@ class Notification(Model):
     result: "RunResult"
     waiting_until: str = ""
     """End of the wait for approval, in ISO 8601; empty for a run that ended."""
+    tables: list[str] = Field(default_factory=list)
+    """Tables of the pipeline. Routes match them if the run has changed none."""
 
 
 class RecordRunInput(Model):

@@ -43,6 +43,7 @@ class Message(Model):
     severity: Severity
     pipeline: str
     tables: list[str] = Field(default_factory=list)
+    """Tables that it is about: those that a run changed, or else those of its pipeline."""
     title: str
     """One line."""
     lines: list[str] = Field(default_factory=list)
@@ -67,7 +68,7 @@ def message_of_run(notification: Notification, link: str) -> Message:
         event=event,
         severity="warning" if result.waived and severity == "info" else severity,
         pipeline=result.pipeline,
-        tables=sorted(result.tables),
+        tables=sorted(result.tables or notification.tables),
         title=_title(notification),
         lines=[line for line in _lines(notification) if line],
         link=link,

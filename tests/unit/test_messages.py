@@ -233,6 +233,10 @@ def test_a_message_about_a_run_has_what_a_person_decides_by() -> None:
     assert (waiting.event, waiting.severity, waiting.tables) == ("waiting", "warning", ["t.a"])
     assert waiting.title == "p waits for approval" and "t.a: 3 inserted" in waiting.lines
     assert "`python run_workflow.py approve w-1`" in waiting.lines
+    declared = Notification(result=result, tables=["t.b", "t.a"])
+    assert message_of_run(declared, "").tables == ["t.a"], "the run did not change t.b"
+    nothing = declared.model_copy(update={"result": result.model_copy(update={"tables": {}})})
+    assert message_of_run(nothing, "").tables == ["t.a", "t.b"]
     published = message_of_run(Notification(result=result.model_copy(update={"outcome": "published"})), "")
     assert (published.event, published.severity) == ("published", "info")
 

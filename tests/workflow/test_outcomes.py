@@ -16,7 +16,9 @@ from sluice.approval.decisions import Decision
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
+from sluice.contracts.run import Notification
 from sluice.contracts.write import JobReport, WriteResult, WriteTableInput
+from sluice.notifications.message import Message, message_of_run
 from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
@@ -280,6 +282,20 @@ async def test_invalid_input_is_not_tried_again_and_leaves_nothing(harness: Work
     assert harness.fakes.steps == [
         *("open_branch", "write_table", "checkpoint", "discard_branch", "record_run", "can_notify", "notify"),
     ]
+
+
+async def test_the_message_of_a_run_that_wrote_nothing_names_the_tables_of_its_pipeline(
+    harness: WorkflowHarness,
+) -> None:
+    messages: list[Message] = []
+
+    async def notify(notification: Notification, _: int) -> None:
+        messages.append(message_of_run(notification, ""))
+
+    harness.fakes.overrides.update({"write_table": fails_for_good, "notify": notify})
+    handle = await harness.start()
+    result = await harness.end(handle)
+    assert (result.outcome, result.tables, [each.tables for each in messages]) == ("failed", {}, [["t.x"]])
 
 
 async def test_a_bug_leaves_the_branch_for_a_look(harness: WorkflowHarness) -> None:

@@ -36,7 +36,8 @@ async def finish(calls: ActivityCalls, state: RunState, lineage: LineageEvents) 
 
 async def notify(calls: ActivityCalls, state: RunState, waiting_until: str = "") -> None:
     """Notify people, if notifications are set up. A failure does not affect the run."""
-    notification = Notification(result=state.result, waiting_until=waiting_until)
+    tables = list(state.request.pipeline.tables)
+    notification = Notification(result=state.result, waiting_until=waiting_until, tables=tables)
     try:
         if await calls.can_notify(notification):
             await calls.notify(notification)
