@@ -97,7 +97,9 @@ class FailedRegistration(Model):
 
     registration: Registration
     pipeline: str = ""
-    """Pipeline whose publication was to be registered, if there is one."""
+    """Pipeline of the publication; empty for a table of a target, because several pipelines may write it."""
+    tables: list[str] = Field(default_factory=list)
+    """The table, or the tables of the publication."""
 
 
 def table_registration_id(installation: str, target: str, table: str) -> str:

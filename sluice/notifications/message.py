@@ -42,6 +42,7 @@ class Message(Model):
     """One of `EVENTS`."""
     severity: Severity
     pipeline: str
+    """Empty for the registration of a table, because several pipelines may write it: routes match it by its table."""
     tables: list[str] = Field(default_factory=list)
     """Tables that it is about: those that a run changed, or else those of its pipeline."""
     title: str
@@ -95,8 +96,7 @@ def message_of_registration(failed: FailedRegistration) -> Message:
     registration = failed.registration
     what = registration.table or f"a publication of {failed.pipeline}"
     title = f"registration of {what} at {registration.target} failed: {registration.reason}"
-    tables = [registration.table] if registration.table else []
-    return _notice("registration", failed.pipeline, title, tables)
+    return _notice("registration", failed.pipeline, title, failed.tables)
 
 
 def _notice(event: str, pipeline: str, title: str, tables: list[str] | None = None) -> Message:

@@ -34,7 +34,7 @@ class Route(Model):
     """`slack`, or an address of Apprise, such as `mailto://…`, with variables as `${NAME}`."""
     events: Names = Field(default_factory=list)
     pipelines: Names = Field(default_factory=list)
-    """Patterns such as `orders-*`."""
+    """Patterns such as `orders-*`. A message without a pipeline does not take the route."""
     tables: Names = Field(default_factory=list)
     """Patterns such as `sales.*`. A message about another table, or about none, does not take the route."""
     severity: Severity = "info"
@@ -59,7 +59,7 @@ class Route(Model):
         return (
             (not self.events or message.event in self.events)
             and SEVERITIES.index(message.severity) >= SEVERITIES.index(self.severity)
-            and _matches(self.pipelines, [message.pipeline])
+            and _matches(self.pipelines, [message.pipeline] if message.pipeline else [])
             and _matches(self.tables, message.tables)
         )
 

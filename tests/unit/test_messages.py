@@ -15,10 +15,11 @@ from activities.notifications.notifier import RoutedNotifier
 from activities.notifications.notify import NotifyActivities
 from activities.notifications.open_notifier import open_notifier, read_routes
 from sluice.contracts.arrivals import ZoneNotice
+from sluice.contracts.registration import FailedRegistration, Registration
 from sluice.contracts.run import Notification, Policy, RunResult
 from sluice.contracts.write import TableChange
 from sluice.errors import BadEnvironment, MessageRefused, ServiceUnavailable
-from sluice.notifications.message import Message, message_of_landing_zone, message_of_run
+from sluice.notifications.message import Message, message_of_landing_zone, message_of_registration, message_of_run
 from sluice.notifications.routes import Route, parse_routes
 from sluice.settings import Settings
 from tests.harness.waiting import LIMIT
@@ -69,6 +70,25 @@ def test_a_message_takes_a_route_if_it_fulfils_each_key(route: dict[str, Any], t
 def test_a_mild_message_takes_no_route_of_severe_ones() -> None:
     published = FAILED.model_copy(update={"event": "published", "severity": "info"})
     assert not Route(to="slack", severity="warning").takes(published)
+
+
+@pytest.mark.parametrize(
+    ("failed", "route", "takes"),
+    [
+        ({"pipeline": "p", "tables": ["t.a", "t.b"]}, {"tables": "t.b"}, True),
+        ({"pipeline": "p", "tables": ["t.a", "t.b"]}, {"tables": "t.a", "pipelines": "p"}, True),
+        ({"tables": ["t.a"]}, {"tables": "t.a"}, True),
+        ({"tables": ["t.a"]}, {"tables": "t.b"}, False),
+        ({"tables": ["t.a"]}, {"pipelines": "*"}, False),
+        ({"tables": ["t.a"]}, {"events": "registration"}, True),
+    ],
+)
+def test_a_registration_of_a_table_takes_routes_by_its_table_alone(
+    failed: dict[str, Any], route: dict[str, Any], takes: bool
+) -> None:
+    registration = Registration(target="lake", state="failed", reason="refused")
+    message = message_of_registration(FailedRegistration(registration=registration, **failed))
+    assert Route.model_validate({"to": "slack", **route}).takes(message) is takes
 
 
 def test_variables_of_an_address_are_those_of_the_environment() -> None:

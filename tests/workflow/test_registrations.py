@@ -30,6 +30,7 @@ from sluice.contracts.registration import (
     WaitingRun,
 )
 from sluice.contracts.run import Policy
+from sluice.contracts.write import TableChange
 from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget
 from sluice.registration.targets import Targets
 from sluice.settings import Settings
@@ -120,7 +121,7 @@ async def test_a_target_that_is_down_for_a_day_fails_and_people_are_told_once(re
     ended = await registrations.end(handle)
     assert ended.state == "failed" and "does not answer" in ended.reason and "hunter2" not in ended.reason
     (failure,) = registrations.target.failures
-    assert failure.registration == ended
+    assert (failure.registration, failure.pipeline, failure.tables) == (ended, "", ["t.x"])
     description = await handle.describe()
     assert description.close_time is not None
     took = (description.close_time - description.start_time).total_seconds()
@@ -142,6 +143,17 @@ async def test_what_no_retry_mends_fails_at_once(registrations: Registrations) -
     registrations.target.fails = lambda number: refused
     ended = await registrations.end(await registrations.start_table())
     assert (ended.state, ended.reason, registrations.target.tries) == ("failed", "wants no more", 1)
+
+
+async def test_the_message_of_a_publication_that_was_not_sent_names_its_tables(registrations: Registrations) -> None:
+    registrations.target.fails = lambda number: ApplicationError("wants no more", non_retryable=True)
+    event = EVENT.model_copy(update={"tables": {name: TableChange(operation="append") for name in ("t.y", "t.x")}})
+    run = WaitingRun(workflow_id="a run that ended", run_id=str(uuid.uuid4()))
+    request = StartRegistrationsInput(event=event, targets=["announce"])
+    started = await registrations.activity.start_event("announce", request, run)
+    assert (await registrations.end(registrations.handle(started))).state == "failed"
+    (failure,) = registrations.target.failures
+    assert (failure.pipeline, failure.tables) == ("p", ["t.x", "t.y"])
 
 
 async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: WorkflowEnvironment) -> None:

@@ -129,7 +129,11 @@ class RegisterPublication:
     async def _notify(self) -> None:
         """Notify people of a failed registration. A failure of the notification is only logged."""
         event = self._input.event
-        failed = FailedRegistration(registration=self._registration(), pipeline=event.pipeline if event else "")
+        failed = FailedRegistration(
+            registration=self._registration(),
+            pipeline=event.pipeline if event else "",
+            tables=sorted(event.tables) if event else [self._input.table],
+        )
         try:
             await self._calls.notify_registration(failed)
         except ActivityError as error:
