@@ -3,8 +3,10 @@
 import base64
 import binascii
 import hashlib
-import hmac
 import json
+from datetime import datetime, timezone
+
+from standardwebhooks import Webhook
 
 from sluice.contracts.registration import PublicationEvent
 from sluice.errors import BadEnvironment
@@ -40,6 +42,8 @@ def event_body(event: PublicationEvent, installation: str) -> bytes:
 def signing_key(secret: str) -> bytes:
     """Return the key in a secret of the form `whsec_BASE64`.
 
+    The signing library would accept a key of any length, and ignore wrong characters in it.
+
     Raises:
         BadEnvironment: the secret has another form. The message does not quote it.
     """
@@ -61,10 +65,9 @@ def signed_headers(message_id: str, body: bytes, key: bytes, timestamp: int) -> 
     Args:
         timestamp: the time of this try, in seconds since 1970.
     """
-    signed = b".".join([message_id.encode(), str(timestamp).encode(), body])
-    signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    tried_at = datetime.fromtimestamp(timestamp, timezone.utc)
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": f"v1,{signature}",
+        "webhook-signature": Webhook(key).sign(message_id, tried_at, body.decode()),
     }

@@ -77,7 +77,8 @@ def test_a_secret_of_another_form_is_refused_and_not_quoted(secret: str) -> None
 
 
 def test_a_receiver_can_verify_who_sent_it_and_when(receiver: HttpReceiver) -> None:
-    assert send_event(webhook(receiver), EVENT, "here", VARIABLES).endswith("answered 204")
+    event = EVENT.model_copy(update={"pipeline": "größe"})
+    assert send_event(webhook(receiver), event, "here", VARIABLES).endswith("answered 204")
     (request,) = receiver.requests
     headers = request.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.body
