@@ -12,6 +12,9 @@ STORE := $(if $(filter-out 0 no false,$(S3)),store)
 unexport PYTHONDONTWRITEBYTECODE
 CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime importing generation hosting devstack spark_jobs pipelines tests bench
 
+# Tests misspell on purpose, so they are not part of the spelling check.
+TEXTS := README.md CONTRIBUTING.md CHANGELOG.md docs .env.example Makefile
+
 .DEFAULT_GOAL := help
 .PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-audit
 
@@ -69,9 +72,10 @@ unit: setup-python ## Run the tests that need no server (seconds)
 
 check: lint types ## Run lint and types
 
-lint: setup-python ## Check style and formatting
+lint: setup-python ## Check style, formatting and spelling
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
+	$(PY) -m codespell_lib --ignore-words-list cachable,allocat --skip docs/measurements $(filter-out tests,$(CODE)) $(TEXTS)
 
 types: setup-python ## Check types, strictly
 	$(PY) -m mypy

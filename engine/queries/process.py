@@ -21,7 +21,7 @@ ANSWER = "answer.json"
 _MAX_SPILL = "16GB"
 """Maximum size of the data that a query may spill to disk."""
 _MEMORY_ERRORS = (duckdb.OutOfMemoryException, pa.ArrowMemoryError)
-_WANT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
+_OUT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
 """Parts of the messages of C++, DuckDB, Arrow and the system when they cannot get memory or start threads."""
 
 
@@ -49,7 +49,7 @@ def _answer(query: QuerySpecification) -> QueryAnswer:
         return QueryAnswer(refused=NESTED)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         message = str(error).split("\n\n")[0]
-        out_of_memory = isinstance(error, _MEMORY_ERRORS) or any(each in message for each in _WANT_OF_MEMORY)
+        out_of_memory = isinstance(error, _MEMORY_ERRORS) or any(each in message for each in _OUT_OF_MEMORY)
         return QueryAnswer(out_of_memory=True) if out_of_memory else QueryAnswer(refused=message)
 
 
