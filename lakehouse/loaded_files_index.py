@@ -133,7 +133,7 @@ class LoadedFilesIndex:
             IndexMoved: the index does not contain that hash.
         """
 
-        def look(database: sqlite3.Connection) -> list[LoadedFile]:
+        def read(database: sqlite3.Connection) -> list[LoadedFile]:
             database.execute("BEGIN")
             _require(database, at)
             rows: set[tuple[object, ...]] = set()
@@ -142,12 +142,12 @@ class LoadedFilesIndex:
                     rows.update(database.execute(FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
             return [loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
 
-        return self._use(look)
+        return self._use(read)
 
     def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published a whole input."""
 
-        def look(database: sqlite3.Connection) -> LoadedFile | None:
+        def read(database: sqlite3.Connection) -> LoadedFile | None:
             database.execute("BEGIN")
             _require(database, at)
             row = database.execute(
@@ -157,7 +157,7 @@ class LoadedFilesIndex:
             ).fetchone()
             return loaded_file(row) if row else None
 
-        return self._use(look)
+        return self._use(read)
 
     def is_replaced(self, commit: str, pipeline: str, *, same_scope: bool) -> bool:
         """Return True if a later run in effect of a pipeline loaded files into the tables of a run.
@@ -176,7 +176,7 @@ class LoadedFilesIndex:
         Without tables, runs into any table are returned.
         """
 
-        def look(database: sqlite3.Connection) -> list[tuple[str, ManifestRef, str]]:
+        def read(database: sqlite3.Connection) -> list[tuple[str, ManifestRef, str]]:
             rows = database.execute(
                 "SELECT hash, location, manifest, problem, tables FROM runs WHERE problem != '' AND in_effect"
             ).fetchall()
@@ -186,12 +186,12 @@ class LoadedFilesIndex:
                 if not tables or not json.loads(named) or {*json.loads(named)} & {*tables}
             ]
 
-        return self._use(look)
+        return self._use(read)
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return the loads that match a condition in SQL, newest first, and their total number."""
 
-        def look(database: sqlite3.Connection) -> tuple[list[FileLoad], int]:
+        def read(database: sqlite3.Connection) -> tuple[list[FileLoad], int]:
             where = f"FROM files f JOIN runs r ON r.seq = f.seq WHERE {condition or '1'}"
             (total,) = database.execute(f"SELECT count(*) {where}", values).fetchone()
             rows = database.execute(
@@ -204,7 +204,7 @@ class LoadedFilesIndex:
             ]
             return loads, int(total)
 
-        return self._use(look)
+        return self._use(read)
 
     def _use(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run a function on the database. A damaged database is deleted, and then rebuilt from main."""

@@ -14,21 +14,21 @@ class NeedsRemedy(Exception):
         self.remedy = remedy
 
 
-Look = Callable[[], Finding | list[Finding]]
+Check = Callable[[], Finding | list[Finding]]
 """A check of one part. An error that it raises is the problem of that part."""
 
 
-def examine(looks: Mapping[str, Look]) -> Examination:
+def examine(checks: Mapping[str, Check]) -> Examination:
     """Run the check of every part, by its name. An error becomes a failed finding."""
     findings: list[Finding] = []
-    for part, look in looks.items():
+    for part, check in checks.items():
         try:
-            seen = look()
+            result = check()
         except NeedsRemedy as problem:
-            seen = failed(part, str(problem), problem.remedy)
+            result = failed(part, str(problem), problem.remedy)
         except SluiceError as error:  # its message includes the remedy
-            seen = failed(part, str(error))
+            result = failed(part, str(error))
         except Exception as error:
-            seen = failed(part, f"{type(error).__name__}: {error}", "see the log of the worker")
-        findings += seen if isinstance(seen, list) else [seen]
+            result = failed(part, f"{type(error).__name__}: {error}", "see the log of the worker")
+        findings += result if isinstance(result, list) else [result]
     return Examination(findings=findings)

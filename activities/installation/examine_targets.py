@@ -22,10 +22,10 @@ def examine_targets(targets: Targets, lake: str) -> list[Finding]:
     """Check each target. A failed check does not stop the others."""
     if not targets.targets:
         return [Finding(part="targets", state="off", detail="no targets are listed: SLUICE_TARGETS_FILE is not set")]
-    return [_look(f"target {name}", target, lake) for name, target in targets.targets.items()]
+    return [_examine_target(f"target {name}", target, lake) for name, target in targets.targets.items()]
 
 
-def _look(part: str, target: AnyTarget, lake: str) -> Finding:
+def _examine_target(part: str, target: AnyTarget, lake: str) -> Finding:
     try:
         return Finding(part=part, state="ok", detail=_examine(target, lake))
     except SluiceError as error:

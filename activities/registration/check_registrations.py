@@ -40,7 +40,7 @@ class CheckRegistrationsActivity:
     @activity.defn(name="check_registrations")
     async def check_registrations(self, input: CheckRegistrationsInput) -> CheckedRegistrations:
         """Compare with main each table that a target should have. An unavailable target does not stop the others."""
-        drift = await asyncio.to_thread(self._look, input)
+        drift = await asyncio.to_thread(self._find_drift, input)
         for name, table in drift.behind:
             await self.registrations.start_table(name, table, WaitingRun())
         shown = [f"{name} {table}" for name, table in drift.behind]
@@ -49,18 +49,18 @@ class CheckRegistrationsActivity:
             checked=drift.checked, behind=len(shown), started=shown[:_MAX_SHOWN], problems=problems
         )
 
-    def _look(self, input: CheckRegistrationsInput) -> _Drift:
+    def _find_drift(self, input: CheckRegistrationsInput) -> _Drift:
         drift = _Drift()
         for name, tables in self._wanted(input).items():
             target = self.registrations.targets.targets.get(name)
             if isinstance(target, TableTarget):
                 try:
-                    self._look_at(name, target, sorted(tables), drift)
+                    self._compare(name, target, sorted(tables), drift)
                 except Exception as error:
                     drift.problems[name] = _reason(error)
         return drift
 
-    def _look_at(self, name: str, target: TableTarget, tables: list[str], drift: _Drift) -> None:
+    def _compare(self, name: str, target: TableTarget, tables: list[str], drift: _Drift) -> None:
         mirror, head = open_mirror(target), self.catalog.head(self.catalog.main)
         for table in tables:
             if self.catalog.table_version(self.catalog.main, table, head) is None:

@@ -10,7 +10,7 @@ from cli.confirming import confirm
 from cli.context import CommandContext, current_user
 from cli.layout import visible
 from cli.pipeline.values import OLDER_ROWS_WIN
-from runtime.arrivals.landing_zones import command_batch, look_now, read_zone, split_batch
+from runtime.arrivals.landing_zones import command_batch, list_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import BatchCommand, ListArrivalsInput, ListArrivalsResult, SplitBatch
 from sluice.errors import InvalidPipeline
@@ -68,7 +68,7 @@ async def run_action(
         question = "Load it again?" if action.retry else "Never load it while the zone is deployed?"
         await _confirm(context, settings, pipeline, batch, question, yes=yes)
         return await _command(context, settings, pipeline, action.retry, action.set_aside, over_younger=over_younger)
-    await look_now(context.client, settings, pipeline)
+    await list_now(context.client, settings, pipeline)
     text = f"Asked the landing zone of {pipeline} to list its files now."
     context.print_result({"pipeline": pipeline, "look": True}, text)
     return 0

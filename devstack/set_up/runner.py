@@ -92,7 +92,7 @@ class Runner:
         try:
             while True:
                 self._start_what_can_start()
-                self._look_at_processes()
+                self._check_processes()
                 failed = next(iter(self._in(State.FAILED)), None)
                 if failed:
                     return failed
@@ -135,7 +135,7 @@ class Runner:
                 log.write(f"{error}\n".encode())
                 _end(each, State.FAILED, 127)
 
-    def _look_at_processes(self) -> None:
+    def _check_processes(self) -> None:
         for each in self._in(State.RUNNING):
             code = each.process.poll() if each.process else None
             if code is None:

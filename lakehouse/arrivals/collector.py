@@ -86,7 +86,7 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input, on_progress).collect(input)
+        return _ZoneListing(self, pipeline, input, on_progress).collect(input)
 
     def list_arrivals(
         self, pipeline: Pipeline, input: ListArrivalsInput, on_progress: OnProgress = _silent
@@ -100,14 +100,14 @@ class ArrivalCollector:
             InvalidInput: the zone cannot be listed.
             ServiceUnavailable: its store, or main, does not answer.
         """
-        return _Look(self, pipeline, input, on_progress).list_files(input)
+        return _ZoneListing(self, pipeline, input, on_progress).list_files(input)
 
     def plan_load(self, pipeline: Pipeline, input: PlanLoadInput, on_progress: OnProgress = _silent) -> LoadPlan:
         """List a zone; write a batch of the loadable ones among the named files. Raises the errors of `collect`."""
-        return _Look(self, pipeline, input, on_progress).plan_load(input.paths)
+        return _ZoneListing(self, pipeline, input, on_progress).plan_load(input.paths)
 
 
-class _Look:
+class _ZoneListing:
     """One listing of one zone, with the work that follows it."""
 
     def __init__(
@@ -138,7 +138,7 @@ class _Look:
         plan = plan_batches(waiting, manifests, self._arrival, now)
         batches, judged = self._make_batches(plan.batches[:room])
         has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == _MOST_WAITING)
-        look_at = now if room and has_more else plan.look_at
+        list_at = now if room and has_more else plan.list_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
         return CollectArrivalsResult(
@@ -148,7 +148,7 @@ class _Look:
             more_kept_out=number - len(kept_out),
             mark=mark,
             counts=self._memory.counts(),
-            look_in=None if look_at is None else max(0.0, look_at - self._collector.clock()),
+            look_in=None if list_at is None else max(0.0, list_at - self._collector.clock()),
             latest_arrival=self._latest_arrival,
             to_finish=self._finished.count_to_finish(done, self._collector.clock()) if done else 0,
             put_off=self._finished.count_put_off() if done else 0,

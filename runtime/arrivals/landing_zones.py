@@ -172,7 +172,7 @@ async def list_zones(client: Client, settings: Settings) -> list[str]:
     return sorted([memo["name"] async for memo in zone_memos(client, settings)])
 
 
-async def look_now(client: Client, settings: Settings, pipeline: str) -> None:
+async def list_now(client: Client, settings: Settings, pipeline: str) -> None:
     """Make the landing zone of a pipeline list its files soon. Raises `InvalidPipeline` if there is none."""
     await (await _find(client, settings, pipeline)).signal(LandingZone.look)
 

@@ -21,11 +21,11 @@ _TIMEOUT = 5.0
 
 async def with_registrations_now(client: Client, result: RunResult) -> RunResult:
     """Return a result with the present state of its registrations. An unreadable registration stays unchanged."""
-    looks = (_look(client, each) for each in result.registrations)
-    return result.model_copy(update={"registrations": list(await asyncio.gather(*looks))})
+    reading = (_refresh(client, each) for each in result.registrations)
+    return result.model_copy(update={"registrations": list(await asyncio.gather(*reading))})
 
 
-async def _look(client: Client, registration: Registration) -> Registration:
+async def _refresh(client: Client, registration: Registration) -> Registration:
     if registration.state != "pending" or not registration.workflow_id:
         return registration
     handle = client.get_workflow_handle_for(RegisterPublication.run, registration.workflow_id)

@@ -39,7 +39,7 @@ class Batching:
 
     batches: list[list[WaitingFile]]
     """Files to load now, each batch in the order of arrival."""
-    look_at: float | None
+    list_at: float | None
     """Time when more files may be ready if nothing else arrives; None if no file waits for a time."""
 
 
@@ -88,7 +88,7 @@ def why_waiting(
         return f"{late or 'it '}settles for {max(0, changed_at + arrival.settle - now):.0f} s more"
     if not has_room:
         return "the landing zone is full: retry its batches or set them aside"
-    return "its batch is not closed" if not arrival.manifest else "the next look collects it"
+    return "its batch is not closed" if not arrival.manifest else "the next listing collects it"
 
 
 def _plan_by_manifests(

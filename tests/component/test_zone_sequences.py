@@ -15,7 +15,7 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
-from workflows.arrivals import zone_looks
+from workflows.arrivals import zone_listings
 
 PATHS = ("a.csv", "b.csv", "c.csv")
 MODES = ("append", "merge")
@@ -165,8 +165,8 @@ def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
 @pytest.fixture(autouse=True)
 def immediate_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have zones look at once when notified: their clock is the test's."""
-    monkeypatch.setattr(zone_looks, "_SOON", 0.0)
-    monkeypatch.setattr(zone_looks, "_EVERY", 0.0)
+    monkeypatch.setattr(zone_listings, "_SOON", 0.0)
+    monkeypatch.setattr(zone_listings, "_EVERY", 0.0)
 
 
 def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:

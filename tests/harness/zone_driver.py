@@ -19,8 +19,8 @@ from lakehouse.source_files import identify_input
 from runtime.arrivals.landing_zones import (
     DeployedLandingZones,
     command_batch,
+    list_now,
     load_batch,
-    look_now,
     pause_zone,
     read_zone,
 )
@@ -87,7 +87,7 @@ class ZoneDriver(LakeDriver):
         """Move the clock, have the zone look, and wait until the runs that it started have ended or wait."""
         self.clock.now += after
         looks = self.clock.looks.get(self.name, 0)
-        await look_now(self.client, self.settings, self.name)
+        await list_now(self.client, self.settings, self.name)
         await self._until_at_rest(looks + 1)
 
     async def status(self) -> ZoneStatus:

@@ -35,31 +35,31 @@ def test_a_batch_closes_when_nothing_came_for_a_while() -> None:
     files = [file("a", 0)]
     assert plan_batches(files, {}, arrival(), 59.9) == Batching([], 60)
     planned = plan_batches(files, {}, arrival(), 60)
-    assert (names(planned), planned.look_at) == ([["a"]], None)
+    assert (names(planned), planned.list_at) == ([["a"]], None)
 
 
 def test_a_file_that_changes_is_not_loaded_and_holds_back_what_is_beside_it() -> None:
     planned = plan_batches([file("a", 0), file("b", 0, changed=50)], {}, arrival(), 70)
-    assert (names(planned), planned.look_at) == ([], 110)
+    assert (names(planned), planned.list_at) == ([], 110)
     assert names(plan_batches([file("a", 0), file("b", 0, changed=50)], {}, arrival(), 110)) == [["a", "b"]]
 
 
 def test_a_batch_that_waits_too_long_closes_without_the_files_that_still_change() -> None:
     planned = plan_batches([file("a", 0), file("b", 0, changed=599)], {}, arrival(), 600)
-    assert (names(planned), planned.look_at) == ([["a"]], 659)
+    assert (names(planned), planned.list_at) == ([["a"]], 659)
 
 
 def test_a_file_that_changes_for_ever_closes_no_batch_of_others() -> None:
     log = file("log", 0, changed=9990)
     planned = plan_batches([log, file("a", 9900), file("b", 9980)], {}, arrival(), 10000)
-    assert (names(planned), planned.look_at) == ([], 10040)
+    assert (names(planned), planned.list_at) == ([], 10040)
     log = file("log", 0, changed=10490)
     assert names(plan_batches([log, file("a", 9900)], {}, arrival(), 10500)) == [["a"]], "it waited for ten minutes"
 
 
 def test_a_full_batch_is_loaded_although_files_still_arrive() -> None:
     planned = plan_batches([file("b", 1), file("a", 0), file("c", 2), file("d", 65)], {}, arrival(), 70)
-    assert (names(planned), planned.look_at) == ([["a", "b"]], 125)
+    assert (names(planned), planned.list_at) == ([["a", "b"]], 125)
     large = [file("a", 0, size=900), file("b", 0, size=900), file("c", 69)]
     assert names(plan_batches(large, {}, arrival(), 70)) == [["a"]]
 
@@ -71,13 +71,13 @@ def test_a_file_that_is_larger_than_a_batch_has_one_of_its_own() -> None:
 def test_a_manifest_closes_the_batch_of_its_folder_alone() -> None:
     files = [file("x/a", 0), file("x/b", 9), file("x/c", 9), file("y/d", 0)]
     planned = plan_batches(files, {"/landing/x": 10}, arrival(manifest="_SUCCESS"), 10)
-    assert (names(planned), planned.look_at) == ([["x/a", "x/b"], ["x/c"]], None)
+    assert (names(planned), planned.list_at) == ([["x/a", "x/b"], ["x/c"]], None)
 
 
 def test_a_file_that_comes_after_the_manifest_has_to_settle() -> None:
     files, complete = [file("x/a", 0), file("x/late", 20)], {"/landing/x": 10.0}
     planned = plan_batches(files, complete, arrival(manifest="_SUCCESS"), 30)
-    assert (names(planned), planned.look_at) == ([["x/a"]], 80)
+    assert (names(planned), planned.list_at) == ([["x/a"]], 80)
     assert names(plan_batches(files[1:], complete, arrival(manifest="_SUCCESS"), 80)) == [["x/late"]]
 
 

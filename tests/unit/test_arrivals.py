@@ -306,7 +306,7 @@ def test_people_see_that_a_folder_has_no_manifest(tmp_path: Path) -> None:
     zone.landing.file("day/a.csv", "1")
     assert zone.states()["a.csv"] == ("waiting", "there is no _SUCCESS in its folder yet")
     zone.landing.file("day/_SUCCESS", "")
-    assert zone.states()["a.csv"] == ("waiting", "the next look collects it")
+    assert zone.states()["a.csv"] == ("waiting", "the next listing collects it")
     zone.now += 1
     zone.landing.file("day/b.csv", "2")
     assert zone.states()["b.csv"] == ("waiting", "it came after _SUCCESS, and settles for 60 s more")

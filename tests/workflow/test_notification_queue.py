@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from temporalio.client import Client
 
-from runtime.arrivals.notifications import look_sender, queue, receivers
+from runtime.arrivals.notifications import queue, receivers, signal_sender
 from tests.harness.notified_zone import NotifiedZones, notified_zones
 from tests.harness.queue_server import REGION, QueueServer
 from tests.harness.waiting import until
@@ -62,7 +62,7 @@ async def test_messages_are_deleted_when_their_zones_were_told(zones: NotifiedZo
 async def test_while_temporal_takes_no_signal_messages_stay(
     zones: NotifiedZones, server: QueueServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_away, send = True, look_sender.signal_by(zones.client)
+    is_away, send = True, signal_sender.signal_by(zones.client)
 
     async def sometimes(zone: str, files: list[str]) -> bool:
         if is_away:
@@ -70,7 +70,7 @@ async def test_while_temporal_takes_no_signal_messages_stay(
         return await send(zone, files)
 
     monkeypatch.setattr(receivers, "signal_by", lambda client: sometimes)
-    monkeypatch.setattr(look_sender, "_PAUSES", (0.2,))
+    monkeypatch.setattr(signal_sender, "_PAUSES", (0.2,))
     server.send(created("landing", "orders/a.csv"))
     async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION):
         await asyncio.sleep(2.5)

@@ -17,7 +17,7 @@ from tests.harness.histories import REPLAYED_QUEUE, TARGET
 from workflows.activity_calls import ActivityCalls
 from workflows.arrivals.arrival_runs import ArrivalRuns
 from workflows.arrivals.landing_zone import LandingZone
-from workflows.arrivals.zone_looks import ZoneLooks
+from workflows.arrivals.zone_listings import ZoneListings
 from workflows.backfills.backfill import Backfill
 from workflows.run.start_pipeline import StartPipeline
 from workflows.schedules.start_scheduled import StartScheduled
@@ -98,13 +98,13 @@ def test_each_recorded_history_is_replayed() -> None:
 
 
 async def test_a_landing_zone_with_another_timer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    end = ZoneLooks.end
+    end = ZoneListings.end
 
-    def at_once(self: ZoneLooks, *given: Any) -> None:
+    def at_once(self: ZoneListings, *given: Any) -> None:
         end(self, *given)
         self.at = 0.0
 
-    monkeypatch.setattr(ZoneLooks, "end", at_once)
+    monkeypatch.setattr(ZoneListings, "end", at_once)
     with pytest.raises(NondeterminismError):
         await _replayer(LandingZone).replay_workflow(_history("landing_zone"))
 

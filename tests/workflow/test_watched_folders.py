@@ -158,5 +158,5 @@ def test_without_a_watch_left_the_log_says_once_that_looks_find_files(limit: str
         text=True,
         check=True,
     )
-    assert ended.stdout.count("only looks find files there") == 1, ended
+    assert ended.stdout.count("only listings find files there") == 1, ended
     assert "zone" not in ended.stdout.replace("landing zones", "")

@@ -29,9 +29,9 @@ class FinishedFiles:
         """True while files are being tagged or moved."""
         return self._task is not None and not self._task.done()
 
-    def note(self, look: CollectArrivalsResult) -> None:
+    def note(self, listing: CollectArrivalsResult) -> None:
         """Clear the problem if a listing shows that no file has one any more."""
-        if not look.put_off and not look.problem:
+        if not listing.put_off and not listing.problem:
             self.problem = ""
 
     def start(self, pipeline: PipelineText, batches: HeldBatches, may_go_on: Callable[[], bool]) -> None:

@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.arrivals.batch_runs import BatchRuns
     from workflows.arrivals.finished_files import FinishedFiles
-    from workflows.arrivals.zone_looks import ZoneLooks
+    from workflows.arrivals.zone_listings import ZoneListings
     from workflows.arrivals.zone_notices import ZoneNotices, iso_of
     from workflows.arrivals.zone_runs import GrantedRuns
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
@@ -56,7 +56,7 @@ class LandingZone:
         self._paused, self._resumed, self._problem = input.paused, input.resumed, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
         self._counts: dict[str, int] = {}
-        self._is_look_due, self._looks = True, ZoneLooks()
+        self._is_listing_due, self._listings = True, ZoneListings()
         self._since = input.since or workflow.now().timestamp()
 
     @workflow.run
@@ -64,9 +64,9 @@ class LandingZone:
         """List the zone, start runs and wait, until the workflow is cancelled."""
         workflow.upsert_memo({ZONE_MEMO: memo_of(self._input)})
         while True:
-            if self._is_look_due:
-                self._is_look_due = False
-                await self._look()
+            if self._is_listing_due:
+                self._is_listing_due = False
+                await self._list_files()
             await self._start_batches()
             self._tell_of_silence()
             self._notices.add(self._batches.take_unreported())
@@ -85,14 +85,14 @@ class LandingZone:
         Args:
             files: the paths in the notification. If there are none, the next listing is of the whole zone.
         """
-        self._looks.notify(files or ())
+        self._listings.notify(files or ())
 
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
         """Record the end of the run of a batch. A repeated signal changes nothing."""
         became = self._batches.end(ended)
         if became in ("loaded", "changed"):
-            self._is_look_due = True  # main has its files now, or they must settle again
+            self._is_listing_due = True  # main has its files now, or they must settle again
         elif became:
             self._pause_if_asked(ended.key, ended.reason)
 
@@ -111,8 +111,8 @@ class LandingZone:
     @workflow.update
     def command(self, command: BatchCommand) -> Batch:
         """Retry a batch that was kept out, or set it aside, as a person decides."""
-        batch, is_look_due = self._batches.decide(command.batch, command.action)
-        self._is_look_due = self._is_look_due or is_look_due
+        batch, is_listing_due = self._batches.decide(command.batch, command.action)
+        self._is_listing_due = self._is_listing_due or is_listing_due
         return batch
 
     @command.validator
@@ -153,8 +153,8 @@ class LandingZone:
     @workflow.update
     def replace_pipeline(self, input: LandingZoneInput) -> None:
         """Use another version of the pipeline for all further listings and runs."""
-        self._input, self._is_look_due = input, True
-        self._looks.list_all()
+        self._input, self._is_listing_due = input, True
+        self._listings.list_all()
         workflow.upsert_memo({ZONE_MEMO: memo_of(input)})
 
     @workflow.query
@@ -169,7 +169,7 @@ class LandingZone:
             problem=self._problem,
             counts=self._counts,
             latest_arrival=self._latest_arrival,
-            next_look=iso_of(workflow.now().timestamp() if self._is_look_due else self._looks.at),
+            next_look=iso_of(workflow.now().timestamp() if self._is_listing_due else self._listings.at),
             unfinished=self._finished_files.problem,
         )
 
@@ -179,9 +179,9 @@ class LandingZone:
             self._paused, self._resumed = f"batch {batch} was kept out: {reason[:200]}", ""
             self._notices.add([f"no more batches are loaded: {self._paused}"])
 
-    async def _look(self) -> None:
+    async def _list_files(self) -> None:
         """Collect the files that arrived, and plan the next listing."""
-        held, room, files = self._batches.refs, self._batches.room, self._looks.begin()
+        held, room, files = self._batches.refs, self._batches.room, self._listings.begin()
         pipeline, received = self._input.pipeline, self._received
         given = CollectArrivalsInput(
             pipeline=pipeline, held=held, states=self._batches.decisions, room=room, received=received, files=files
@@ -199,7 +199,7 @@ class LandingZone:
         self._notices.of_problem(text, before, is_passing=result.is_passing)
         await self._runs.start_lost(self._input)
         self._grants.report_again()
-        self._looks.end(files, result, self._input.look)
+        self._listings.end(files, result, self._input.look)
 
     async def _collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """List the zone. Start granted runs meanwhile, because a listing may take long and slots are scarce."""
@@ -223,7 +223,7 @@ class LandingZone:
         self._counts, self._received = result.counts, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
-        self._notices.of_look(result)
+        self._notices.of_listing(result)
         self._finished_files.note(result)
         if result.to_finish and self._may_finish(self._input):
             self._finished_files.start(self._input.pipeline, self._batches, partial(self._may_finish, self._input))
@@ -246,20 +246,20 @@ class LandingZone:
 
     async def _wait(self) -> None:
         """Wait until a listing is due, or there is other work."""
-        while not self._has_news(self._looks.at):
-            remaining = self._looks.at - workflow.now().timestamp()
+        while not self._has_news(self._listings.at):
+            remaining = self._listings.at - workflow.now().timestamp()
             if remaining <= 0:
-                self._is_look_due = True
+                self._is_listing_due = True
                 return
             try:
                 await workflow.wait_condition(
-                    partial(self._has_news, self._looks.at), timeout=timedelta(seconds=remaining)
+                    partial(self._has_news, self._listings.at), timeout=timedelta(seconds=remaining)
                 )
             except asyncio.TimeoutError:
-                self._is_look_due = True
+                self._is_listing_due = True
 
-    def _has_news(self, look_at: float) -> bool:
-        has_news = self._is_look_due or self._grants.has_news(self._room) or self._looks.at < look_at
+    def _has_news(self, list_at: float) -> bool:
+        has_news = self._is_listing_due or self._grants.has_news(self._room) or self._listings.at < list_at
         return has_news or self._batches.has_unreported or (self._is_on_another_queue and not self._is_busy)
 
     @property

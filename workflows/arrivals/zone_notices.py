@@ -43,7 +43,7 @@ class ZoneNotices:
         if texts and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._send())
 
-    def of_look(self, result: CollectArrivalsResult) -> None:
+    def of_listing(self, result: CollectArrivalsResult) -> None:
         """Report the files that are not loaded, unless they were reported before with the same reason."""
         texts = []
         for file in result.kept_out:

@@ -18,8 +18,8 @@ from watchfiles import Change, watch
 
 from lakehouse.source_files import is_hidden, part_matches, path_matches
 from runtime.arrivals.notifications.known_zones import KnownZones
-from runtime.arrivals.notifications.look_sender import LookSender
 from runtime.arrivals.notifications.receiver_thread import run_in_thread
+from runtime.arrivals.notifications.signal_sender import SignalSender
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZones
 
 _CHECK_EVERY = 2.0
@@ -41,7 +41,7 @@ Identity = dict[str, tuple[str, int, int]]
 log = logging.getLogger("sluice.notifications")
 
 
-async def watch_folders(known: KnownZones, sender: LookSender, own: Sequence[str] = ()) -> None:
+async def watch_folders(known: KnownZones, sender: SignalSender, own: Sequence[str] = ()) -> None:
     """Watch the folders of the landing zones until this is cancelled.
 
     Args:
@@ -142,7 +142,7 @@ class FolderWatcher:
 
     def _pause_after(self, error: Exception) -> None:
         if not self._failures:
-            log.warning("folders of landing zones are not watched now, only looks find files there: %s", error)
+            log.warning("folders of landing zones are not watched now, only listings find files there: %s", error)
         self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
         self._failures += 1
 

@@ -8,7 +8,7 @@ from temporalio.client import Client
 
 from lakehouse.source_files import absolute_path, is_remote, without_scheme
 from runtime.arrivals.landing_zones import zone_memos
-from runtime.arrivals.notifications.look_sender import LookSender
+from runtime.arrivals.notifications.signal_sender import SignalSender
 from sluice.arrivals.notifications import StoredObject
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZone, NotifiedZones
 from sluice.contracts.arrivals import landing_zone_id
@@ -26,7 +26,7 @@ log = logging.getLogger("sluice.notifications")
 class KnownZones:
     """The landing zones to which notifications are assigned."""
 
-    def __init__(self, client: Client, settings: Settings, sender: LookSender) -> None:
+    def __init__(self, client: Client, settings: Settings, sender: SignalSender) -> None:
         self._client, self._settings, self._sender = client, settings, sender
         self._paths: dict[tuple[str, str], str] = {}
         self._logged: set[object] = set()
@@ -94,8 +94,8 @@ class KnownZones:
         if zone and zone.is_too_wide and zone not in self._logged:
             self._logged.add(zone)
             log.warning(
-                "%s is not watched, only looks find files there: a watch would cover all of %s; begin the pattern with "
-                "at least two folders, or name one folder",
+                "%s is not watched, only listings find files there: a watch would cover all of %s; begin the pattern "
+                "with at least two folders, or name one folder",
                 path,
                 zone.folder,
             )

@@ -17,8 +17,8 @@ import botocore.config
 import botocore.session
 
 from runtime.arrivals.notifications.known_zones import KnownZones
-from runtime.arrivals.notifications.look_sender import LookSender
 from runtime.arrivals.notifications.receiver_thread import run_in_thread
+from runtime.arrivals.notifications.signal_sender import SignalSender
 from sluice.arrivals.notifications import StoredObject, UnreadableNotification, read_notification
 
 _POLL = 20
@@ -34,7 +34,7 @@ _REGION = re.compile(r"sqs\.([a-z0-9-]+)\.amazonaws\.")
 log = logging.getLogger("sluice.notifications")
 
 
-async def receive_from_queue(url: str, region: str, known: KnownZones, sender: LookSender) -> None:
+async def receive_from_queue(url: str, region: str, known: KnownZones, sender: SignalSender) -> None:
     """Receive notifications from a queue until this is cancelled.
 
     The polls run in a thread that ends by itself: the worker does not wait for them when it ends.

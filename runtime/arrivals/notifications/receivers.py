@@ -9,8 +9,8 @@ from temporalio.client import Client
 from lakehouse.source_files import is_remote, without_scheme
 from runtime.arrivals.notifications.folders import watch_folders
 from runtime.arrivals.notifications.known_zones import KnownZones
-from runtime.arrivals.notifications.look_sender import LookSender, signal_by
 from runtime.arrivals.notifications.queue import receive_from_queue
+from runtime.arrivals.notifications.signal_sender import SignalSender, signal_by
 from runtime.arrivals.notifications.webhook import events_address, serve_webhook
 from sluice.settings import Settings
 
@@ -31,7 +31,7 @@ class Receivers:
     """
 
     def __init__(self, client: Client, settings: Settings) -> None:
-        self._sender = sender = LookSender(signal_by(client))
+        self._sender = sender = SignalSender(signal_by(client))
         self.known = known = KnownZones(client, settings, sender)
         self._receivers: dict[str, Receive] = {
             "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings))

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from runtime.arrivals.notifications.connections import ConnectionLimits
 from runtime.arrivals.notifications.known_zones import KnownZones
-from runtime.arrivals.notifications.look_sender import LookSender
+from runtime.arrivals.notifications.signal_sender import SignalSender
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject, UnreadableNotification, read_notification
 from sluice.errors import BadEnvironment
 from sluice.secrets import read_secret
@@ -60,7 +60,7 @@ def events_address(settings: Settings) -> tuple[str, int, str] | None:
     return host, int(port), token
 
 
-async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sender: LookSender) -> None:
+async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sender: SignalSender) -> None:
     """Receive notifications until this is cancelled. While another program has the port, wait for it."""
     app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)))
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=_TIMEOUT, lingering_time=1.0)

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from runtime.arrivals.notifications import look_sender
-from runtime.arrivals.notifications.look_sender import LookSender
+from runtime.arrivals.notifications import signal_sender
+from runtime.arrivals.notifications.signal_sender import SignalSender
 from tests.harness.waiting import in_time, until
 
 
@@ -45,16 +45,16 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-async def sender(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LookSender]:
-    monkeypatch.setattr(look_sender, "_PAUSES", (0.05,))
-    sender = LookSender(recorder.send)
+async def sender(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SignalSender]:
+    monkeypatch.setattr(signal_sender, "_PAUSES", (0.05,))
+    sender = SignalSender(recorder.send)
     task = asyncio.create_task(sender.run())
     yield sender
     assert not task.done()
     task.cancel()
 
 
-async def test_many_notifications_are_one_signal(sender: LookSender, recorder: Recorder) -> None:
+async def test_many_notifications_are_one_signal(sender: SignalSender, recorder: Recorder) -> None:
     for _ in range(1000):
         sender.request({"a": set(), "b": set()})
     await asyncio.sleep(0.1)
@@ -64,7 +64,7 @@ async def test_many_notifications_are_one_signal(sender: LookSender, recorder: R
     assert sorted(recorder.signals) == ["a", "b"]
 
 
-async def test_a_signal_names_the_files_of_its_notifications(sender: LookSender, recorder: Recorder) -> None:
+async def test_a_signal_names_the_files_of_its_notifications(sender: SignalSender, recorder: Recorder) -> None:
     recorder.error = RuntimeError("no server")
     sender.request({"a": {"1"}})
     sender.request({"a": {"2", "1"}})
@@ -85,7 +85,7 @@ async def test_a_signal_names_the_files_of_its_notifications(sender: LookSender,
     ],
 )
 async def test_what_a_signal_cannot_name_has_the_whole_zone_listed(
-    sender: LookSender, recorder: Recorder, named: list[set[str]]
+    sender: SignalSender, recorder: Recorder, named: list[set[str]]
 ) -> None:
     for files in named:
         sender.request({"a": files})
@@ -95,7 +95,7 @@ async def test_what_a_signal_cannot_name_has_the_whole_zone_listed(
 
 
 async def test_a_notification_after_the_signal_is_another_one_a_second_later(
-    sender: LookSender, recorder: Recorder
+    sender: SignalSender, recorder: Recorder
 ) -> None:
     sender.request({"a": set()})
     await recorder.until(1)
@@ -107,7 +107,7 @@ async def test_a_notification_after_the_signal_is_another_one_a_second_later(
     assert asyncio.get_running_loop().time() - started > 0.9
 
 
-async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: LookSender, recorder: Recorder) -> None:
+async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: SignalSender, recorder: Recorder) -> None:
     sender.request({"a": set()})
     await recorder.until(1)
     sender.request({"a": set()}, every=60.0)
@@ -117,7 +117,7 @@ async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: LookSen
     await recorder.until(2)
 
 
-async def test_a_notification_during_a_signal_is_not_lost(sender: LookSender, recorder: Recorder) -> None:
+async def test_a_notification_during_a_signal_is_not_lost(sender: SignalSender, recorder: Recorder) -> None:
     recorder.pause = asyncio.Event()
     sender.request({"a": set()})
     await until(lambda: recorder.tries)
@@ -128,7 +128,7 @@ async def test_a_notification_during_a_signal_is_not_lost(sender: LookSender, re
 
 
 async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zone(
-    sender: LookSender, recorder: Recorder, caplog: pytest.LogCaptureFixture
+    sender: SignalSender, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder.error = RuntimeError("no server")
     with caplog.at_level(logging.INFO):
@@ -146,9 +146,9 @@ async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zo
 
 
 async def test_a_zone_that_always_fails_holds_no_other_one_up(
-    sender: LookSender, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    sender: SignalSender, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(look_sender, "_PAUSES", (3600.0,))
+    monkeypatch.setattr(signal_sender, "_PAUSES", (3600.0,))
     recorder.failing = {"bad"}
     with caplog.at_level(logging.WARNING):
         sender.request({"bad": set()})
@@ -161,7 +161,7 @@ async def test_a_zone_that_always_fails_holds_no_other_one_up(
 
 
 async def test_a_zone_that_has_ended_is_told_nothing_and_holds_nobody_up(
-    sender: LookSender, recorder: Recorder
+    sender: SignalSender, recorder: Recorder
 ) -> None:
     recorder.ended = {"a"}
     await in_time(sender.tell({"a": set(), "b": set()}))
@@ -169,7 +169,7 @@ async def test_a_zone_that_has_ended_is_told_nothing_and_holds_nobody_up(
     await in_time(sender.tell({}))
 
 
-async def test_a_receiver_that_stops_waiting_stops_nothing(sender: LookSender, recorder: Recorder) -> None:
+async def test_a_receiver_that_stops_waiting_stops_nothing(sender: SignalSender, recorder: Recorder) -> None:
     recorder.error = RuntimeError("no server")
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(sender.tell({"a": set()}), 0.4)

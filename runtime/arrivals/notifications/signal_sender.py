@@ -61,7 +61,7 @@ class _Failing(NamedTuple):
     error: str
 
 
-class LookSender:
+class SignalSender:
     """Sends the signals. `send` signals one zone, naming files or none; it returns False if the zone has ended."""
 
     def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]]) -> None:

@@ -19,7 +19,7 @@ Temporal allows 2 MB.
 """
 
 
-class ZoneLooks:
+class ZoneListings:
     """The plan of the listings of one landing zone.
 
     The whole zone is listed at least once per interval. Between two whole listings, only the waiting files and those
