@@ -52,7 +52,7 @@ _CONFIG = {
 }
 _DELETED = "sluice_deleted_rows"
 _FILE, _POSITION = "sluice_file", "file_row_number"
-"""Columns that DuckDB adds. The name of the first is chosen here, the name of the second is fixed by DuckDB."""
+"""Columns that DuckDB adds. Sluice chooses the first name, DuckDB the second."""
 _LOCK = """
     SET TimeZone = 'UTC';
     SET preserve_insertion_order = false;

@@ -134,7 +134,7 @@ def _checks(kind: str, written: Mapping[str, Any], target: Target, dialect: str 
     if builder is None:
         raise NotCarriedOver(f"there is no equivalent of {kind}")
     if given.get("condition_parser") == "pandas" and _PANDAS.search(str(given.get("row_condition") or "")):
-        raise NotCarriedOver("the row_condition is written for pandas, and not in SQL")
+        raise NotCarriedOver("the row_condition is code for pandas, not SQL")
     condition, mostly = given.pop("row_condition", None), given.pop("mostly", None)
     if condition and "other_table" in kind:
         raise NotCarriedOver("a row_condition together with another table has no equivalent here")

@@ -117,7 +117,7 @@ def _as_written(value: Any) -> Any:
         return value
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
-    raise NotCarriedOver(f"{str(value)[:60]!r} is not a value that a pipeline file can hold")
+    raise NotCarriedOver(f"{str(value)[:60]!r} is not a value that a pipeline file can contain")
 
 
 def add_new(listed: list[Parameters], checks: Sequence[Parameters]) -> None:

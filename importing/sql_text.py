@@ -129,7 +129,7 @@ def _translated(text: str, dialect: str) -> str:
     except SqlglotError as error:
         raise NotCarriedOver(f"{text[:80]!r} does not parse as SQL of {dialect}") from error
     if len(statements) != 1:
-        raise NotCarriedOver(f"{text[:80]!r} is {len(statements)} statements of SQL, and not one")
+        raise NotCarriedOver(f"{text[:80]!r} contains {len(statements)} SQL statements instead of one")
     return str(statements[0])
 
 

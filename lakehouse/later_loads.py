@@ -40,7 +40,7 @@ class LaterLoads:
         if order.runs and (later := find_later_runs(self.catalog, self.io, tables[0], order.runs)):
             raise InvalidPipeline(rows_before_later(tables[0], later))
         if order.partition and (later_one := find_later_partition(self.catalog, pipeline, order.partition)):
-            raise InvalidPipeline(partition_after_later(write, order.partition, f"{later_one}, which main holds"))
+            raise InvalidPipeline(partition_after_later(write, order.partition, f"{later_one}, which main contains"))
 
 
 def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) -> str:

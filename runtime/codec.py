@@ -48,7 +48,7 @@ class AesCodec(PayloadCodec):
             return payload
         name = payload.metadata.get("encryption-key-id", b"").decode()
         if name not in self._ciphers:
-            raise ValueError(f"this was encrypted by the key {name!r}, which SLUICE_CODEC_KEY_FILE does not hold")
+            raise ValueError(f"this was encrypted by the key {name!r}, which SLUICE_CODEC_KEY_FILE does not contain")
         try:
             decrypted = self._ciphers[name].decrypt(payload.data[:_NONCE], payload.data[_NONCE:], name.encode())
         except InvalidTag as error:

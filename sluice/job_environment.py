@@ -76,7 +76,7 @@ def values_problem(values: Mapping[str, str]) -> str | None:
         if not _NAME.fullmatch(name):
             return f"{name!r} is not a valid name of a variable: use letters, digits and underscores"
         if name in _ALWAYS or _NEVER.match(name) or name.startswith(_OF_SPARK):
-            return f"{name} is not for a pipeline to set: the worker and Spark use it"
+            return f"{name} cannot be set by a pipeline: the worker and Spark use it"
         if "\0" in value or len(value) > _MAX_VALUE:
             return f"the value of {name} is longer than {_MAX_VALUE} characters, or contains a null character"
     return None

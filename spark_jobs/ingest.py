@@ -259,8 +259,8 @@ def _check_columns(
     problems = column_problems(name, table, types)
     if problems and untyped:
         problems.append(
-            f"columns without a type, as they hold only NULL in these files: {', '.join(untyped)}; name all columns "
-            "and their types in source.schema"
+            f"columns without a type, because they contain only NULL in these files: {', '.join(untyped)}; name all "
+            "columns and their types in source.schema"
         )
     if problems:
         raise InvalidInput("\n".join(problems))

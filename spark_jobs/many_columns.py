@@ -38,7 +38,7 @@ def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expres
 
 
 def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
-    """Return a column that is true if a condition holds for at least one of some columns."""
+    """Return a column that is true if at least one of some columns meets a condition."""
     groups = _groups(fields)
     grouped = {field.name for group in groups for field in group}
     parts = [F.array_contains(_transformed(group, condition), F.lit(True)) for group in groups]

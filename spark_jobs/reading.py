@@ -182,7 +182,7 @@ def check_rows_read(spec: IngestSpec, rows_read: int | None) -> None:
     """
     if None not in (spec.rows, rows_read) and spec.rows != rows_read:
         raise InvalidInput(
-            f"Spark read {rows_read:,} rows of {len(spec.files):,} files that hold {spec.rows:,}: check values with "
+            f"Spark read {rows_read:,} rows of {len(spec.files):,} files that contain {spec.rows:,}: check values with "
             "line breaks or quotes, and set source.options (sep, quote, escape, header) as the files need them"
         )
 

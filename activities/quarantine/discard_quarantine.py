@@ -27,7 +27,7 @@ class DiscardQuarantineActivity:
             if head is None:
                 return ""
             if not self._holds_what_was_released(input, head):
-                return f"{input.branch} was changed meanwhile, and is kept"
+                return f"{input.branch} was changed meanwhile, so it was not deleted"
             self.catalog.delete_branch_at(input.branch, head)
         return (
             ""

@@ -36,7 +36,7 @@ _AT_ONCE = 4
 """Default number of partitions that run at a time, where their order does not matter."""
 _ONE_BRANCH = (
     "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
-    "each partition is published by itself"
+    "the partitions are published one by one"
 )
 
 

@@ -11,5 +11,5 @@ Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help
 OLDER_ROWS_WIN = f"The loaded rows replace younger rows ({OVER_YOUNGER})."
 """The message printed before a start with this permission."""
 OverYounger = Annotated[
-    bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than what main holds: the older rows win.")
+    bool, typer.Option(OVER_YOUNGER, help="Load rows that are older than those on main: the older rows win.")
 ]

@@ -76,7 +76,7 @@ def rollback(
             context.console.print(f"[yellow]Not audited:[/] {escape(missing)}", highlight=False, soft_wrap=True)
         for table, at in restore.tables.items():
             change = f": {describe_change(plan.changes[table])}" if table in plan.changes else ""
-            print_detail(context.console, table, f"as main held it at {at[:12]}{change}")
+            print_detail(context.console, table, f"as on main at {at[:12]}{change}")
         confirm(context, f"Roll back {format_count(len(restore.runs), 'run')}?", yes=yes)
         options = StartOptions(restore=restore)
         fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}

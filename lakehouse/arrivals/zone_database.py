@@ -56,7 +56,7 @@ class ZoneDatabase:
         except sqlite3.DatabaseError as error:
             if not self._remove_if_damaged(error):
                 raise
-            raise ServiceUnavailable(f"{self._path} was damaged, and Sluice rebuilds it: {error}") from error
+            raise ServiceUnavailable(f"{self._path} was damaged; Sluice rebuilds it: {error}") from error
 
     def _begin(self) -> sqlite3.Connection:
         try:

@@ -112,7 +112,7 @@ class CatalogTables:
     def load_or_create(self, name: str, metadata: TableMetadata) -> CatalogTable:
         """Return the present state of a table. A missing table is created from metadata, without a snapshot.
 
-        It replaces an earlier table of its name that no branch has rows of, such as one whose creation was rolled back.
+        The new table replaces an earlier one of its name if no branch contains rows of that one.
 
         Raises:
             CommitConflict: another table of this name has a snapshot on main.

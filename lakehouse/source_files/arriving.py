@@ -70,9 +70,8 @@ def list_arriving(path: str, *, follow_links: bool = False) -> Iterator[Arriving
 def find_arriving(path: str, files: Collection[str], *, follow_links: bool = False) -> list[ArrivingFile] | None:
     """Return the given files that `list_arriving` would list, without listing others.
 
-    Return None if the zone must be listed instead: for a pattern, for a folder among the files, or for so many files
-    that a listing costs less. The same holds for an error of the folder or the store and for a link out of the folder,
-    since the listing explains them.
+    Return None if the zone must be listed instead: for a pattern, for a folder among the files, for so many files that
+    a listing costs less, and for an error or a link out of the folder, since the listing explains these.
     """
     if has_wildcards(path) or len(files) > (_MOST_IN_STORE if is_remote(path) else _MOST_IN_FOLDER):
         return None

@@ -85,4 +85,4 @@ def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) ->
         return
     same = {name.strip().lower() for name in names} == {name.strip().lower() for name in wanted}
     what = "has its columns in another order than" if same and len(names) == len(wanted) else "has another header than"
-    raise InvalidInput(f"{path} {what} {of}: {', '.join(names)[:200]}, and not {', '.join(wanted)[:200]}")
+    raise InvalidInput(f"{path} {what} {of}: {', '.join(names)[:200]} instead of {', '.join(wanted)[:200]}")

@@ -192,7 +192,7 @@ def _identity(file: ListedFile, format: Format | None, base: str | None, counter
 def check_container(path: str, format: Format, size: int, head: bytes, tail: bytes) -> None:
     """Check the first and last bytes of the formats that define them."""
     if format == "parquet" and (head != _PARQUET_MAGIC or tail != _PARQUET_MAGIC or size < 12):
-        raise InputIncomplete(f"{path} is not a whole parquet file: it is truncated, or not parquet at all")
+        raise InputIncomplete(f"{path} is not a complete parquet file: it is truncated, or not parquet at all")
     if format == "orc" and not head.startswith(_ORC_MAGIC):
         raise InvalidInput(f"{path} is not an ORC file")
 

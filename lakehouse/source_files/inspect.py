@@ -119,7 +119,7 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
         content = orc.ORCFile(file.path)
         rows, schema = content.nrows, content.schema
     except (ArrowException, OSError) as error:
-        raise InvalidInput(f"{file.path} is not a whole orc file: {str(error).splitlines()[0][:200]}") from error
+        raise InvalidInput(f"{file.path} is not a complete orc file: {str(error).splitlines()[0][:200]}") from error
     check_distinct(file.path, schema.names)
     for each in schema:
         if getattr(each.type, "tz", None):

@@ -60,7 +60,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
         metadata = parquet.read_metadata(io.BytesIO(tail))
         schema = metadata.schema.to_arrow_schema()
     except (ArrowException, OSError) as error:
-        raise InvalidInput(f"{file.path} is not a whole parquet file: {str(error).splitlines()[0][:200]}") from error
+        raise InvalidInput(f"{file.path} is not a complete parquet file: {str(error).splitlines()[0][:200]}") from error
     _check_readable(file.path, metadata)
     check_distinct(file.path, schema.names)
     for each in schema:

@@ -146,12 +146,12 @@ def _hint(client: Client, settings: Settings, own: str, served: set[str]) -> str
             f"{reached}, and SLUICE_INSTALLATION is {own}: nothing was done. Set it to theirs, or remove it, or set "
             f"{_ADDRESS} or SLUICE_TASK_QUEUE to those of your installation"
         )
-    return f"{reached}, and not of this folder's {own}"
+    return f"{reached}, not of this folder's {own}"
 
 
 def _refusal(client: Client, served: set[str], *, has_stack: bool) -> str:
     address = _address(client)
-    who = f"the stack of {_named(served)}" if served else "a Temporal that this folder does not know"
+    who = f"the stack of {_named(served)}" if served else "a Temporal server that this folder does not know"
     if has_stack:
         return f"the stack of this folder is down, and {who} listens at {address}: run `make down`, then `make up`"
     return f"the stack of this folder is down: {_OWN_STACK}. At {address} listens {who}; set {_ADDRESS} to use that"

@@ -153,7 +153,7 @@ def until_problem(text: str, now: datetime) -> str | None:
         return f"a waiver has to end in the future: {text.strip()} is in the past"
     latest = now.astimezone(timezone.utc).date() + timedelta(days=MAX_DAYS)
     if until.date() > latest:
-        return f"a waiver may hold for {MAX_DAYS} days, until {latest} at the latest: {text.strip()} is later"
+        return f"a waiver may last {MAX_DAYS} days, until {latest} at the latest: {text.strip()} is later"
     return None
 
 

@@ -51,7 +51,7 @@ def _waiver_problem(
 ) -> str | None:
     name = f"{waiver.check} of {waiver.table}" if waiver.table else waiver.check
     if len(matching) != 1:
-        why = "is the name of several of them" if matching else "is none of them"
+        why = "is the name of several of them" if matching else "is not one of them"
         return f"the checks to waive are {', '.join(waiver_names(awaited.to_waive))}: {name[:200]!r} {why}"
     if awaited.signed and not (waiver.table and waiver.fingerprint):
         return "approvers have keys, so a waiver names the table and the fingerprint of its check: use `approve`"

@@ -1,4 +1,4 @@
-"""Carry-over: find the verdicts that still hold after a rebase added the same files to a newer main."""
+"""Carry-over: find the verdicts that stay valid after a rebase added the same files to a newer main."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from sluice.checks.verdicts import CheckResult
 def carried_over_verdicts(
     checks: Mapping[str, Sequence[Check]], earlier: Sequence[CheckResult]
 ) -> dict[tuple[str, int], CheckResult]:
-    """Return the earlier verdicts that still hold, by table and index of the check."""
+    """Return the earlier verdicts that stay valid, by table and index of the check."""
     by_check = {(verdict.table, verdict.index): verdict for verdict in earlier}
     return {
         (table, index): by_check[table, index]

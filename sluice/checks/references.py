@@ -19,13 +19,13 @@ _ALIKE = (("int", "long"), FLOATS, ("decimal",), ("string",), ("date",), ("times
 
 
 class CompareColumns(RowCheck):
-    """In every row, the comparison of two columns must hold. A row with a null in either column passes."""
+    """In every row, the comparison of two columns must be true. A row with a null in either column passes."""
 
     aliases = {
         "expect_column_pair_values_to_be_equal": {**_PAIR, "+operator": "="},
         "expect_column_pair_values_a_to_be_greater_than_b": {**_PAIR, "+operator": ">"},
     }
-    proof = "the bounds of the two columns in a file lie apart"
+    proof = "in each file, the ranges of the two columns do not overlap"
 
     check: Literal["compare_columns"] = "compare_columns"
     left: str = Field(min_length=1)

@@ -148,7 +148,7 @@ class NotConstant(_Distinct):
     """The column must contain at least two distinct values."""
 
     aliases = {"dbt_utils.not_constant": {}}
-    proof = "the bounds of two files lie apart, or all bounds are one value"
+    proof = "the ranges of two files do not overlap, or all values are equal"
 
     check: Literal["not_constant"] = "not_constant"
 

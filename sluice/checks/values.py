@@ -81,7 +81,7 @@ class AcceptedValues(_Set):
     def _not_too_many(self) -> "AcceptedValues":
         if self.all_present and len(self.values) > _MAX_PRESENT:
             raise ValueError(
-                f"all_present counts each of {len(self.values):,} values by itself: the limit is {_MAX_PRESENT:,}. "
+                f"all_present counts each of {len(self.values):,} values separately: the limit is {_MAX_PRESENT:,}. "
                 "Keep the values in a table, and find the missing ones by a check `sql`"
             )
         return self

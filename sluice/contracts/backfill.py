@@ -116,7 +116,7 @@ class BackfillInput(Model):
     """True if partitions may be loaded that are older than the data on main."""
     progress: BackfillState
     together: JointPublish | None = None
-    """State of `--publish together`; None if each partition is published by itself."""
+    """State of `--publish together`; None if the partitions are published one by one."""
     keep: float = 0.0
     """Retention of partitions that were combined but not published, in seconds."""
     starts_per_run: int = Field(default=200, ge=1)

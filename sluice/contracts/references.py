@@ -35,7 +35,7 @@ class BranchRef(Model):
     sorted_tables: list[str] = Field(default_factory=list)
     """Tables for which Spark sorts the written rows over all tasks."""
     commit_timeout: float = 5.0
-    """Maximum time that the catalog works on a commit, in seconds. After that, a publish in flight is decided."""
+    """Maximum time that the catalog works on a commit, in seconds. By then, a publish has succeeded or failed."""
     guarantee: str = "atomic"
     """Guarantee if a server crashes during the publish: `atomic`, `checked` or `one by one`."""
     can_be_fenced: bool = True

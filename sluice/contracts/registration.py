@@ -103,7 +103,7 @@ class FailedRegistration(Model):
 
 
 def table_registration_id(installation: str, target: str, table: str) -> str:
-    """Return the workflow id that registrations of one table at one target share. They follow each other."""
+    """Return the workflow id shared by all registrations of a table at a target. They run one after the other."""
     return f"sluice-registration-{installation}-{target}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
 
 

@@ -31,7 +31,7 @@ class PublishedChecks(Model):
     table: Table
     """The table with its checks; without checks if no run up to the version had any."""
     is_of_version: bool = True
-    """True if the run published the version itself, not an earlier one that runs without checks followed."""
+    """True if the run published this version; False if it is older, and runs without checks followed."""
 
 
 class PlanRollbackResult(Model):

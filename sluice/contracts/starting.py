@@ -47,7 +47,7 @@ class StartPipelineInput(Model):
     in_order: bool = False
     """True if the starter keeps the order of partitions."""
     over_younger: bool = False
-    """True if its rows may replace younger ones."""
+    """True if rows of this run may replace younger rows."""
     target: str = ""
     """Branch that the run publishes to, if it is not main."""
     resume: Resume | None = None

@@ -1,9 +1,14 @@
 """Describe rows of a source that cannot be read: file, line, column and value."""
 
+import re
+
 from sluice.contracts.spark_jobs import UnreadableRows
 from sluice.row_values import HIDDEN_VALUE
 
 _MAX_VALUE = 80
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WITH_DIGITS = ("decimal", "double", "float")
+"""Beginnings of the names of types that may store a number only with fewer digits."""
 
 
 def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: bool) -> str:
@@ -16,7 +21,9 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     where = rows.path + (f", line {line:,}" if line else "")
     if rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
-        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' is not a valid {rows.type_name}"
+        loses_digits = rows.type_name.startswith(_WITH_DIGITS) and _NUMBER.fullmatch(rows.value)
+        why = "cannot be stored exactly as a" if loses_digits else "is not a valid"
+        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {why} {rows.type_name}"
     elif rows.values is not None:
         problem = f"it has {rows.values:,} values, and there are {rows.columns:,} columns"
     else:

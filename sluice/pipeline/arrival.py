@@ -120,7 +120,7 @@ class Arrival(Model):
 
     @property
     def done(self) -> str:
-        """One word for the finished treatment of a file that main holds; empty if files stay as they are."""
+        """One word for the finished treatment of a file that main contains; empty if files stay as they are."""
         return {"keep": "", "tag": "tagged", "move": "moved"}[self.after]
 
 

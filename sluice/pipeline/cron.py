@@ -81,7 +81,7 @@ def _parse(text: str, field: _Field) -> tuple[Range, ...]:
 def _parse_part(text: str, field: _Field) -> Range:
     match = _PART.fullmatch(text)
     if match is None:
-        raise ValueError(f"the {field.name} {text!r} is none of *, 5, 1-5, */2 or a list of these")
+        raise ValueError(f"the {field.name} {text!r} is not of the form *, 5, 1-5 or */2, or a list of these")
     every, start, end, step = match.groups()
     width = int(step or 1)
     if not 1 <= width <= field.last:

@@ -172,7 +172,7 @@ def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:
     if "source" not in traits.required:
         return Rule(
             refused=f"`--publish together` needs a record on main of each loaded file, and {name_of(kind)} leaves no "
-            "such record: publish each partition by itself"
+            "such record: publish the partitions one by one"
         )
     return _backfill_each(kind, traits)
 
@@ -180,7 +180,7 @@ def _backfill_together(kind: Kind, traits: WriteMode) -> Rule:
 def _requeue(kind: Kind, traits: WriteMode) -> Rule:
     if not traits.knows_its_rows:
         return Rule(
-            refused=f"{name_of(kind)} quarantines no single rows, so there are none to requeue: correct the "
+            refused=f"{name_of(kind)} does not quarantine single rows, so it has nothing to requeue: correct the "
             "source and run the pipeline again"
         )
     if traits.replaces_rows:

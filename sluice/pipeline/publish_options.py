@@ -104,7 +104,7 @@ def changed_options(options: PublishOptions, message: str | None, entries: Seque
 
 def _key(key: object) -> str:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ValueError(f"{str(key)[:100]!r} is not a key of metadata: {_KEY_RULE}")
+        raise ValueError(f"{str(key)[:100]!r} is not a valid metadata key: {_KEY_RULE}")
     return key
 
 

@@ -151,7 +151,7 @@ class Write(Model):
     def _conf_is_free(cls, conf: dict[str, str]) -> dict[str, str]:
         for key, value in conf.items():
             if key.startswith(_RESERVED) or key.lower().endswith(SILENT):
-                raise ValueError(f"{key} is not for a pipeline to set: a safe publish depends on it")
+                raise ValueError(f"{key} cannot be set by a pipeline: a safe publish depends on it")
             if not key.startswith("spark."):
                 raise ValueError(f"{key} is not a Spark setting: they begin with 'spark.'")
             if any(character in key + value for character in "\r\n"):
@@ -177,7 +177,7 @@ class Write(Model):
                 )
             return self
         if reader := [key for key in self.conf if key.lower().startswith(CONF_OF_READERS)]:
-            raise ValueError(f"{reader[0]} is not for a pipeline to set: rows or fields could be lost while reading")
+            raise ValueError(f"{reader[0]} cannot be set by a pipeline: rows or fields could be lost while reading")
         for field in ("args", "environment"):
             if getattr(self, field):
                 raise ValueError(f"{field} is for a program of yours; the job {INGEST!r} takes none")

@@ -30,7 +30,7 @@ class _Constructor(RoundTripConstructor):
         """Construct the value of a node.
 
         Raises:
-            ConstructorError: the value looks like a number or a date, and is none.
+            ConstructorError: the value looks like a number or a date, but is not one.
         """
         try:
             return super().construct_object(node, deep)
@@ -115,5 +115,5 @@ def _problem(node: Any) -> str:
     if isinstance(node, float) and not math.isfinite(node):
         return f"{float(node)} is not a number that rows can be compared with: write a finite number, or leave it out"
     if isinstance(node, str) and not node.isascii() and any("\ud800" <= each <= "\udfff" for each in node):
-        return f"{node[:_SHOWN]!r} contains half of a character (U+D800 to U+DFFF): leave it out"
+        return f"{node[:_SHOWN]!r} contains an unpaired surrogate (U+D800 to U+DFFF): leave it out"
     return ""

@@ -19,8 +19,8 @@ def describe_schedule(schedule: Schedule) -> str:
 def describe_missed(missed: MissedStarts) -> str:
     """Return the number of starts that did not happen, by reason; empty if there are none."""
     why = {
-        "Temporal was away for longer than `catch_up`": missed.late,
-        "the run before had not ended": missed.overlapping,
+        "Temporal was unavailable for longer than `catch_up`": missed.late,
+        "the previous run had not ended": missed.overlapping,
     }
     return ", ".join(f"{number} because {reason}" for reason, number in why.items() if number)
 

@@ -63,8 +63,8 @@ def missing_capabilities(
     problems = []
     if not capabilities.commit_properties:
         problems.append(
-            "the catalog keeps no properties on commits, and every pipeline needs them: by them Sluice recognises a "
-            "repeated input, a quarantine, an orphan branch and a run to roll back"
+            "the catalog does not store properties of commits, and every pipeline needs them: Sluice uses them to find "
+            "repeated inputs, quarantines, orphan branches and runs to roll back"
         )
     if len(tables) > 1 and not (capabilities.many_tables or allow_partial):
         problems.append(

@@ -40,7 +40,7 @@ class RunEnding(Model):
     """True if the content of the branch is kept in quarantine, for a person."""
 
     def final_outcome(self, *, is_kept: bool) -> Outcome:
-        """Return the outcome once the fate of the branch is known: a quarantine of nothing is `discarded`."""
+        """Return the final outcome: `discarded` instead of `quarantined` if no branch was kept."""
         return "discarded" if self.outcome == "quarantined" and not is_kept else self.outcome
 
 

@@ -154,7 +154,7 @@ def describe_compacted(tables: Collection[str]) -> str:
 
 def _version_problems(table: RebaseCandidate, appends: bool) -> Iterator[str]:
     if not appends:
-        yield f"what was written to {table.name} may depend on what main held before"
+        yield f"what was written to {table.name} may depend on the earlier rows of main"
     if table.dropped_on_main:
         yield f"main dropped {table.name} meanwhile"
 

@@ -63,7 +63,7 @@ def check_releasable(
     if summary.problem:
         raise InvalidInput(
             f"{branch} cannot be released or repaired: {summary.problem}. "
-            "`quarantine show` shows what it holds, `quarantine discard` deletes it"
+            "`quarantine show` shows its content, `quarantine discard` deletes it"
         )
     if summary.installation != installation:
         raise InvalidInput(
@@ -72,13 +72,14 @@ def check_releasable(
         )
     if summary.target:
         raise InvalidInput(
-            f"{branch} contains a partition that a backfill publishes together with others, so it is not released "
-            f"by itself: repair its files or the pipeline, and begin it again by `backfill retry {summary.pipeline}`"
+            f"{branch} contains a partition that a backfill publishes together with others, so it cannot be "
+            "released alone: repair its files or the pipeline, and begin it again by "
+            f"`backfill retry {summary.pipeline}`"
         )
     if verified is None or verified.head != quarantined_hash:
         raise InvalidInput(
-            f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may hold "
-            "only a part of the rows. Read it by `quarantine show`, and run the pipeline again"
+            f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may "
+            "contain only some of the rows. Read it by `quarantine show`, and run the pipeline again"
         )
     return verified
 

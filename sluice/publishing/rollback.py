@@ -101,7 +101,7 @@ def plan_rollback(
     if readers and not despite_readers:
         raise InvalidPipeline(
             f"checks of later runs read the tables that this roll-back changes: {'; '.join(readers)}. Those runs stay, "
-            "and their checks may no longer hold. To roll back anyway, add --despite-readers"
+            "and their checks may no longer pass. To roll back anyway, add --despite-readers"
         )
     return RollbackPlan(runs, tables, readers)
 

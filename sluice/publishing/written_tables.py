@@ -157,13 +157,13 @@ def check_history(table: WrittenTable) -> None:
         )
     if history.expired_snapshots:
         raise UnexpectedWrite(
-            f"the job expired {history.expired_snapshots} snapshots of {name} that main holds: their files are needed. "
-            "The catalog's own garbage collection removes what no branch needs"
+            f"the job expired {history.expired_snapshots} snapshots of {name} that main contains: their files are "
+            "needed. The catalog's own garbage collection removes what no branch needs"
         )
     if history.was_set_back:
         raise UnexpectedWrite(
-            f"the job set {name} back to a snapshot from before the run, and no snapshot of the run records that: "
-            "roll published runs back by `rollback`"
+            f"the job rolled {name} back to a snapshot from before the run without a new snapshot: "
+            "use `rollback` for published runs"
         )
     if history.changed_refs:
         raise UnexpectedWrite(

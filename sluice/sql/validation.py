@@ -95,11 +95,11 @@ def check_condition(text: str) -> None:
     listed = _tokens(text)
     condition = parse_condition(text)
     if condition is None:
-        raise SqlProblem("it is not one condition")
+        raise SqlProblem("it must be one condition")
     if condition.find(exp.Query):
         raise SqlProblem("it contains a query: write a check `sql`")
     if condition.find(exp.AggFunc) or condition.find(exp.Window):
-        raise SqlProblem("it aggregates: it must be true of each row by itself")
+        raise SqlProblem("it aggregates several rows: write a condition on a single row")
     _check_functions(text, listed, frozenset())
     _check_clauses(condition, _CLAUSES, "a condition")
 
@@ -128,14 +128,14 @@ def check_statement(text: str) -> None:
     Raises:
         SqlProblem: it is not.
     """
-    listed = _tokens(text, _STATEMENTS, f"it is not a {_KINDS}")
+    listed = _tokens(text, _STATEMENTS, f"this statement is not allowed: write {_KINDS}")
     if [token.word for token in listed[:2]] == ["alter", "table"]:
         _check_alteration(text, listed)
         return
     statement = _only(_parsed(text), "statement")
     is_table = isinstance(statement, exp.Create) and statement.args.get("kind") == "TABLE"
     if not isinstance(statement, exp.Insert | exp.Update | exp.Delete | exp.Merge) and not is_table:
-        raise SqlProblem(f"it is not a {_KINDS}")
+        raise SqlProblem(f"this statement is not allowed: write {_KINDS}")
     inner = [node for node in statement.find_all(exp.DML, exp.DDL) if not isinstance(node, (*_READING, exp.Table))]
     if any(node is not statement and not isinstance(node.parent, exp.When) for node in inner):
         raise SqlProblem("it contains another statement: write one after the other")

@@ -151,8 +151,8 @@ def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: p
         "spark_jobs.ingest.read_source",
         lambda spark, *_: (spark.read.csv(path, header=True, inferSchema=True).limit(1), []),
     )
-    assert "Spark read 1 rows of 1 files that hold 2" in job.refused({"path": path})
-    assert "Spark read 1 rows of 1 files that hold 2" in job.refused({"path": path}, mode="merge", keys=["id"])
+    assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path})
+    assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path}, mode="merge", keys=["id"])
 
 
 def test_a_transform_may_read_a_part_of_its_source_or_all_of_it_twice(job: Ingester) -> None:

@@ -27,7 +27,7 @@ async def test_what_was_encrypted_is_decrypted_by_the_same_key_alone() -> None:
     assert b"hello" not in sealed.SerializeToString() and b"json" not in sealed.SerializeToString()
     assert await AesCodec(new).decode([sealed, PLAIN]) == [PLAIN, PLAIN]
     assert (await AesCodec(old).encode([PLAIN]))[0].data != sealed.data
-    with pytest.raises(ValueError, match="which SLUICE_CODEC_KEY_FILE does not hold"):
+    with pytest.raises(ValueError, match="which SLUICE_CODEC_KEY_FILE does not contain"):
         await AesCodec({"new": b"2" * 32}).decode([sealed])
     with pytest.raises(ValueError, match="or was changed since"):
         await AesCodec({"old": b"2" * 32}).decode([sealed])

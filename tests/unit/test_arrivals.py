@@ -462,7 +462,7 @@ def test_a_page_of_the_memory_that_is_damaged_stops_no_later_look(zone: Zone) ->
     (file,) = (zone.home / "arrivals").iterdir()
     content = file.read_bytes()
     file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    with pytest.raises(ServiceUnavailable, match="was damaged, and Sluice rebuilds it"):
+    with pytest.raises(ServiceUnavailable, match="was damaged; Sluice rebuilds it"):
         zone.look()
     assert zone.look().counts == {"waiting": 300}
 

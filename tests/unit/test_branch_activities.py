@@ -135,7 +135,7 @@ def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeyp
     monkeypatch.setattr(Snapshot, "manifests", _refuse_to_read)
     monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", _refuse_to_read)
     result = run.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
-    assert result.branch is None and "may depend on what main held before" in result.why_not
+    assert result.branch is None and "may depend on the earlier rows of main" in result.why_not
     assert lake.catalog.find_head(run.ref.branch) is None
 
 
@@ -334,7 +334,7 @@ def test_a_catalog_without_a_capability_refuses_before_spark_starts(tmp_path: Pa
 
 def test_a_catalog_without_properties_on_commits_refuses_every_pipeline(tmp_path: Path) -> None:
     catalog = MemoryCatalog(capabilities=replace(CAPABILITIES, commit_properties=False))
-    with pytest.raises(ApplicationError, match="no properties on commits, and every pipeline needs them") as refused:
+    with pytest.raises(ApplicationError, match="does not store properties of commits, and every pipeline needs them") as refused:
         Run(MemoryLake(catalog, tmp_path), "r1").open()
     assert (refused.value.type, refused.value.non_retryable) == ("InvalidPipeline", True)
     assert [each.name for each in catalog.list_branches()] == ["main"]

@@ -151,7 +151,7 @@ def test_notices_are_plain_text_and_say_what_to_do() -> None:
         "`resume p`"
     )
     assert describe_missed(MissedStarts(late=2, overlapping=1)) == (
-        "2 because Temporal was away for longer than `catch_up`, 1 because the run before had not ended"
+        "2 because Temporal was unavailable for longer than `catch_up`, 1 because the previous run had not ended"
     )
     assert describe_missed(MissedStarts()) == ""
     assert MissedStarts(late=3).since(MissedStarts(late=1, overlapping=4)) == MissedStarts(late=2)

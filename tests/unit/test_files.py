@@ -200,7 +200,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     for name, words in {
         "none-*.csv": "there are no files",
         "empty.csv": "empty",
-        "not.parquet": "not a whole parquet",
+        "not.parquet": "not a complete parquet",
         "not.orc": "not an ORC file",
     }.items():
         with pytest.raises(InvalidInput, match=words):

@@ -206,7 +206,7 @@ def test_a_query_keeps_its_literals_and_loses_its_comments() -> None:
     translated = imported(text, macro, dialect="postgres").checks["shop.o"][0]["sql"]["query"]
     assert translated == "SELECT * FROM shop.o WHERE a <> '--x' AND b <> 'a  b'"
     two = imported(text, "{% test own(model) %}select 1; select 2{% endtest %}", dialect="postgres")
-    assert "is 2 statements of SQL, and not one" in reasons(two)[0]
+    assert "contains 2 SQL statements instead of one" in reasons(two)[0]
 
 
 def test_a_project_may_define_a_test_of_dbt_itself() -> None:

@@ -117,7 +117,7 @@ def test_what_is_not_carried_over_has_its_line_and_reason() -> None:
         ("there is no equivalent of expect_column_kl_divergence_to_be_less_than", False),
         ("it has neither min_value nor max_value, and always passes", True),
         ("'max_value' is computed when the suite runs", False),
-        ("the row_condition is written for pandas, and not in SQL", False),
+        ("the row_condition is code for pandas, not SQL", False),
         ("`mostly` has no equivalent for this expectation here", False),
     ]
 

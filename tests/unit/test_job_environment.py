@@ -85,12 +85,12 @@ def test_a_process_of_spark_gets_what_is_listed(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("PATH", "is not for a pipeline to set"),
-        ("LD_PRELOAD", "is not for a pipeline to set"),
-        ("PYTHONPATH", "is not for a pipeline to set"),
-        ("SPARK_HOME", "is not for a pipeline to set"),
-        ("AWS_ENDPOINT_URL", "is not for a pipeline to set"),
-        ("SLUICE_HOME", "is not for a pipeline to set"),
+        ("PATH", "cannot be set by a pipeline"),
+        ("LD_PRELOAD", "cannot be set by a pipeline"),
+        ("PYTHONPATH", "cannot be set by a pipeline"),
+        ("SPARK_HOME", "cannot be set by a pipeline"),
+        ("AWS_ENDPOINT_URL", "cannot be set by a pipeline"),
+        ("SLUICE_HOME", "cannot be set by a pipeline"),
         ("A-B", "is not a valid name of a variable"),
     ],
 )

@@ -72,7 +72,7 @@ def test_an_older_partition_is_not_merged_over_a_younger_one(lake: MemoryLake) -
     for partition in ("2018-03", "2018-04", "emea"):
         assert opened(lake, f"n{partition}", partition)
     with pytest.raises(
-        ApplicationError, match=r"2018-02 is older than 2018-03, which main holds: .*--over-younger"
+        ApplicationError, match=r"2018-02 is older than 2018-03, which main contains: .*--over-younger"
     ) as at:
         opened(lake, "r2", "2018-02")
     assert (at.value.type, at.value.non_retryable) == ("InvalidPipeline", True)

@@ -148,7 +148,7 @@ def test_a_pipeline_that_no_message_holds_is_refused() -> None:
 def test_all_present_takes_as_many_values_as_a_query_counts() -> None:
     values = ", ".join(f"v{number}" for number in range(501))
     check = f"      - accepted_values: {{column: c, all_present: true, values: [{values}]}}\n"
-    assert "all_present counts each of 501 values by itself: the limit is 500" in refusal(_HEAD + check)
+    assert "all_present counts each of 501 values separately: the limit is 500" in refusal(_HEAD + check)
 
 
 def test_one_query_asks_a_part_of_many_checks_and_one_error_costs_few_queries() -> None:

@@ -167,8 +167,8 @@ def _properties(**properties: str) -> Callable[[Branch], None]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_expire_main, r"expired 1 snapshots of t\.x that main holds"),
-        (_set_back, r"set t\.x back to a snapshot from before the run"),
+        (_expire_main, r"expired 1 snapshots of t\.x that main contains"),
+        (_set_back, r"rolled t\.x back to a snapshot from before the run"),
         (_recreate, r"dropped t\.x and created it again"),
         (lambda branch: branch.change(_tag), r"changed branches or tags inside t\.x \(mine\)"),
         (_properties(**UNSAFE), "has write.metadata.delete-after-commit.enabled on the branch"),

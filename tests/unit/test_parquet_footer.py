@@ -28,7 +28,7 @@ def test_a_footer_tells_rows_and_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"x" * 100_000])
 def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"a\.parquet is not a whole parquet file"):
+    with pytest.raises(InvalidInput, match=r"a\.parquet is not a complete parquet file"):
         read_footer(describe_local(tmp_path / "a.parquet"))
 
 

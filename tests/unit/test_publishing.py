@@ -306,8 +306,8 @@ def test_what_the_catalog_cannot_do_is_refused_before_spark_starts(
 def test_every_pipeline_needs_properties_on_commits() -> None:
     without = replace(ALL, commit_properties=False)
     (problem,) = opening_problems(opening(), {"t.x": {"a": "int"}}, without)
-    assert problem.startswith("the catalog keeps no properties on commits, and every pipeline needs them")
-    with pytest.raises(InvalidPipeline, match="a repeated input, a quarantine, an orphan branch and a run"):
+    assert problem.startswith("the catalog does not store properties of commits, and every pipeline needs them")
+    with pytest.raises(InvalidPipeline, match="repeated inputs, quarantines, orphan branches and runs"):
         require_capabilities(without, ())
 
 

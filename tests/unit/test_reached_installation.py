@@ -76,8 +76,8 @@ async def test_a_stack_that_is_down_is_said_to_be_down(home: Path, monkeypatch: 
     ("temporal", "who"),
     [
         (Temporal(f"1@host#{OTHER}"), f"At {USUAL} listens the stack of installation {OTHER}"),
-        (Temporal("1@host", schedules=(f"sluice-reaper-{OTHER}",)), "a Temporal that this folder does not know"),
-        (Temporal(), "a Temporal that this folder does not know"),
+        (Temporal("1@host", schedules=(f"sluice-reaper-{OTHER}",)), "a Temporal server that this folder does not know"),
+        (Temporal(), "a Temporal server that this folder does not know"),
     ],
 )
 async def test_another_stack_on_the_usual_port_is_not_talked_to(
@@ -130,7 +130,7 @@ async def test_who_sets_an_address_chose_it(home: Path, monkeypatch: pytest.Monk
     assert not await reach(monkeypatch, Temporal())
     assert not await reach(monkeypatch, Temporal("1@host"))
     hint = await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
-    assert hint == f"the workers at {USUAL} are of installation {OTHER}, and not of this folder's {OWN}"
+    assert hint == f"the workers at {USUAL} are of installation {OTHER}, not of this folder's {OWN}"
     (home / FILE).unlink()
     assert not await reach(monkeypatch, Temporal(f"1@host#{OTHER}")), "a machine without a worker has no id"
     monkeypatch.setenv("SLUICE_INSTALLATION", OTHER)

@@ -94,7 +94,7 @@ def test_a_pipeline_that_appends_now_cannot_rebase_what_did_not(lake: MemoryLake
     run = LakeRun(lake, write=Write.model_validate({"job": "job.py", "on_conflict": "rewrite"}))
     run.quarantined(1)
     LakeRun(lake).published(2)
-    with pytest.raises(ApplicationError, match="may depend on what main held before"):
+    with pytest.raises(ApplicationError, match="may depend on the earlier rows of main"):
         LakeRun(lake).resume(plan(lake, run.run_id))
     assert lake.ids("t.x") == [2]
 
@@ -299,7 +299,7 @@ def test_a_quarantine_that_somebody_changed_outlives_its_release(lake: MemoryLak
     described = snapshot(lake, kept)[1]
     lake.append(kept, "t.x", [5])
     redescribe(lake, kept, described)
-    assert "was changed meanwhile, and is kept" in discard(lake, kept, resume.head)
+    assert "was changed meanwhile, so it was not deleted" in discard(lake, kept, resume.head)
     assert lake.ids("t.x", kept) == [1, 5]
 
 
@@ -308,7 +308,7 @@ def test_only_quarantines_of_that_hash_are_deleted(lake: MemoryLake) -> None:
     kept = run.quarantined(1)
     head = plan(lake, run.run_id).head
     for name, hash in (("main", lake.catalog.head("main")), (kept, "another")):
-        assert "is kept" in discard(lake, name, hash)
+        assert "was not deleted" in discard(lake, name, hash)
     assert lake.catalog.find_head("main") and lake.catalog.find_head(kept) and head
 
 

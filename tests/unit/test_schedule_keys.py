@@ -65,13 +65,13 @@ def test_cron_expressions_are_read(text: str, field: str, ranges: list[Range]) -
         ("0 5-3 * * *", "the hour '5-3' ends before it begins"),
         ("*/0 5 * * *", "the step of the minute '*/0' is not between 1 and 59"),
         ("5/10 5 * * *", "write 5-59/10"),
-        ("0 5 L * *", "the day of the month 'l' is none of"),
-        ("0, 5 * * *", "the minute '' is none of"),
+        ("0 5 L * *", "the day of the month 'l' is not of the form"),
+        ("0, 5 * * *", "the minute '' is not of the form"),
         ("0 5 1 * mon", "cron starts on days that match either, Temporal on days that match both"),
         ("0 5 30 2 *", "none of its months has a day 30"),
         ("0 5 31 4,jun *", "none of its months has a day 31"),
-        ("-1 5 * * *", "the minute '-1' is none of"),
-        ("٣ 5 * * *", "the minute '٣' is none of"),
+        ("-1 5 * * *", "the minute '-1' is not of the form"),
+        ("٣ 5 * * *", "the minute '٣' is not of the form"),
     ],
 )
 def test_what_is_no_cron_expression_is_refused(text: str, why: str) -> None:

@@ -152,7 +152,7 @@ def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
         write(pa.table({"id": [1, 2, 3]}), str(file))
         assert inspect(tmp_path, {file.name: file.read_bytes()}).rows == 3
         content = file.read_bytes()
-        with pytest.raises(InvalidInput, match=f"not a whole {format} file"):
+        with pytest.raises(InvalidInput, match=f"not a complete {format} file"):
             inspect(tmp_path, {file.name: content[:4] + b"\0" * (len(content) - 8) + content[-4:]})
 
 
@@ -167,7 +167,7 @@ def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
         (
             {"schema": "id INT, amount INT"},
             "id,name\n",
-            "has another header than source.schema: id, name, and not id",
+            "has another header than source.schema: id, name instead of id",
         ),
         ({"options": {"sep": ";"}}, "id,amount\n", "has another header than"),
         ({"options": {"header": "false"}, "schema": "id INT, name STRING"}, "1,b\n", ""),

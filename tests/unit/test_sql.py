@@ -26,7 +26,7 @@ TYPES = {
     [
         ("a >", "does not parse"),
         ("a = 1; DROP TABLE t", "does not parse"),
-        ("a) OR (b", "is not one condition"),
+        ("a) OR (b", "must be one condition"),
         ("a IN (SELECT 1)", "contains a query"),
         ("sum(a) > 1", "aggregates"),
         ("a > 1 GROUP BY b", "does not parse"),

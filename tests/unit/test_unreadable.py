@@ -16,6 +16,17 @@ ROWS = UnreadableRows(
         ({}, 101, "orders.csv, line 101: amount: 'twelve' is not a valid decimal(10,2); 1 such row"),
         ({"rows": 12}, 1101, "orders.csv, line 1,101: amount: 'twelve' is not a valid decimal(10,2); 12 such rows"),
         (
+            {"value": "1.005"},
+            2,
+            "orders.csv, line 2: amount: '1.005' cannot be stored exactly as a decimal(10,2); 1 such row",
+        ),
+        (
+            {"value": "12d", "type_name": "double"},
+            2,
+            "orders.csv, line 2: amount: '12d' is not a valid double; 1 such row",
+        ),
+        ({"value": "1.5", "type_name": "int"}, 2, "orders.csv, line 2: amount: '1.5' is not a valid int; 1 such row"),
+        (
             {"rows": 1000, "there_may_be_more": True},
             None,
             "orders.csv: amount: 'twelve' is not a valid decimal(10,2); 1,000 such rows or more",

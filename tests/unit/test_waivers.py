@@ -146,7 +146,7 @@ def test_a_name_with_spaces_around_it_is_not_that_of_a_check() -> None:
     """It would count, and the merge would not find it."""
     padded = WAIVER.model_copy(update={"check": f" {WAIVER.check}"})
     refused = waiver_refusal(yes(padded), AwaitedDecision(to_waive=[UNIQUE]), NOW)
-    assert refused and "is none of them" in refused
+    assert refused and "is not one of them" in refused
 
 
 # End of a waiver
@@ -179,7 +179,7 @@ def test_a_date_holds_until_its_end(text: str, time: str) -> None:
         ("2026-11-21", "has to end in the future"),
         ("2026-11-22T12:00:00Z", "has to end in the future"),
         ("2027-02-21", "until 2027-02-20 at the latest"),
-        ("2036-11-22", f"may hold for {MAX_DAYS} days"),
+        ("2036-11-22", f"may last {MAX_DAYS} days"),
         ("2026-11-22", None),
         ("2027-02-20", None),
     ],
@@ -231,16 +231,16 @@ def test_the_command_quotes_what_a_shell_would_change() -> None:
         (yes(WAIVER), [UNIQUE, NOT_NULL], "has to waive not_null(id) of t.x"),
         (yes(WAIVER, OTHER), [UNIQUE, NOT_NULL], None),
         (yes(WAIVER, WAIVER), [UNIQUE], "the decision waives unique(id) twice"),
-        (yes(WAIVER, OTHER), [UNIQUE], "the checks to waive are unique(id): 'not_null(id) of t.x' is none of them"),
-        (yes(WAIVER.model_copy(update={"table": "t.y"})), [UNIQUE], "is none of them"),
-        (yes(WAIVER.model_copy(update={"fingerprint": "0" * 64})), [UNIQUE], "is none of them"),
+        (yes(WAIVER, OTHER), [UNIQUE], "the checks to waive are unique(id): 'not_null(id) of t.x' is not one of them"),
+        (yes(WAIVER.model_copy(update={"table": "t.y"})), [UNIQUE], "is not one of them"),
+        (yes(WAIVER.model_copy(update={"fingerprint": "0" * 64})), [UNIQUE], "is not one of them"),
         (yes(Waiver(check="unique(id)", reason="r", until="2026-12-01")), [UNIQUE], None),
         (
             yes(Waiver(check="unique(id)", reason="r", until="2026-12-01")),
             [UNIQUE, UNIQUE.model_copy(update={"table": "t.y"})],
             "'unique(id)' is the name of several of them",
         ),
-        (yes(Waiver()), [UNIQUE], "is none of them"),
+        (yes(Waiver()), [UNIQUE], "is not one of them"),
         (yes(WAIVER.model_copy(update={"until": "2026-11-01"})), [UNIQUE], "has to end in the future"),
         (yes(WAIVER.model_copy(update={"until": "2036-11-01"})), [UNIQUE], "at the latest"),
         (yes(WAIVER.model_copy(update={"until": ""})), [UNIQUE], "a waiver needs an end"),

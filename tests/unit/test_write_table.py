@@ -155,7 +155,7 @@ def test_a_file_that_changed_while_spark_read(file: Path, change: Step) -> None:
 
 def test_a_file_that_changed_is_the_reason_for_what_spark_could_not_read(file: Path) -> None:
     """Spark reads another number of rows than was counted, and would blame the options of the source."""
-    counted = "Spark read 3 rows of 2 files that hold 2"
+    counted = "Spark read 3 rows of 2 files that contain 2"
     with pytest.raises(ApplicationError, match=r"b\.csv .* start the run again"):
         write(file, during=append, error=counted)
     with pytest.raises(ApplicationError, match=counted):

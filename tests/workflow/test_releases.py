@@ -47,11 +47,12 @@ async def test_the_quarantine_is_deleted_after_the_publication_at_the_released_h
 
 async def test_a_quarantine_that_was_changed_is_named_in_the_result(harness: WorkflowHarness) -> None:
     async def changed(_: Any, __: int) -> str:
-        return f"{KEPT} was changed meanwhile, and is kept"
+        return f"{KEPT} was changed meanwhile, so it was not deleted"
 
     harness.fakes.overrides["discard_quarantine"] = changed
     result = await harness.end(await harness.start(resume=RESUME))
-    assert (result.outcome, result.reason) == ("published", f"published; {KEPT} was changed meanwhile, and is kept")
+    reason = f"published; {KEPT} was changed meanwhile, so it was not deleted"
+    assert (result.outcome, result.reason) == ("published", reason)
 
 
 @pytest.mark.parametrize("why", ["rejected", "expired", "cancelled", "refused", "failed", "overtaken"])

@@ -220,7 +220,7 @@ async def test_a_file_that_is_half_of_what_its_batch_lists_has_changed(starts: S
     batch = starts.batches.write("p", [arrived])
     file.write_text("PAR1 half of it")
     ended = await (await starts.start(files=[str(file)], expected=batch.location)).result()
-    assert (ended.outcome, ended.cause, "not a whole parquet file" in ended.reason) == (
+    assert (ended.outcome, ended.cause, "not a complete parquet file" in ended.reason) == (
         "refused",
         "input_changed",
         True,

@@ -226,7 +226,7 @@ async def test_starts_that_did_not_happen_are_told_once(scheduled: Scheduled) ->
     await asyncio.sleep(1.1)  # so that the next start has another second, and another id
     await scheduled.trigger(schedule, 3)
     assert [notice.missed.model_dump() for notice in scheduled.notices] == [{"late": 0, "overlapping": 1}]
-    assert "1 because the run before had not ended" in slack_text(message_of_schedule(scheduled.notices[0]))
+    assert "1 because the previous run had not ended" in slack_text(message_of_schedule(scheduled.notices[0]))
 
 
 async def test_cancel_other_cancels_the_run_and_not_only_what_waits_for_it(scheduled: Scheduled) -> None:

@@ -124,7 +124,7 @@ async def test_a_waived_check_is_published_and_named(harness: WorkflowHarness) -
 
     assert "has to waive unique(id) of t.x" in await refused(handle, Decision(approve=True, by="ana"))
     for wrong, why in (
-        (waive(status, "not_null(id)"), "is none of them"),
+        (waive(status, "not_null(id)"), "is not one of them"),
         (waive(status, "unique(id)", "unique(id)"), "twice"),
         (waive(status, "unique(id)", reason=" "), "needs a reason"),
         (waive(status, "unique(id)", reason="a\x1b[2J"), "without control"),
@@ -271,7 +271,7 @@ async def test_what_a_waiver_in_force_does_not_cover_has_to_be_waived(harness: W
     status = await run.waiting(handle)
     assert status.result.waived == [waived] and status.result.approval
     assert [each.check for each in status.result.approval.to_waive] == ["not_null(id)"]
-    assert "is none of them" in await refused(handle, waive(status, "unique(id)", "not_null(id)"))
+    assert "is not one of them" in await refused(handle, waive(status, "unique(id)", "not_null(id)"))
     await decide(handle, waive(status, "not_null(id)", by="ben"))
     result = await ended(harness, handle)
     assert [(each.check, each.by) for each in result.waived] == [("unique(id)", ["ana"]), ("not_null(id)", ["ben"])]

@@ -1,4 +1,4 @@
-"""The waiver step: find the waivers in force for failed checks, and check that they hold until the merge."""
+"""The waiver step: find the waivers in force for failed checks, and require that they are valid at the merge."""
 
 from collections.abc import Sequence
 
