@@ -1,4 +1,4 @@
-"""Measure a backfill of many small partitions, published each by itself or all together, and verify its rows.
+"""Measure a backfill of many small partitions, published one by one or all together, and verify its rows.
 
     python -m bench.backfill [--partitions 1000] [--concurrency 4]
 

@@ -51,7 +51,7 @@ class CommandContext:
     as_json: bool
     interruption: "Interruption"
     report: "ReportFormat | None" = None
-    """Form in which the report alone goes to standard output; None if no form is requested."""
+    """Format of the report on standard output; None if no report is requested."""
 
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
@@ -76,7 +76,7 @@ def run_command(
     Args:
         prepare: the part that needs no server. It runs before the connection, so that wrong input is reported without
             a server.
-        report: the form in which the report alone goes to standard output.
+        report: the format of the report on standard output.
     """
     interruption = Interruption()
     try:

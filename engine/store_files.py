@@ -1,4 +1,4 @@
-"""File system with which DuckDB reads an object store through PyArrow's S3 client.
+"""File system for DuckDB that reads an object store through PyArrow's S3 client.
 
 So DuckDB downloads no extension at run time.
 """
@@ -64,7 +64,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         return part
 
     def _object(self, path: str) -> Any:
-        """Return an open object, from which any thread may read.
+        """Return an open object that any thread may read.
 
         The object is opened only once, since each opening requests its size from the store.
         """

@@ -35,7 +35,7 @@ _PARTS = 10
 _PREFERRED_AGE = 0.25
 """Age of the newest value, as a share of the maximum that `freshness` allows. The run comes later."""
 _CHECKS_OF_VALUES = (NotNull, AcceptedRange, NotAcceptedValues, StringLength, NotEmptyString, Unique)
-"""Checks that judge each value by itself."""
+"""Checks that judge each value separately."""
 MakeText = Callable[[Random], str | None]
 
 

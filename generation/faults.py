@@ -35,7 +35,7 @@ class Planted:
 
 
 def is_of_rows(check: Check) -> TypeGuard[RowCheck]:
-    """Return True if single rows break a check, and not only all rows together."""
+    """Return True if single rows can break a check, not only all rows together."""
     return isinstance(check, RowCheck) and check.row_level
 
 

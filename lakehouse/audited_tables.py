@@ -28,7 +28,7 @@ class AuditedTables:
         """Load each table of an audit. The table is None if it is not on the branch.
 
         Raises:
-            CatalogChanged: it is not the catalog with which the run began.
+            CatalogChanged: it is not the catalog that the run began with.
         """
         if input.catalog_id is not None:
             self.catalog.check_identity(input.catalog_id)

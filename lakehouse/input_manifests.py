@@ -1,4 +1,4 @@
-"""Store of input manifests: JSON lines beside the lake's reports, named by their content."""
+"""Store of input manifests: JSON lines next to the lake's reports, named by their content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The report store: whole reports and verdicts as JSON beside the lake. Copies in Temporal are truncated."""
+"""The report store: whole reports and verdicts as JSON in the lake. Copies in Temporal are truncated."""
 
 import json
 from collections.abc import Mapping, Sequence

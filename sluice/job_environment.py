@@ -22,7 +22,7 @@ _ALWAYS = frozenset(
 """Variables that every Spark process inherits: paths, user, locale, folders, Java, certificates, proxies, clusters."""
 _FAMILIES = ("LC_", "SPARK_", "HADOOP_", "YARN_", "PYTHON", "PYSPARK_", "ARROW_", "PYARROW_", "OMP_", "OPENBLAS_",
              "MKL_", "NUMEXPR_")  # fmt: skip
-"""Prefixes of names that jobs inherit. A name that looks like a secret's passes only if it is listed by itself."""
+"""Prefixes of names that jobs inherit. A name that looks like a secret's passes only if the whole name is listed."""
 STORE_VARIABLES = frozenset(
     {
         *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"),

@@ -53,7 +53,7 @@ def _hide(match: re.Match[str]) -> str:
 
 
 def mask_error(line: str) -> str:
-    """Return the line with which a job reported its error, with possible values of rows masked.
+    """Return the line of a job's output that reports its error, with possible values of rows masked.
 
     Only the class remains of an exception that a user's program raised itself.
     """

@@ -114,7 +114,7 @@ class Settings(Model):
     sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
     """Seconds for which a service may be unavailable in the middle of a run."""
     sluice_wait_timeout: float = Field(default=24 * 3600.0, ge=1)
-    """Seconds for which a run repeats attempts lost with workers and services, and waits for a Spark worker."""
+    """Seconds during which a run repeats attempts lost with workers and services, and waits for a Spark worker."""
     sluice_activity_timeout: float = Field(default=180.0, ge=1)
     """Maximum duration of one try of an activity on the catalog, in seconds. After it, another worker tries."""
 

@@ -3,7 +3,7 @@
 from sluice.errors import CredentialsExpired
 
 _EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "token has expired", "token included in the request is expired")
-"""Codes and messages with which S3 and STS report expired temporary credentials."""
+"""Codes and messages of S3 and STS about expired temporary credentials."""
 
 
 def is_expiry(text: str) -> bool:

@@ -97,7 +97,7 @@ def _frames(
 ) -> list[DataFrame]:
     """Return the rows of each group, with numbers in the types of the group's files.
 
-    Other columns are read with one type for all groups, and not cast later. Spark's reader matches the fields of a
+    Other columns are read with one type for all groups, without a later cast. Spark's reader matches the fields of a
     struct by name, but a cast matches them by position.
     """
     frames = [load(group.files, None) for group in groups]

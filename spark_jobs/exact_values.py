@@ -45,7 +45,7 @@ _KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
 """Kinds of types. Spark stores values in a column of another type of the same kind."""
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _MAX_WHOLE = 2.0**53
-"""The number from which every DOUBLE is whole, so that being whole no longer suggests an identifier."""
+"""Bound above which every DOUBLE is whole, so that a whole number no longer suggests an identifier."""
 LOSS = "without being rounded or cut"
 
 

@@ -51,7 +51,7 @@ _TYPES: dict[str, DataType] = {
     "STRING": StringType(),
 }
 _MOST_SEARCHED = 5
-"""Maximum number of columns for which all rows are searched for the first value that is text."""
+"""Maximum number of columns that are searched in all rows for the first value that is text."""
 _FILE = "sluice_file"
 
 

@@ -205,7 +205,7 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
     lower = {name.lower(): value for name, value in options.items()}
     if format == "csv" and lower.get("encoding", lower.get("charset", "")).lower().startswith(_WIDE_ENCODINGS):
         options["multiLine"] = "true"  # else Spark splits lines at line breaks of one byte
-    if format == "json":  # the inspection of each file decides, and not the pipeline
+    if format == "json":  # the inspection of each file decides, not the pipeline
         options = {name: value for name, value in options.items() if name.lower() != "multiline"}
     if spec.base_path:
         options["basePath"] = spec.base_path

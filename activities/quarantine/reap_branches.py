@@ -32,7 +32,7 @@ _MAX_FAILURES = 100
 """Maximum number of failures in the result."""
 _MAX_MESSAGE = 300
 _MAX_UNAVAILABLE = 10
-"""Maximum number of branches for which a service does not answer. At this number, the round ends, and is retried."""
+"""Maximum number of branches that may fail because a service does not answer. Then the round ends and is retried."""
 _MAX_COMMITS = 10_000
 """Maximum number of commits read to identify the owner of a branch."""
 

@@ -85,7 +85,7 @@ def make_decision(
 
 
 def refusal_in(error: WorkflowUpdateFailedError) -> str:
-    """Return the reason for which a run refused a decision, without the type of the error."""
+    """Return the reason why a run refused a decision, without the type of the error."""
     return error.cause.message if isinstance(error.cause, FailureError) else str(error.cause)
 
 

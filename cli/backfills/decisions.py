@@ -53,7 +53,7 @@ class WaitingRun:
 
     @property
     def to_waive(self) -> str:
-        """Failed checks that need a waiver, as text; empty if there are none. Each run is waived by itself."""
+        """Failed checks that need a waiver, as text; empty if there are none. Each run needs its own waiver."""
         approval = self.status.result.approval
         return describe_checks(approval.to_waive) if approval and approval.to_waive else ""
 
@@ -76,7 +76,7 @@ class Answer:
     waiting: WaitingRun
     decision: Decision
     refused: str = ""
-    """Reason for which the decision does not count; empty if it counts."""
+    """Reason why the decision does not count; empty if it counts."""
 
 
 def check_reason(request: DecisionRequest) -> None:

@@ -15,7 +15,7 @@ from devstack.set_up.step import Step, log_tail
 
 _POLL = 0.1
 _GRACE = 5.0
-"""Time, in seconds, for a stopped step to end by itself before it is killed."""
+"""Time, in seconds, that a stopped step has to end before it is killed."""
 _INTERRUPTED = -1
 _PROMPT = "$ "
 

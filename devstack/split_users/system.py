@@ -31,7 +31,7 @@ def check_names(control: str, spark: str, group: str) -> None:
     """
     for name in (control, spark, group):
         if not _NAME.fullmatch(name) or name == "root":
-            raise StackError(f"{name!r} cannot be the name: use small letters, digits, - and _, and not root")
+            raise StackError(f"{name!r} cannot be the name: use small letters, digits, - and _, but not root")
     if len({control, spark, group}) < 3:
         raise StackError(f"{control}, {spark}, {group}: the users and the group need different names")
     known = {each.gr_name: each for each in grp.getgrall()}

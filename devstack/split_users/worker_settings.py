@@ -74,7 +74,7 @@ def env_file(role: str, variables: Mapping[str, str]) -> str:
 def environment_file(variables: Mapping[str, str]) -> str:
     """Return the text of the file from which root's shell sets the environment of the Spark worker."""
     lines = [
-        "# Environment of the Spark worker, as lines of the shell. Written once, and not replaced: change it by hand.",
+        "# Environment of the Spark worker, as lines of the shell. Set-up never replaces this file: change it by hand.",
         "# Jobs cannot read it. Add what else the Spark worker needs, as AWS_* for a lake on S3: jobs get those, too.",
         *(f"{name}={shlex.quote(value)}" for name, value in variables.items()),
     ]

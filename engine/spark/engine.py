@@ -33,7 +33,7 @@ class Engine(Protocol):
         """
 
     async def warm_up(self) -> None:
-        """Start the processes for which the first job would have to wait. A failure is only logged; jobs report it."""
+        """Start the processes that the first job would otherwise wait for. A failure is only logged; jobs report it."""
 
     async def close(self) -> None:
         """End the processes that the engine keeps between jobs."""

@@ -45,7 +45,7 @@ def identify_arrived(
     """
     try:
         by_path = _find(source, files, on_progress)
-    except (InvalidInput, InvalidPipeline):  # an error of one file: identify each by itself
+    except (InvalidInput, InvalidPipeline):  # an error of one file: identify the files one by one
         by_path = {}
     identified: list[ArrivedFile] = []
     refused: list[RefusedFile] = []

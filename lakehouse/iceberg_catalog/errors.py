@@ -30,7 +30,7 @@ _ABSENT = re.compile(
     r"database is locked|SQLITE_BUSY|ServiceUnavailableException|ServiceFailureException|CommitStateUnknownException"
     r"|Failed to (?:connect|execute) .*(?:refused|timed out)|UncheckedSQLException"
 )
-"""Messages of Iceberg's Java clients about a catalog that is away, is starting, or cannot serve."""
+"""Messages of Iceberg's Java clients about a catalog that is unreachable, is starting, or cannot serve."""
 
 
 @contextmanager

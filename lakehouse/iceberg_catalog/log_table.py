@@ -197,7 +197,7 @@ def _move(
 
 
 def _empty_manifest_list(table: CatalogTable, io: Mapping[str, Any]) -> str:
-    """Write an empty manifest list beside the metadata of a table; return its location."""
+    """Write an empty manifest list next to the metadata of a table; return its location."""
     location = f"{table.metadata.location}/metadata/snap-0-{uuid.uuid4()}.avro"
     output = load_file_io(dict(io), location).new_output(location)
     with write_manifest_list(2, output, 0, None, 1, _CODEC):

@@ -22,7 +22,7 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
         )
     if settings.spark_deploy_mode == "cluster" or settings.spark_connect_url:
         raise BadEnvironment(
-            "with CATALOGUE=iceberg, a job reads its tables from a file beside the worker: "
+            "with CATALOGUE=iceberg, a job reads its tables from a file on the worker's machine: "
             "use SPARK_DEPLOY_MODE=client, and leave SPARK_CONNECT_URL empty"
         )
     properties = _read_properties(settings.iceberg_properties_file)

@@ -44,7 +44,7 @@ def put_namespace_operation(elements: list[str]) -> dict[str, Any]:
 
 
 def is_namespace(difference: dict[str, Any]) -> bool:
-    """Return True if a difference concerns only namespaces, and not one that became something else."""
+    """Return True if a difference concerns only namespaces, and none of them became something else."""
     contents = [each for each in (difference.get("from"), difference.get("to")) if each]
     return all(content["type"] == "NAMESPACE" for content in contents)
 

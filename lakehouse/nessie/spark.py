@@ -11,7 +11,7 @@ _REFUSED = re.compile(r"'(?P<operation>[A-Z_]+)' is not allowed for role '[^']*'
 _ABSENT = re.compile(
     r"request against '[^']*/api/|Timeout connecting to '[^']*/api/|[Nn]essie\S*Exception.*\(HTTP/(?:429|5\d\d)\)"
 )
-"""Messages of Nessie's Java client about a server that is away, is starting, or cannot serve."""
+"""Messages of Nessie's Java client about a server that is unreachable, is starting, or cannot serve."""
 
 
 def spark_properties(

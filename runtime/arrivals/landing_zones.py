@@ -195,7 +195,7 @@ async def command_batch(client: Client, settings: Settings, pipeline: str, comma
 
 
 async def split_batch(client: Client, settings: Settings, pipeline: str, request: SplitBatch) -> list[Batch]:
-    """Split a batch that was kept out or set aside into two batches, each loaded by itself; return them.
+    """Split a batch that was kept out or set aside into two batches that are loaded separately; return them.
 
     Raises:
         InvalidPipeline: there is no such landing zone or batch, it has one file, or its run is under way.

@@ -45,7 +45,7 @@ def list_for_start(pipeline: Pipeline) -> tuple[list[str], list[tuple[str, str]]
 
 
 def absolute_name(file: str) -> str:
-    """Return the path of a named file in the form in which its landing zone lists it.
+    """Return the path of a named file as its landing zone lists it.
 
     Raises:
         InvalidInput: no file can have such a path.

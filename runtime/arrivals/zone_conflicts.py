@@ -87,7 +87,7 @@ class KnownZone:
 
 
 def resolved_source(path: str, folder: Path | None = None) -> str:
-    """Return a path in the form in which zones are compared: absolute, with links resolved."""
+    """Return a path for the comparison of zones: absolute, with links resolved."""
     return path if is_remote(path) else resolved_pattern(str(absolute_path(without_scheme(path), folder)))
 
 

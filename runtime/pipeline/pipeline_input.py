@@ -192,7 +192,7 @@ def _check_columns(pipeline: Pipeline, columns: Sequence[str] | None, file: Path
 
 
 def identify_paths(paths: Sequence[str], working_directory: Path) -> tuple[list[str], list[str]]:
-    """Return paths in the form in which runs record them, and the identities of the files that can be read here.
+    """Return paths as runs record them, and the identities of the files that can be read here.
 
     Raises:
         InvalidInput: no file can have such a path.

@@ -14,7 +14,7 @@ from sluice.times import parse_time
 
 
 def placeholder_values(file: Path | None, scheduled_for: str, partition: str) -> dict[str, str]:
-    """Return the values of a file's placeholders, in the form in which a schedule or backfill gives them.
+    """Return the values of a file's placeholders, as a schedule or backfill gives them.
 
     Args:
         scheduled_for: a time in ISO 8601, in the zone of the file's schedule if it has no offset; empty for none.

@@ -45,13 +45,13 @@ class ShownRows:
 
 
 def duckdb_table(name: str) -> str:
-    """Return the name of a table in DuckDB's SQL, in which a namespace is one part."""
+    """Return the name of a table in DuckDB's SQL, with the namespace as one part."""
     *namespace, table = name_elements(name)
     return f"{DUCKDB.column('.'.join(namespace))}.{DUCKDB.column(table)}"
 
 
 def duckdb_text(value: str) -> str:
-    """Return a string literal in DuckDB's SQL, in which a backslash escapes nothing."""
+    """Return a string literal in DuckDB's SQL. A backslash escapes nothing there."""
     return "'" + value.replace("'", "''") + "'"
 
 

@@ -166,7 +166,7 @@ def _policy(stated: pipeline_schedule.Schedule) -> SchedulePolicy:
 
 
 def _spec(stated: pipeline_schedule.Schedule) -> ScheduleSpec:
-    """Return the times of a schedule in the form in which Temporal returns them."""
+    """Return the times of a schedule as Temporal returns them."""
     fields = parse_cron(stated.cron)
     calendar = ScheduleCalendarSpec(
         second=_ranges((Range(0, 0),)),

@@ -31,7 +31,7 @@ class ListedSchedule:
     next: datetime | None
     missed: MissedStarts
     paused: str | None
-    """Reason for which it is paused; None if it is not paused."""
+    """Reason why it is paused; None if it is not paused."""
 
 
 async def list_schedules(client: Client, settings: Settings) -> list[ListedSchedule]:

@@ -83,7 +83,7 @@ class WaivedCheck(WaivableCheck):
 def check_fingerprint(check: Check, pipeline: str) -> str:
     """Return the SHA-256, in hexadecimal, of the name of a pipeline and the definition of a check.
 
-    The definition has all parameters of the check but `waivable`, and not its line in the file. The name of the
+    The definition has all parameters of the check except `waivable`, without its line in the file. The name of the
     pipeline binds a signed waiver to that pipeline.
     """
     parameters = check.model_dump(mode="json", by_alias=True, exclude={"at", "waivable"})

@@ -42,7 +42,7 @@ class NotifiedZone:
 
     @property
     def is_too_wide(self) -> bool:
-        """True for a local pattern for which all of a top-level folder, such as /home, would have to be watched."""
+        """True for a local pattern that would need a watch of a whole top-level folder, such as /home."""
         return self.is_folder and bool(self.pattern) and self.folder.strip("/").count("/") == 0
 
 

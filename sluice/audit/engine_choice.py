@@ -1,6 +1,6 @@
 """Engine choice: assign each check to the first engine that accepts it, or to Spark if all others refuse.
 
-DuckDB reads the data files itself. It refuses checks for which it may read other values than Spark: see
+DuckDB reads the data files itself. It refuses a check if it may read other values than Spark: see
 `duckdb_refusals`.
 """
 

@@ -32,7 +32,7 @@ RANGE_ALIASES = {"min_value": "min", "max_value": "max"}
 
 
 class AggregateCheck(Filtered):
-    """An aggregate that must lie in a range, and the interval in which metadata proves it to lie."""
+    """An aggregate that must lie in a range, and the interval that metadata proves for it."""
 
     kinds: ClassVar[Sequence[str]] = NUMBERS
     term: ClassVar[str]
@@ -75,7 +75,7 @@ class AggregateCheck(Filtered):
         """Return the aggregate of a quoted column."""
 
     def interval(self, files: Sequence[FileStatistics], kind: str) -> Interval | None:
-        """Return the interval in which metadata proves the aggregate to lie, or None."""
+        """Return the interval that metadata proves for the aggregate, or None."""
         return None
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:

@@ -116,7 +116,7 @@ class CollectArrivalsResult(Model):
     latest_arrival: float | None = None
     """Time when the newest file of these batches was first listed, in seconds since 1970."""
     is_passing: bool = False
-    """True if the problem may pass by itself: a store or main does not answer."""
+    """True if the problem may end without a change: a store or main does not answer."""
     to_finish: int = 0
     """Number of loaded files to tag or move now."""
     put_off: int = 0

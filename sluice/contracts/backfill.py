@@ -160,4 +160,4 @@ class BackfillStatus(Model):
     """Workflow that started the run, by running partition."""
     progress: BackfillState
     together: JointPublish | None = None
-    """State of the merge of all partitions; None if each is published by itself."""
+    """State of the merge of all partitions; None if the partitions are published one by one."""

@@ -70,7 +70,7 @@ class InputManifest(Model):
 
 
 def manifest_digest(content: bytes) -> str:
-    """Return the SHA-256 with which a commit on main names a manifest."""
+    """Return the SHA-256 of a manifest, as commits on main name it."""
     return hashlib.sha256(content).hexdigest()
 
 

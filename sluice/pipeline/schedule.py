@@ -13,7 +13,7 @@ from sluice.pipeline.cron import parse_cron
 
 Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "allow_all"]
 """Reaction to a start time at which the previous run has not ended. Temporal's `terminate_other` is not supported: it
-would end the workflow that waits for the run, and not the run."""
+would end the workflow that waits for the run, not the run."""
 _SHORTEST_CATCH_UP = 10.0
 """Minimum `catch_up`, in seconds: Temporal accepts no shorter window."""
 

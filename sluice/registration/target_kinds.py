@@ -198,7 +198,7 @@ class SnowflakeTarget(TableTarget):
     database: str = Field(min_length=1, max_length=300)
     external_volume: str = Field(min_length=1, max_length=300)
     volume_location: str = Field(pattern=r"^[a-z0-9]+://\S+$", max_length=2000)
-    """Active storage location of the external volume, in the form in which main's metadata locations begin."""
+    """Active storage location of the external volume, as main's metadata locations begin."""
     catalog_integration: str = Field(min_length=1, max_length=300)
     """A catalog integration with CATALOG_SOURCE = OBJECT_STORE."""
 

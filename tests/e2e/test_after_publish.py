@@ -1,4 +1,4 @@
-"""Registrations of real runs at receivers that are away, briefly or for longer than the run; the worker is killed."""
+"""Registrations of real runs at receivers that are unavailable, briefly or for long; the worker is killed."""
 
 import base64
 import json

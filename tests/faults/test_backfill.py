@@ -43,7 +43,7 @@ class KilledBackfill:
             kill_service(self._stack, victim, away=draw.uniform(0, 3))
 
     def try_command(self, *arguments: str) -> dict[str, Any]:
-        """Run a command of a backfill; return nothing if Temporal or the worker is away."""
+        """Run a command of a backfill; return nothing if Temporal or the worker is unavailable."""
         done = self.rides.system.command("backfill", *arguments, "--json")
         assert done.code in (0, 2, 3, 6, 7), (done.code, done.err)
         return json.loads(done.out) if done.code in (0, 3, 6) and done.out else {}

@@ -95,7 +95,7 @@ def test_worker_killed_during_the_audit(faults: FaultHarness, lake: LakeReader, 
 
 
 def test_nessie_unreachable(faults: FaultHarness, tmp_path: Path) -> None:
-    """Nessie is away when a run begins: it gives up, and says so."""
+    """Nessie is unavailable when a run begins: it gives up, and says so."""
     faults.changeable |= {"NESSIE_URI": "http://127.0.0.1:1/api/v2", "SLUICE_OPEN_TIMEOUT": "3"}
     faults.start_worker()
     source = csv_file(tmp_path / "in.csv", ROWS)

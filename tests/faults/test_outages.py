@@ -61,7 +61,7 @@ class UnstableStack:
         self.worker = self.faults.start_worker()
 
     def result(self, run: str) -> dict[str, Any]:
-        """Wait for a run's end, even if Temporal is away meanwhile."""
+        """Wait for a run's end, even if Temporal is unavailable meanwhile."""
         for _ in range(60):
             try:
                 return self.faults.result(run)

@@ -153,7 +153,7 @@ def test_a_worker_waits_for_a_server_that_starts_after_it(faults: FaultHarness, 
 
 @pytest.mark.matrix
 def test_a_rest_server_is_away_when_a_run_begins(faults: FaultHarness, tmp_path: Path) -> None:
-    """The REST server is away when a run begins: it gives up, and says so."""
+    """The REST server is unavailable when a run begins: it gives up, and says so."""
     proxy = IcebergProxy(faults.environment["ICEBERG_URI"], lambda *_: None)
     faults.changeable |= {"ICEBERG_URI": proxy.uri, "SLUICE_OPEN_TIMEOUT": "3"}
     faults.start_worker()

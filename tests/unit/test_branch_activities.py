@@ -334,7 +334,7 @@ def test_a_catalog_without_a_capability_refuses_before_spark_starts(tmp_path: Pa
 
 def test_a_catalog_without_properties_on_commits_refuses_every_pipeline(tmp_path: Path) -> None:
     catalog = MemoryCatalog(capabilities=replace(CAPABILITIES, commit_properties=False))
-    with pytest.raises(ApplicationError, match="does not store properties of commits, and every pipeline needs them") as refused:
+    with pytest.raises(ApplicationError, match="does not store properties of commits, and every pipeline") as refused:
         Run(MemoryLake(catalog, tmp_path), "r1").open()
     assert (refused.value.type, refused.value.non_retryable) == ("InvalidPipeline", True)
     assert [each.name for each in catalog.list_branches()] == ["main"]

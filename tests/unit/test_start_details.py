@@ -29,10 +29,15 @@ def test_a_zone_that_was_resumed_shows_why() -> None:
 def test_a_zone_shows_what_needs_a_person() -> None:
     ref = BatchRef(id="ab12", location="", files=500, bytes=1)
     kept_out = [Batch(ref=ref, state="kept out", reason="not_null(id) | failed <b>")] * 12
-    update = {"batches": kept_out, "paused": "we migrate", "problem": "the store is away", "unfinished": "3 files"}
+    update = {
+        "batches": kept_out,
+        "paused": "we migrate",
+        "problem": "the store is unavailable",
+        "unfinished": "3 files",
+    }
     text = zone_details(ZONE.model_copy(update=update))
     assert text.startswith("**paused**: we migrate\n")
-    assert "Problem: the store is away" in text and "After the load: 3 files" in text
+    assert "Problem: the store is unavailable" in text and "After the load: 3 files" in text
     assert text.count("| `ab12` | 500 | not_null(id) \\| failed &lt;b> |") == 10 and "| 2 more | | |" in text
     assert "`arrivals orders` lists the files" in text
 

@@ -66,7 +66,7 @@ async def test_while_temporal_takes_no_signal_messages_stay(
 
     async def sometimes(zone: str, files: list[str]) -> bool:
         if is_away:
-            raise RuntimeError("Temporal is away")
+            raise RuntimeError("Temporal is unavailable")
         return await send(zone, files)
 
     monkeypatch.setattr(receivers, "signal_by", lambda client: sometimes)

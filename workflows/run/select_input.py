@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 def selects_files(state: RunState) -> bool:
-    """Return True if main is searched for each file of the input, and not for the input as a whole."""
+    """Return True if main is searched for each file of the input, not for the input as a whole."""
     return bool(state.request.pipeline.write.source) and state.request.pipeline.write.loaded_files != "reload"
 
 

@@ -1,6 +1,6 @@
 """Limit the connections to the receiver of notifications: their duration, and their number.
 
-A server of aiohttp by itself waits forever for the headers of a request, and accepts as many connections as the
+aiohttp's server alone waits forever for the headers of a request, and accepts as many connections as the
 process may open files.
 """
 

@@ -37,7 +37,7 @@ log = logging.getLogger("sluice.notifications")
 async def receive_from_queue(url: str, region: str, known: KnownZones, sender: SignalSender) -> None:
     """Receive notifications from a queue until this is cancelled.
 
-    The polls run in a thread that ends by itself: the worker does not wait for them when it ends.
+    The polls run in a daemon thread: the worker does not wait for them when it ends.
     """
     loop, stop = asyncio.get_running_loop(), threading.Event()
 

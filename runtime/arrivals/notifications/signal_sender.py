@@ -1,6 +1,6 @@
 """Signal landing zones to list their files soon: many notifications of a zone within a second are one signal.
 
-At most one entry per zone waits, however many notifications arrive and however long Temporal is away.
+At most one entry per zone waits, however many notifications arrive and however long Temporal is unavailable.
 """
 
 import asyncio
