@@ -97,9 +97,9 @@ class FilesThatArrive:
             say(f"Uploading {len(files)} of them to s3://{bucket}/{_PREFIX}/")
             upload(self._commands.environment, [(file, f"{_PREFIX}/{file.name}") for file in files])
 
-    def _wait(self, what: str, holds: Callable[[dict[str, Any]], bool]) -> None:
+    def _wait(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> None:
         with console.status(what):
-            self._commands.wait_for(holds, _LIMIT, "arrivals", _PIPELINE)
+            self._commands.wait_for(condition, _LIMIT, "arrivals", _PIPELINE)
 
     def _compare(self, good: Sequence[Path], faulty: Path) -> None:
         """Check that main has each order of the good files once, and no order of the faulty file."""
@@ -108,7 +108,7 @@ class FilesThatArrive:
         arrived = {*wanted, *refused}
         loaded = sorted(number for number in self._read_ids() if number in arrived)
         expect(len(wanted) == len(good) * _ROWS, f"the good files have {len(wanted)} numbers of orders")
-        expect(loaded == wanted, f"main has {len(loaded)} orders of these files, and not the {len(wanted)} good ones")
+        expect(loaded == wanted, f"main has {len(loaded)} orders of these files instead of the {len(wanted)} good ones")
         say(
             f"main has the {len(wanted):,} orders of the {len(good)} good files, each once, and none of the {_ROWS} of "
             "the faulty one."

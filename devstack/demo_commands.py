@@ -43,11 +43,11 @@ class Commands:
         answer: dict[str, Any] = json.loads(read.stdout) if read.returncode == 0 else {}
         return answer
 
-    def wait_for(self, holds: Callable[[dict[str, Any]], bool], limit: float, *arguments: str) -> dict[str, Any]:
+    def wait_for(self, condition: Callable[[dict[str, Any]], bool], limit: float, *arguments: str) -> dict[str, Any]:
         """Repeat a command until its answer fulfils a condition; return the answer.
 
         Args:
-            holds: the condition.
+            condition: the condition.
             limit: maximum time to wait, in seconds.
             arguments: the command.
 
@@ -57,7 +57,7 @@ class Commands:
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             answer = self.read(*arguments)
-            if answer and holds(answer):
+            if answer and condition(answer):
                 return answer
             time.sleep(1)
         raise StackError(f"`{' '.join(arguments)}` did not show what the demo waits for within {limit:.0f} s")

@@ -120,7 +120,7 @@ def collect_demands(shape: TableShape, checks: Sequence[Check], known: Known) ->
 
 
 def _may_be(value: Any, demand: Demand) -> bool:
-    """Return whether a value meets the bounds, the lengths and the exclusions of a column."""
+    """Return True if a value meets the bounds, the lengths and the exclusions of a column."""
     low, high, is_inclusive = demand.bounds.low, demand.bounds.high, demand.bounds.inclusive
     is_end = not is_inclusive and value in (low, high)
     least, most = demand.lengths

@@ -168,12 +168,12 @@ def beyond(column: Column, low: Any, high: Any, by: int = 1) -> list[Any]:
             value = end + sign * step if end is not None else None
         except OverflowError:
             continue
-        if value is not None and _holds(column, value):
+        if value is not None and _can_store(column, value):
             values.append(cast(column, value, Bounds()))
     return values
 
 
-def _holds(column: Column, value: Any) -> bool:
+def _can_store(column: Column, value: Any) -> bool:
     if column.kind == "decimal":
         precision, scale = scale_of(column)
         return bool(abs(value) < Decimal(10) ** (precision - scale))

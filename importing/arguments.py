@@ -99,7 +99,7 @@ class Range:
         self.low, self.high = low, high
         self.strict_low, self.strict_high = strict_low and low is not None, strict_high and high is not None
 
-    def holds(self, expression: str) -> str:
+    def condition_on(self, expression: str) -> str:
         """Return the condition that a SQL expression lies in the range."""
         tests = []
         if self.low is not None:

@@ -43,12 +43,12 @@ class DbtMacros:
         self._is_compiled = False
 
     def defines(self, test: str) -> bool:
-        """Return whether the project, or another imported project, defines a generic test."""
+        """Return True if the project, or another imported project, defines a generic test."""
         self._compile()
         return f"test_{test}" in self._texts
 
     def overrides(self, test: str) -> bool:
-        """Return whether the project itself defines a generic test, which dbt prefers to its own test of that name."""
+        """Return True if the project itself defines a generic test, which dbt prefers to its own test of that name."""
         self._compile()
         return f"test_{test}" in self._own
 

@@ -31,7 +31,7 @@ class DbtProject:
     """The folders of singular tests, each as a path from the project's folder."""
 
     def has_test(self, path: str) -> bool:
-        """Return whether a SQL file is a singular test, by its folder."""
+        """Return True if a SQL file is a singular test, by its folder."""
         folders = self.folders_of(path)
         return folders is not None and any(folders[: len(each)] == each for each in self.test_folders)
 

@@ -128,7 +128,7 @@ def _not_null_proportion(args: Arguments, target: Target) -> Draft:
     limits = Range(args.take("at_least", default=0), args.take("at_most", default=1))
     plain, bounds, sql = plain_name(column), limits.as_numbers, column_sql(column)
     checks = native("not_null_proportion", column=plain, **bounds) if plain and bounds and not groups else []
-    return Draft(measured(f"count({sql}) / count(*)", limits.holds("observed"), target, groups), checks)
+    return Draft(measured(f"count({sql}) / count(*)", limits.condition_on("observed"), target, groups), checks)
 
 
 @dbt_test("not_empty_string")
@@ -278,7 +278,9 @@ def _mutually_exclusive_ranges(args: Arguments, target: Target) -> Draft:
 @dbt_test("expression_between")
 def _expression_between(args: Arguments, target: Target) -> Draft:
     expression, limits = args.text("expression"), args.range()
-    return Draft(measured(expression, limits.holds("observed"), target, args.listed("group_by_columns", "group_by")))
+    return Draft(
+        measured(expression, limits.condition_on("observed"), target, args.listed("group_by_columns", "group_by"))
+    )
 
 
 @dbt_test("schema_changes")

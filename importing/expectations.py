@@ -191,12 +191,12 @@ def value_range(column: str, limits: Range, target: Target) -> Draft:
     given = {name: number(value) if number(value) is not None else value for name, value in bounds.items()}
     given = {name: value for name, value in given.items() if value is not None}
     strict = {limits.strict_low if "min" in given else None, limits.strict_high if "max" in given else None} - {None}
-    good = limits.holds(column_sql(column))
+    good = limits.condition_on(column_sql(column))
     is_text = any(isinstance(value, str) and not is_time(value) for value in given.values())
     if len(strict) > 1 or is_text:
         return row_condition(target, good)
     if any(isinstance(value, str) for value in given.values()):
-        good = _dated(limits).holds(column_sql(column))
+        good = _dated(limits).condition_on(column_sql(column))
     given = {name: str(value) if isinstance(value, TextValue) else value for name, value in given.items()}
     inclusive = False if strict == {True} else None
     return on_column(column, target, good, "accepted_range", **given, inclusive=inclusive)

@@ -115,7 +115,7 @@ def _between(args: Arguments, target: Target) -> Draft:
     if not args.flag("parse_strings_as_datetimes"):
         return EXPECTATIONS["expect_column_values_to_be_between"](args, target)
     column, limits = column_sql(column_of(args)), _times(args.range())
-    return row_condition(target, limits.holds(f"CAST({column} AS TIMESTAMP)"))
+    return row_condition(target, limits.condition_on(f"CAST({column} AS TIMESTAMP)"))
 
 
 @_expectation("expect_column_max_to_be_between", "expect_column_min_to_be_between")
@@ -127,7 +127,7 @@ def _extreme(args: Arguments, target: Target) -> Draft:
     column, limits = column_sql(column_of(args)), _times(args.range())
     args.ignore("needs_values")
     function = "max" if "_max_" in kind else "min"
-    good = f"coalesce({limits.holds('observed')}, FALSE)"
+    good = f"coalesce({limits.condition_on('observed')}, FALSE)"
     return Draft(measured(f"{function}(CAST({column} AS TIMESTAMP))", good, target))
 
 
@@ -168,7 +168,7 @@ def _quantiles(args: Arguments, target: Target) -> Draft:
             raise NotCarriedOver(f"the quantile {str(quantile)[:40]!r} is not a number")
         bounds, expression = limits.as_numbers, f"percentile({column_sql(column)}, {share})"
         checks += native("quantile_in_range", column=plain, quantile=share, **bounds) if plain and bounds else []
-        queries.append(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target))
+        queries.append(measured(expression, f"coalesce({limits.condition_on('observed')}, FALSE)", target))
     return Draft(" UNION ALL ".join(queries), checks if len(checks) == len(queries) else [])
 
 

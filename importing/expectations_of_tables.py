@@ -21,7 +21,7 @@ def measured(expression: str, good: str, target: Target, groups: list[Any] | Non
 
 def aggregate_range(expression: str, limits: Range, target: Target, groups: list[Any], checks: list[Any]) -> Draft:
     """Require an aggregate in a range, for all rows or each group. `checks` mean the same without groups."""
-    return Draft(measured(expression, limits.holds("observed"), target, groups), [] if groups else checks)
+    return Draft(measured(expression, limits.condition_on("observed"), target, groups), [] if groups else checks)
 
 
 def _aggregate(args: Arguments, target: Target, function: str, name: str, **parameters: Any) -> Draft:
@@ -30,7 +30,7 @@ def _aggregate(args: Arguments, target: Target, function: str, name: str, **para
     if not args.flag("needs_values"):  # without a value, dbt_expectations passes and the check fails
         return aggregate_range(expression, limits, target, groups, [])
     checks = native(name, column=plain, **bounds, **parameters) if plain and bounds else []
-    return Draft(measured(expression, f"coalesce({limits.holds('observed')}, FALSE)", target, groups), checks)
+    return Draft(measured(expression, f"coalesce({limits.condition_on('observed')}, FALSE)", target, groups), checks)
 
 
 @expectation("expect_column_max_to_be_between")

@@ -20,7 +20,7 @@ def _length(args: Arguments, target: Target) -> Draft:
 
 def length_range(column: str, limits: Range, target: Target) -> Draft:
     """Require that the length of every string lies in a range."""
-    good = limits.holds(f"length({column_sql(column)})")
+    good = limits.condition_on(f"length({column_sql(column)})")
     bounds = limits.as_whole_numbers
     return on_column(column, target, good, "string_length", **bounds) if bounds else row_condition(target, good)
 

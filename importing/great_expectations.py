@@ -34,7 +34,7 @@ _PANDAS = re.compile(r"[&|~]|==|\bisin\(|\.str\.|notnull\(|isnull\(")
 
 
 def is_suite(tree: object) -> bool:
-    """Return whether a JSON tree is a suite."""
+    """Return True if a JSON tree is a suite."""
     return isinstance(tree, dict) and isinstance(tree.get("expectations"), list)
 
 

@@ -158,7 +158,7 @@ def require_valid(check: Mapping[str, Any]) -> None:
 
 
 def is_valid(check: Mapping[str, Any]) -> bool:
-    """Return whether a check, written as in a pipeline file, is valid."""
+    """Return True if a check, written as in a pipeline file, is valid."""
     try:
         require_valid(check)
     except NotCarriedOver:

@@ -72,7 +72,7 @@ def datasets_of(body: Mapping[str, Any]) -> list[str]:
 
 
 def is_contract(keys: Collection[str]) -> bool:
-    """Return whether the keys of a file are those of a data contract, which is not SodaCL."""
+    """Return True if the keys of a file are those of a data contract, which is not SodaCL."""
     return "dataset" in keys and not {"checks", "columns"}.isdisjoint(keys)
 
 

@@ -84,7 +84,7 @@ def value_of(text: str) -> float | int:
 
 
 def is_zero(text: str | None) -> bool:
-    """Return whether a threshold allows only zero."""
+    """Return True if a threshold allows only zero."""
     return text is not None and simple_range(text) in ((0, 0, False), (None, 0, False))
 
 

@@ -79,7 +79,7 @@ def number(value: Any) -> int | float | None:
 
 
 def is_time(text: str) -> bool:
-    """Return whether a whole text is a date, with or without a time, as in `2020-01-31 10:00`."""
+    """Return True if a whole text is a date, with or without a time, as in `2020-01-31 10:00`."""
     try:
         datetime.fromisoformat(text.strip())
     except ValueError:

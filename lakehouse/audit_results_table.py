@@ -106,7 +106,7 @@ class AuditResultsTable:
             table = self._open()
             if any(run_id == _run_of(snapshot) for snapshot in table.metadata.snapshots):
                 return
-            if again and self._holds(run_id):
+            if again and self._contains(run_id):
                 return
             if self._append(table, run_id, rows):
                 return
@@ -128,7 +128,7 @@ class AuditResultsTable:
                 rows = rows.append_column(name, pa.nulls(rows.num_rows, schema.field(name).type))
         return rows
 
-    def _holds(self, run_id: str) -> bool:
+    def _contains(self, run_id: str) -> bool:
         table = self.read()
         if table is None:
             return False

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.iceberg.table_identity import loads_that_main_holds
+from lakehouse.iceberg.table_identity import loads_on_main
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
@@ -67,7 +67,7 @@ class LoadedFiles:
         by_file: dict[WantedFile, HeldFile] = {}
         for loads in by_table:
             of_others = [load for load in loads if load.run_id != but_of_run]
-            present = loads_that_main_holds(self._catalog, self.manifests.io, of_others, at)
+            present = loads_on_main(self._catalog, self.manifests.io, of_others, at)
             held = LoadsOfTable(present, order_matters=order_matters)
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
@@ -92,7 +92,7 @@ class LoadedFiles:
         if load is None or not tables:
             return load
         loads = [replace(load, table=table) for table in tables]
-        return load if loads_that_main_holds(self._catalog, self.manifests.io, loads, at) else None
+        return load if loads_on_main(self._catalog, self.manifests.io, loads, at) else None
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return the files of a run's input that main contains now, loaded by other runs.
@@ -149,7 +149,7 @@ class LoadedFiles:
         if not latest:
             return []
         head = self._catalog.head(self._catalog.main)
-        return loads_that_main_holds(self._catalog, self.manifests.io, list(latest.values()), head)
+        return loads_on_main(self._catalog, self.manifests.io, list(latest.values()), head)
 
     def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
         """Return the loads that match a condition of the index, newest first, and their total number."""

@@ -110,7 +110,7 @@ class QuarantinedBranch:
         return "" if self.expires else f"{self.properties[EXPIRES][:50]!r} is not a date ({EXPIRES})"
 
     @property
-    def holds(self) -> bool:
+    def is_complete(self) -> bool:
         """True if it records the quarantined hash, and the hash of main from which its branch was created."""
         return bool(self.base and self.quarantined_hash)
 
@@ -242,7 +242,7 @@ def read_quarantined_tables(
     Args:
         rows: maximum number of added rows to read per table.
     """
-    for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash) if branch.holds else ():
+    for diff in catalog.diff(branch.base, branch.branch, branch.quarantined_hash) if branch.is_complete else ():
         if diff.after is None:
             yield QuarantinedTable(diff.name, None, [], 0, [])
             continue

@@ -61,15 +61,15 @@ def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
     return (NullType, *exact)  # Spark's readers do not support the type of a column without values
 
 
-def holds(type: DataType, types: tuple[type[DataType], ...]) -> bool:
+def contains_type(type: DataType, types: tuple[type[DataType], ...]) -> bool:
     """Return True if a type is one of some types, or contains one at any depth, except in keys of maps."""
     match type:
         case StructType():
-            return any(holds(field.dataType, types) for field in type)
+            return any(contains_type(field.dataType, types) for field in type)
         case ArrayType():
-            return holds(type.elementType, types)
+            return contains_type(type.elementType, types)
         case MapType():
-            return holds(type.valueType, types)
+            return contains_type(type.valueType, types)
     return isinstance(type, types)
 
 

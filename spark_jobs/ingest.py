@@ -221,7 +221,7 @@ def _checked_counts(answer: JobAnswer) -> JobAnswer:
         raise InvalidInput(
             "the input contains no rows"
             if not answer.rows_read
-            else f"the transform leaves none of {answer.rows_read} rows"
+            else f"the transform removes all {answer.rows_read} rows"
         )
     return answer
 

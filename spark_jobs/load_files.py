@@ -13,7 +13,7 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
-from spark_jobs.exact_text import convert, converted_types, holds
+from spark_jobs.exact_text import contains_type, convert, converted_types
 from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 
@@ -48,7 +48,7 @@ class Reading:
         if self.format not in ("csv", "json"):
             return []
         types = converted_types(self.options)
-        return [each for each in self.schema or () if holds(each.dataType, types)]
+        return [each for each in self.schema or () if contains_type(each.dataType, types)]
 
     @property
     def as_text(self) -> StructType | None:

@@ -24,7 +24,7 @@ from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.csv_schema import csv_schema
-from spark_jobs.exact_text import holds
+from spark_jobs.exact_text import contains_type
 from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_numbers, check_places, check_twice, columns_of_folders, decode_values
 from spark_jobs.json_schema import json_schema
@@ -134,7 +134,7 @@ def _check_digits(spec: IngestSpec, schema: StructType) -> None:
     Raises:
         InvalidInput: a column is DOUBLE or FLOAT, and a file has a number that such a column would round.
     """
-    if spec.rounded and holds(schema, (DoubleType, FloatType)):
+    if spec.rounded and contains_type(schema, (DoubleType, FloatType)):
         path, number = next(iter(spec.rounded.items()))
         raise InvalidInput(
             f"{path} is one JSON value over several lines, and contains the number {number[:60]}, which Spark would "

@@ -126,11 +126,11 @@ def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
     """Return the rows with a text that is not exactly a value of its type, with NULL in place of the text."""
     read = {field.name: field.dataType for field in rows.schema}
 
-    def holds(column: Column, field: StructField) -> Column:
+    def fits(column: Column, field: StructField) -> Column:
         return is_exact(reading.value(column), field.dataType, read[field.name])
 
-    bad = rows.filter(any_of(reading.converted, lambda column, field: ~holds(column, field)))
-    return with_each(bad, reading.converted, lambda column, field: F.when(holds(column, field), column))
+    bad = rows.filter(any_of(reading.converted, lambda column, field: ~fits(column, field)))
+    return with_each(bad, reading.converted, lambda column, field: F.when(fits(column, field), column))
 
 
 def _with_long_numbers(

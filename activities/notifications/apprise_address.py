@@ -50,4 +50,4 @@ class AppriseNotifier:
         sent = self.service.notify(title=message.title, body=body, notify_type=kind, body_format="text")
         if not sent:
             name = self.service[0].service_name
-            raise ServiceUnavailable(f"{name} did not take the message; the log of the worker says why")
+            raise ServiceUnavailable(f"{name} did not accept the message; the log of the worker says why")

@@ -26,16 +26,16 @@ class DiscardQuarantineActivity:
             head = self.catalog.find_head(input.branch)
             if head is None:
                 return ""
-            if not self._holds_what_was_released(input, head):
+            if not self._is_what_was_released(input, head):
                 return f"{input.branch} was changed meanwhile, so it was not deleted"
             self.catalog.delete_branch_at(input.branch, head)
         return (
             ""
             if self.catalog.find_head(input.branch) is None
-            else f"{input.branch} changed during each of {_TRIES} tries to delete it, and is kept"
+            else f"{input.branch} changed during each of {_TRIES} tries to delete it, so it was not deleted"
         )
 
-    def _holds_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
+    def _is_what_was_released(self, input: DiscardQuarantineInput, head: str) -> bool:
         """Return True if only the description changed since the release, for example by `quarantine keep`."""
         name = input.branch
         is_quarantine = name.startswith(PREFIX) and keeps(self.catalog, name, input.head)

@@ -54,7 +54,7 @@ class ListQuarantineActivity:
     def _with_tables(self, branch: QuarantinedBranch, entry: QuarantineEntry) -> QuarantineEntry:
         """Return an entry with the tables that the branch changes, even if its run verified none of them."""
         summary = entry.summary
-        if summary.tables or not branch.holds:
+        if summary.tables or not branch.is_complete:
             return entry
         diffs = self.catalog.diff(branch.base, branch.branch, branch.quarantined_hash)
         return entry.model_copy(

@@ -68,7 +68,7 @@ def arrivals_command(
     yes: Yes = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones."""
+    """Show the files of a landing zone with their states. Without a pipeline, show all zones."""
 
     async def command(context: CommandContext, action: ArrivalAction) -> int:
         settings = with_known_installation(context.settings)

@@ -38,7 +38,7 @@ async def load_named(
         size = f" ({format_size(file.size)})" if file.size else ""
         context.console.print(visible(f"{verb} {file.path}{size}: {file.reason}"), highlight=False, soft_wrap=True)
     if plan.batch is None:
-        raise InvalidPipeline(f"none of these files can be loaded: `arrivals {pipeline}` shows what became of each")
+        raise InvalidPipeline(f"none of these files can be loaded: `arrivals {pipeline}` shows the state of each")
     if not over_younger and pipeline_of_text(zone.pipeline).write.traits.order_matters:
         _refuse_older(plan)
     confirm(f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, as_json=context.as_json)

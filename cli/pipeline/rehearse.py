@@ -123,7 +123,7 @@ def _report(
         print_entries(context.console, ("result", "check", "fault planted", "why"), rows, beside=2)
     moved = f"main is unchanged, at {after[:16]}"
     if before != after:
-        moved = f"main was moved meanwhile, by others: from {before[:16]} to {after[:16]}"
+        moved = f"others changed main meanwhile: from {before[:16]} to {after[:16]}"
     left = [each.branch for each in ended if each.branch]
     branches = f"the branch {', '.join(left)} is left" if left else "their branches are deleted"
     text = f"{describe_rehearsal(checks)}.\n{format_count(len(ended), 'run')} without a publication: {branches}; "

@@ -94,5 +94,5 @@ def with_options(loaded: Pipeline, message: str | None, metadata: Sequence[str],
     if message is None and not metadata:
         return loaded
     if not publish:
-        raise InvalidPipeline("--message and --metadata are for a merge, and --no-publish makes none: leave one out")
+        raise InvalidPipeline("--message and --metadata describe a merge; --no-publish does not merge: leave one out")
     return loaded.model_copy(update={"publish": changed_options(loaded.publish, message, metadata)})

@@ -34,7 +34,7 @@ def require_s3(settings: Settings, *paths: str) -> None:
     """
     on_s3 = [path for path in paths if path.startswith(("s3://", "s3a://"))]
     if on_s3 and not has_s3(settings):
-        raise BadEnvironment(f"{on_s3[0]} is on S3, and this worker has no jars for it: install them with `make s3`")
+        raise BadEnvironment(f"{on_s3[0]} is on S3, but this worker has no jars for it: install them with `make s3`")
 
 
 def _installed(settings: Settings, purpose: str) -> list[str]:

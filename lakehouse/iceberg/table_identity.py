@@ -34,7 +34,7 @@ def is_another_table(before: TableVersion | None, after: TableVersion | None, io
     return len(uuids - {""}) == 2
 
 
-def loads_that_main_holds(
+def loads_on_main(
     catalog: BranchCatalog, io: Mapping[str, str], loads: Sequence[LoadedFile], at: str
 ) -> list[LoadedFile]:
     """Return the loads whose table is still the one on main. Dropping a table removed the rows of its loads.

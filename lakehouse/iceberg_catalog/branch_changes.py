@@ -23,7 +23,7 @@ def create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
 
 def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
     """Create a branch at a hash of another branch. A repeat changes nothing."""
-    if not log.holds(log.head(of), head):
+    if not log.contains(log.head(of), head):
         raise CatalogRefused(f"the branch {of} does not contain {head[:12]}")
     made = _create(log, name, head)
     # A process that deletes the other branch deletes its commits too, unless the log has a copy of the branch.
@@ -33,7 +33,7 @@ def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
 
 def commit_on(log: CommitLog, branch: str, head: str, message: str, properties: Mapping[str, str]) -> LogCommit:
     """Begin a commit on a branch that still has the hash `head` in its history."""
-    if not log.holds(log.head(branch), head):
+    if not log.contains(log.head(branch), head):
         raise NoSuchBranch(f"the branch {branch} was replaced: its history lacks {head[:12]}")
     return log.next_commit(branch, message=message, properties=dict(properties))
 

@@ -160,7 +160,7 @@ class IcebergCatalog:
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
 
         def commit(log: CommitLog) -> Made | None:
-            if committed and log.holds(
+            if committed and log.contains(
                 log.head(branch), committed[0]
             ):  # committed, although the catalog's answer was an error
                 return None

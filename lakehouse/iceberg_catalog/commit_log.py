@@ -80,7 +80,7 @@ class CommitLog:
             yield from reversed(commits)
             hash = commits[0].parent
 
-    def holds(self, head: str, hash: str) -> bool:
+    def contains(self, head: str, hash: str) -> bool:
         """Return True if a hash is in the history of another, or is the same."""
         wanted = self.find(hash)
         later = takewhile(lambda commit: wanted is not None and commit.number >= wanted.number, self.ancestors(head))

@@ -25,7 +25,7 @@ def list_local(path: str) -> Iterator[ListedFile]:
         elif each.is_file():
             if is_hidden(each.name):
                 raise InvalidInput(
-                    f"{each} would be ignored by Spark, as every file whose name begins with '_' or '.' or ends in "
+                    f"{each} would be ignored by Spark, like every file whose name begins with '_' or '.' or ends in "
                     "'._COPYING_': rename it"
                 )
             yield describe_local(each)

@@ -213,7 +213,7 @@ def _describe(store: "ObjectStore", bucket: str, meta: "ObjectMeta", named: bool
     path = f"{bucket}/{meta['path']}"
     if named and is_hidden(PurePosixPath(meta["path"]).name):
         raise InvalidInput(
-            f"{path} would be ignored by Spark, as every file whose name begins with '_' or '.' or ends in "
+            f"{path} would be ignored by Spark, like every file whose name begins with '_' or '.' or ends in "
             "'._COPYING_': rename it"
         )
     if meta["size"] == 0:

@@ -64,7 +64,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
     _check_readable(file.path, metadata)
     check_distinct(file.path, schema.names)
     for each in schema:
-        if _holds_untyped(each.type):
+        if _contains_untyped(each.type):
             raise InvalidInput(
                 f"{file.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
                 "whole numbers: write the column with the type of its values, or leave it out of the file"
@@ -181,12 +181,12 @@ def _shared(types: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return dict(types)
 
 
-def _holds_untyped(type: "DataType") -> bool:
+def _contains_untyped(type: "DataType") -> bool:
     """Return True if a list, map or struct contains values without a type, at any depth."""
     from pyarrow import types  # noqa: PLC0415
 
     inner = [type.field(number).type for number in range(type.num_fields)]
-    return any(types.is_null(each) or _holds_untyped(each) for each in inner)
+    return any(types.is_null(each) or _contains_untyped(each) for each in inner)
 
 
 def _type_name(type: "DataType") -> str:

@@ -120,7 +120,7 @@ def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]
                 rest, member = (b"", member) if ended is None else (ended, None)
     except (zlib.error, OSError, EOFError) as error:
         raise InvalidInput(
-            f"{path} is not whole: part of it is not in the compression that its name states. Compress it again"
+            f"{path} is not compressed completely, although its name says so. Compress it again"
         ) from error
     if member is not None:
         raise InvalidInput(f"{path} is truncated: its compressed content has no end")

@@ -51,7 +51,7 @@ def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:
     """Return a time in the zone of a schedule, if there is one, so that its parts equal those of a scheduled start."""
     if schedule is None and time.tzinfo is None:
         raise InvalidPipeline(
-            f"{given!r} has no time zone, and the pipeline no `schedule` with one: add it, as in +01:00"
+            f"{given!r} has no time zone, and neither has a `schedule` of the pipeline: add an offset, such as +01:00"
         )
     if schedule is None:
         return time

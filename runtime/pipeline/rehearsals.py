@@ -45,8 +45,8 @@ def check_rehearsable(pipeline: Pipeline) -> None:
     generated_table(pipeline)
     if not pipeline.write.built_in:
         raise InvalidPipeline(
-            f"{pipeline.name} cannot be rehearsed: a program of yours writes it, and what it does with generated rows "
-            "is not known"
+            f"{pipeline.name} cannot be rehearsed: a program of yours writes it, and Sluice cannot know what it does "
+            "with generated rows"
         )
     if not checks_of(pipeline):
         raise InvalidPipeline(f"{pipeline.name} has no checks: there is nothing to rehearse")

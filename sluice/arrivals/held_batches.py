@@ -218,7 +218,7 @@ class HeldBatches:
     def problem_of_load(self, id: str) -> str:
         """Return the reason why a batch of named files cannot be added; empty if it can."""
         if id in self._batches:
-            return f"batch {id} has these files, and is {self._batches[id].state}"
+            return f"these files are in batch {id}, which is {self._batches[id].state}"
         return "" if self.room else "the landing zone is full: retry its batches or set them aside"
 
     def problem_of_split(self, id: str) -> str:

@@ -65,8 +65,8 @@ def _objects(event: object, wrappers: int) -> list[StoredObject]:
     if event.get("Type") == "SubscriptionConfirmation":
         topic = repr(event.get("TopicArn"))[:_MAX_TOPIC]
         raise UnconfirmedSubscription(
-            f"SNS asks to confirm a subscription to the topic {topic}, and this receiver confirms none: subscribe a "
-            "queue of SQS and set SLUICE_EVENTS_QUEUE, or let another receiver at this address confirm it"
+            f"SNS asks to confirm a subscription to the topic {topic}, but this receiver does not confirm any: "
+            "subscribe a queue of SQS and set SLUICE_EVENTS_QUEUE, or let another receiver at this address confirm it"
         )
     raise UnreadableNotification("it is not an event of an object store: it has no `Records`, `detail` or `Message`")
 
@@ -95,5 +95,5 @@ def _object(named: object) -> StoredObject:
     except (TypeError, KeyError, IndexError):
         bucket = key = None
     if not isinstance(bucket, str) or not isinstance(key, str):
-        raise UnreadableNotification("one of its events names no bucket and no key")
+        raise UnreadableNotification("one of its events lacks the bucket or the key")
     return StoredObject(bucket, key)

@@ -20,5 +20,5 @@ def carried_over_verdicts(
 
 
 def reads_only_added_rows(check: Check) -> bool:
-    """Return whether the verdict on a check depends only on the rows that the run added."""
+    """Return True if the verdict on a check depends only on the rows that the run added."""
     return check.row_level and check.scope == "added" and not check.needs and not check.references

@@ -67,7 +67,7 @@ def files_with_keys(
 
 
 def _outside(file: FileStatistics, column: str, low: Any, high: Any) -> bool:
-    """Return whether all values of a column are below `low` or above `high`, as far as its bounds prove."""
+    """Return True if all values of a column are below `low` or above `high`, as far as its bounds prove."""
     recorded = file.column(column)
     try:
         return low is not None and bool(

@@ -21,7 +21,9 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
             "for its end or cancel it"
         )
     if is_together and set(added.partitions) - set(progress.state.partitions):
-        return "a backfill that publishes its partitions together takes no further ones: wait for its end or cancel it"
+        return (
+            "a backfill that publishes partitions together cannot take more partitions: wait for its end or cancel it"
+        )
     if added.pipeline != input.pipeline and progress.running:
         return (
             "a backfill of another version of the pipeline is under way: wait for its end, or pause it and start "

@@ -30,7 +30,7 @@ def threshold(text: str | int | float) -> str:
 
 
 def exceeds(failed: int, rows: int, limit: str) -> bool:
-    """Return whether a number of bad rows exceeds a threshold."""
+    """Return True if a number of bad rows exceeds a threshold."""
     operator, number = limit.split()
     bound = Fraction(number.rstrip("%"))
     if number.endswith("%"):
@@ -39,7 +39,7 @@ def exceeds(failed: int, rows: int, limit: str) -> bool:
 
 
 def is_share(limit: str) -> bool:
-    """Return whether a threshold is a share of the rows."""
+    """Return True if a threshold is a share of the rows."""
     return limit.endswith("%")
 
 

@@ -185,7 +185,7 @@ def missing_verdicts(checks: Mapping[str, Sequence[Check]], results: Sequence[Ch
     """Return an error for every check, by table, that has no result. It blocks, because nothing was proven."""
     answered = {(result.table, result.index) for result in results}
     return [
-        error_result(table, index, check, "no engine gave a verdict on it")
+        error_result(table, index, check, "no engine answered it")
         for table, listed in checks.items()
         for index, check in enumerate(listed)
         if (table, index) not in answered

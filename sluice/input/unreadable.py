@@ -25,7 +25,7 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
         why = "cannot be stored exactly as a" if loses_digits else "is not a valid"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {why} {rows.type_name}"
     elif rows.values is not None:
-        problem = f"it has {rows.values:,} values, and there are {rows.columns:,} columns"
+        problem = f"it has {rows.values:,} values for {rows.columns:,} columns"
     else:
         problem = "a value does not fit its column, or the number of values is wrong"
     number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"

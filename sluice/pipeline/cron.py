@@ -90,7 +90,7 @@ def _parse_part(text: str, field: _Field) -> Range:
         return Range(field.first, 6 if field.names == _DAYS else field.last, width)
     first = _number(start, text, field)
     if end is None and step is not None:
-        raise ValueError(f"the {field.name} {text!r} has a step and no end: write {start}-{field.last}/{step}")
+        raise ValueError(f"the {field.name} {text!r} has a step but no end: write {start}-{field.last}/{step}")
     last = first if end is None else _number(end, text, field)
     if last < first:
         raise ValueError(f"the {field.name} {text!r} ends before it begins: write two ranges, with a comma")

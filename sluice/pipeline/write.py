@@ -180,7 +180,7 @@ class Write(Model):
             raise ValueError(f"{reader[0]} cannot be set by a pipeline: rows or fields could be lost while reading")
         for field in ("args", "environment"):
             if getattr(self, field):
-                raise ValueError(f"{field} is for a program of yours; the job {INGEST!r} takes none")
+                raise ValueError(f"{field} is for a program of yours; the job {INGEST!r} does not have it")
         if problem := field_problem(self.mode, [field for field in FIELDS if getattr(self, field)]):
             raise ValueError(problem)
         if self.on_conflict == "rebase" and not self.traits.can_be_rebased:

@@ -20,7 +20,7 @@ def describe_change(change: TableChange) -> str:
     if numbers := known_row_numbers(change):
         return _describe_numbers(numbers)
     if change.deletes_by_value:
-        return f"{change.added_rows:,} inserted; rows deleted by value, which no metadata counts"
+        return f"{change.added_rows:,} inserted; rows deleted by value, which metadata does not count"
     return (
         f"files of {change.deleted_rows:,} rows rewritten into {change.added_rows:,}; "
         "how many of them changed is not known"

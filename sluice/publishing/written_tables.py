@@ -171,8 +171,8 @@ def check_history(table: WrittenTable) -> None:
         )
     if history.unsafe_properties:
         raise UnexpectedWrite(
-            f"{name} has {', '.join(history.unsafe_properties)} on the branch: by them Iceberg deletes files that main "
-            "or another branch needs. Leave them out"
+            f"{name} has {', '.join(history.unsafe_properties)} on the branch: with them, Iceberg deletes files that "
+            "main or another branch needs. Leave them out"
         )
 
 

@@ -91,7 +91,7 @@ def _selected(scope: Scope, tables: Tables) -> list[str] | None:
 
 
 def _is_pivoted(scope: Scope) -> bool:
-    """Return whether PIVOT or UNPIVOT changes the columns of a table or a subquery."""
+    """Return True if PIVOT or UNPIVOT changes the columns of a table or a subquery."""
     return any(node.args.get("pivots") for node in scope.find_all(exp.Table, exp.Subquery))
 
 

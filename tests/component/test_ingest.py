@@ -511,7 +511,7 @@ def test_decimals_and_other_numbers(job: Ingester) -> None:
 def test_a_row_with_too_many_fields(job: Ingester) -> None:
     path = csv_file(job.folder / "in.csv", ROWS)
     path.write_text(path.read_text() + "3,c,1.5,surplus\n")
-    assert job.refused({"path": str(path)}) == f"{path}: it has 4 values, and there are 3 columns; 1 such row"
+    assert job.refused({"path": str(path)}) == f"{path}: it has 4 values for 3 columns; 1 such row"
 
 
 def test_a_header_without_rows(job: Ingester) -> None:

@@ -96,7 +96,7 @@ MENDS = (
     Mend(
         "loads into a table that was dropped do not count",
         "runs",
-        {"lakehouse.loaded_files.loads_that_main_holds": lambda _catalog, _io, loads, _at: loads},
+        {"lakehouse.loaded_files.loads_on_main": lambda _catalog, _io, loads, _at: loads},
     ),
 )
 

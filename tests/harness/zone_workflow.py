@@ -158,9 +158,9 @@ class Zone:
             lambda: any(text in notice for notice in self.notices), lambda: f"{text!r} is not among {self.notices}"
         )
 
-    async def until(self, holds: Callable[[dict[str, str]], bool]) -> None:
+    async def until(self, condition: Callable[[dict[str, str]], bool]) -> None:
         async def reached() -> bool:
-            return holds(await self.states())
+            return condition(await self.states())
 
         async def present() -> str:
             return f"{await self.status()}, looks: {self.looks}"

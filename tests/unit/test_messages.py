@@ -302,7 +302,7 @@ def test_apprise_brings_messages_to_a_webhook(receiver: tuple[str, type[_Receive
     (sent,) = handler.received
     assert (sent["title"], sent["message"], sent["type"]) == ("it failed", "the disk is full\nhttp://ui/w", "failure")
     handler.status = 500
-    with pytest.raises(ServiceUnavailable, match="did not take the message"):
+    with pytest.raises(ServiceUnavailable, match="did not accept the message"):
         notifier.send(message, "2")
 
 

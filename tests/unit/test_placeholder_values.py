@@ -49,7 +49,7 @@ def test_without_options_there_are_no_values(plain: Path) -> None:
     ("time", "partition", "why"),
     [
         ("tomorrow", "2018", "'tomorrow' is not a time"),
-        ("2026-03-01T05:00", "2018", "has no time zone, and the pipeline no `schedule` with one"),
+        ("2026-03-01T05:00", "2018", "has no time zone, and neither has a `schedule` of the pipeline"),
         ("2026-03-01T05:00Z", "", "partition }} has no value in this run"),
         ("", "../x", "is not a valid name of a partition"),
     ],

@@ -122,7 +122,7 @@ def test_a_mistake_of_a_start_names_its_option(message: str | None, entries: lis
     ("options", "problem"),
     [
         (("--metadata", "owner"), "--metadata 'owner': write KEY=VALUE"),
-        (("--message", "x", "--no-publish"), "--no-publish makes none: leave one out"),
+        (("--message", "x", "--no-publish"), "--no-publish does not merge: leave one out"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused_before_anything_starts(

@@ -73,7 +73,7 @@ def test_an_overwrite_replaces_rows_by_others() -> None:
         ),
         (
             TableChange(operation="overwrite", added_rows=5, deletes_by_value=True),
-            "5 inserted; rows deleted by value, which no metadata counts",
+            "5 inserted; rows deleted by value, which metadata does not count",
         ),
     ],
 )

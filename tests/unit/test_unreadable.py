@@ -39,7 +39,7 @@ ROWS = UnreadableRows(
         (
             {"column": "", "value": "", "type_name": "", "values": 7, "columns": 8},
             3,
-            "orders.csv, line 3: it has 7 values, and there are 8 columns; 1 such row",
+            "orders.csv, line 3: it has 7 values for 8 columns; 1 such row",
         ),
     ],
 )

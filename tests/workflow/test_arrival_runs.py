@@ -58,9 +58,9 @@ class Installation:
         states = {name: await zone.states() for name, zone in self.zones.items()}
         return {each for now in states.values() for each, state in now.items() if state == "running"}
 
-    async def until(self, holds: Callable[[set[str]], bool]) -> None:
+    async def until(self, condition: Callable[[set[str]], bool]) -> None:
         async def reached() -> bool:
-            return holds(await self.running())
+            return condition(await self.running())
 
         async def present() -> str:
             return f"{await self.running()}, {await self.slots.query(ArrivalRuns.slots)}"

@@ -128,7 +128,7 @@ async def test_a_check_without_a_verdict_blocks(harness: WorkflowHarness) -> Non
     checks = [{"check": "unique", "column": column} for column in "abc"]
     result = await harness.end(await harness.start(tables={"t.x": {"checks": checks}}))
     assert (result.outcome, result.cause) == ("quarantined", "audit")
-    assert "unique(c) of t.x: no engine gave a verdict on it" in result.reason
+    assert "unique(c) of t.x: no engine answered it" in result.reason
     assert [(each.index, each.verdict) for each in result.checks] == [(0, "pass"), (1, "pass"), (2, "error")]
 
 

@@ -115,7 +115,7 @@ async def test_a_batch_of_named_files_is_loaded_like_any_other_and_may_hold_othe
     assert given.loads_overwritten and given.expected == "lake/named.json"
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await zone.handle.execute_update(LandingZone.load, LoadBatch(ref=batch("named"), by="ana"))
-    assert "batch named has these files, and is running" in str(refused.value.cause)
+    assert "these files are in batch named, which is running" in str(refused.value.cause)
     await zone.end("named", "published")
     await zone.until(lambda now: now == {})
 
