@@ -36,7 +36,7 @@ from sluice.settings import Settings
 _FILES = 4
 _SCRIPT = ROOT / "bench" / "plain.py"
 _CHECKS = "[not_null: [id, kind], row_count: {min: 1}]"
-_CATALOGS = ("nessie", "iceberg")
+_CATALOGS = ("nessie", "sql")
 _WAYS = ("bare", "script", *ENGINES)
 _INNER = ("run", "overhead")
 _LARGE = 10_000_000
@@ -60,7 +60,7 @@ class Plain:
 
     def __init__(self, settings: Settings, folder: Path, token: str) -> None:
         self._settings, self._folder, self._token = settings, folder, token
-        self._bound = open_catalog(settings).spark_properties(settings.sluice_catalog, "main")
+        self._bound = open_catalog(settings).spark_properties(settings.catalog_name, "main")
 
     def __call__(self, way: str, source: Path, table: str) -> None:
         """Run a script to its end."""
@@ -124,7 +124,7 @@ def tell(measurements: Sequence[Measurement], rows: int) -> None:
         for key, what in {"seconds": "command", "run": "run alone"}.items():
             first, second = (median_of(measurements, way, catalog, key) for catalog in _CATALOGS)
             if first and second:
-                print(f"{rows:>10} rows  a {way} {what} on iceberg takes {second / first:.2f} times one on nessie")
+                print(f"{rows:>10} rows  a {way} {what} on sql takes {second / first:.2f} times one on nessie")
 
 
 def main() -> None:

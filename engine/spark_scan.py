@@ -54,7 +54,7 @@ class SparkScan:
 
     def _prepare(self, groups: Sequence[ScanGroup], context: ScanContext) -> tuple[ScanSpec, SparkJob]:
         spec = ScanSpec(
-            spark_catalog=self.spark.settings.sluice_catalog,
+            spark_catalog=self.spark.settings.catalog_name,
             main=self.catalog.main,
             targets=[spark_target(group) for group in groups],
             sample_rows=sample_size(sum(len(group.queries) for group in groups)),
@@ -69,7 +69,7 @@ class SparkScan:
             folder=context.folder,
             branch=audit.branch,
             catalog=self.catalog.spark_properties(
-                self.spark.settings.sluice_catalog, audit.branch, audit.head, context.folder
+                self.spark.settings.catalog_name, audit.branch, audit.head, context.folder
             ),
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,

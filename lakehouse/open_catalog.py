@@ -10,7 +10,7 @@ from sluice.settings import Settings
 
 def open_catalog(settings: Settings) -> BranchCatalog:
     """Return the catalog, opened as publisher if this process has that identity, else as writer."""
-    if settings.catalogue == "iceberg":
+    if settings.has_iceberg_catalog:
         return open_iceberg_catalog(settings)
 
     def writer_token() -> str:
@@ -27,8 +27,8 @@ def unreachable_properties(spark_catalog: str) -> dict[str, str]:
 
 def catalog_address(settings: Settings) -> str:
     """Return the address of the catalog for people, without a password."""
-    uri = settings.nessie_uri if settings.catalogue == "nessie" else settings.catalog_uri
-    scheme, separator, rest = (uri or settings.iceberg_type).partition("://")
+    uri = settings.catalog_uri if settings.has_iceberg_catalog else settings.nessie_uri
+    scheme, separator, rest = (uri or settings.catalog).partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
@@ -37,7 +37,7 @@ def token_files(settings: Settings) -> dict[str, str]:
 
     The result is empty for a catalog that jobs cannot access.
     """
-    if settings.catalogue == "iceberg":
+    if settings.has_iceberg_catalog:
         return {}
     return {
         "NESSIE_PUBLISHER_TOKEN_FILE": settings.nessie_publisher_token_file,

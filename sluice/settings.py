@@ -7,7 +7,7 @@ the working directory, the file of the running local stack, the default.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
 
@@ -19,8 +19,15 @@ from sluice.job_environment import names_problem
 from sluice.lineage.identity import parse_parent
 
 INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
+CatalogKind = Literal["nessie", "sql", "rest", "glue", "hive"]
 _LONGEST = 100 * 365 * 86400
 """Longest duration in a setting, in seconds."""
+_REPLACED = {"CATALOGUE": "CATALOG", "ICEBERG_TYPE": "CATALOG", "SLUICE_CATALOG": "CATALOG_NAME"}
+"""Names that former settings had, each with the setting to use."""
+
+
+def _default_name(given: dict[str, Any]) -> str:
+    return "nessie" if given["catalog"] == "nessie" else "iceberg"
 
 
 class Settings(Model):
@@ -46,18 +53,16 @@ class Settings(Model):
     """Address of the Temporal Web UI, for links."""
 
     # --- Advanced: the catalog and the object store ---
-    catalogue: Literal["nessie", "iceberg"] = "nessie"
-    """The catalog: Nessie, or any Iceberg catalog. Sluice stores branches and commits next to the latter's tables."""
+    catalog: CatalogKind = "nessie"
+    """Kind of catalog: Nessie, or a kind of Iceberg catalog. `sql` is a JDBC catalog in a database."""
+    catalog_name: str = Field(default_factory=_default_name, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Name of the catalog in Spark. A JDBC catalog keeps the tables of each name separate."""
     nessie_writer_token_file: str = ""
     """File with the token of Spark jobs, if Nessie requires one."""
     nessie_publisher_token_file: str = ""
     """File with the token of the worker, which creates, merges and deletes branches."""
     sluice_main: str = "main"
     """Branch that readers read."""
-    sluice_catalog: str = Field(default_factory=lambda data: data["catalogue"], pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """Name of the catalog in Spark. A JDBC catalog keeps the tables of each name separate."""
-    iceberg_type: Literal["sql", "rest", "glue", "hive"] = "sql"
-    """Kind of Iceberg catalog, with CATALOGUE=iceberg. `sql` is a JDBC catalog in a database."""
     iceberg_uri: str = Field(default="", repr=False)
     """Address of the Iceberg catalog, as in PyIceberg; empty means a database file in the home, or Amazon's Glue."""
     iceberg_properties_file: str = ""
@@ -241,9 +246,14 @@ class Settings(Model):
         return self.warehouse if "://" in self.warehouse else Path(self.warehouse).absolute().as_uri()
 
     @property
+    def has_iceberg_catalog(self) -> bool:
+        """Return True for a catalog in which Sluice stores branches and commits itself."""
+        return self.catalog != "nessie"
+
+    @property
     def catalog_uri(self) -> str:
         """Address of the Iceberg catalog; by default a database in a file of the home."""
-        if self.iceberg_uri or self.iceberg_type != "sql":
+        if self.iceberg_uri or self.catalog != "sql":
             return self.iceberg_uri
         return f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
 
@@ -267,8 +277,9 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """Build the settings from environment variables.
 
     Raises:
-        BadEnvironment: the value of a variable is not valid.
+        BadEnvironment: the value of a variable is not valid, or a variable has a former name.
     """
+    refuse_replaced(environment)
     fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
     try:
         return Settings.model_validate(fields)
@@ -279,6 +290,19 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             if e["type"] != "default_factory_not_called"
         )  # without the default of a field that depends on another, wrong one
         raise BadEnvironment("; ".join(problems)) from error
+
+
+def refuse_replaced(environment: Mapping[str, str]) -> None:
+    """Refuse variables with former names. To ignore them would mean to use another catalog.
+
+    Raises:
+        BadEnvironment: a variable has a former name.
+    """
+    if old := [f"{name} is now {new}" for name, new in _REPLACED.items() if environment.get(name)]:
+        raise BadEnvironment(
+            f"{', '.join(old)}: rename it in the environment or `.env`, and restart a local stack that runs "
+            "(docs/catalogs.md)"
+        )
 
 
 def _split(names: str) -> list[str]:

@@ -24,7 +24,7 @@ from tests.harness.system import SystemHarness, link_tools
 from tests.harness.waiting import LIMIT
 
 _PREFIXES = (
-    "CATALOGUE",
+    "CATALOG",
     "ICEBERG",
     "TEMPORAL",
     "NESSIE",

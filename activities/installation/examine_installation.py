@@ -88,7 +88,7 @@ class ExamineInstallationActivity:
             address = catalog_address(self.settings)
             raise NeedsRemedy(
                 f"the service at {address} does not answer as the catalog: {type(error).__name__}: {error}",
-                "set the address of the catalog that CATALOGUE names (docs/catalogs.md)",
+                "set the address of the catalog that CATALOG names (docs/catalogs.md)",
             ) from error
         capabilities = describe_capabilities(self.catalog.capabilities)
         detail = f"{catalog_address(self.settings)}, {self.catalog.main} at {head[:12]}: {capabilities}"

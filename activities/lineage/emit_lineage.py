@@ -103,7 +103,7 @@ class EmitLineageActivity:
             _log.warning("the event of the run leaves out tables that it read: %s", redacted(str(error)))
 
     def _table_names(self, input: EmitLineageInput) -> list[str]:
-        prefix = f"{self.settings.sluice_catalog}."
+        prefix = f"{self.settings.catalog_name}."
         names = [*input.read_tables, *(name for text in input.sql for name in tables_of(text) if name != SOURCE_VIEW)]
         plain = {name.removeprefix(prefix) for name in names} - {*input.tables}
         return sorted(name for name in plain if "." in name)[:_MAX_TABLES]

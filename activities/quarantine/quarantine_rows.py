@@ -33,7 +33,7 @@ class QuarantineRowsActivity:
     async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Move the rows that break these checks, unless a table has more such rows than its cap."""
         run_ref, catalog = input.audit.run_ref, self.tables.catalog
-        spark_catalog = self.spark.settings.sluice_catalog
+        spark_catalog = self.spark.settings.catalog_name
         make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
         folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
         bad_rows = partial(self._bad_rows, input)

@@ -57,7 +57,7 @@ class WriteTableActivity:
         prepare = partial(self._prepare, input, loaded, key)
         job, answer_file = await run_in_thread(prepare, activity.heartbeat, "starting the job")
         result = await self.spark.run(job, activity.heartbeat)
-        record = partial(self.catalog.record_job, input.branch, self.spark.settings.sluice_catalog, job.folder)
+        record = partial(self.catalog.record_job, input.branch, self.spark.settings.catalog_name, job.folder)
         await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
         # A user's program has no key, so a file that it leaves there is not read.
         read = partial(read_answer, answer_file, key)
@@ -88,7 +88,7 @@ class WriteTableActivity:
             program=Path(input.write.job),
             folder=folder,
             branch=input.branch,
-            catalog=self.catalog.spark_properties(settings.sluice_catalog, input.branch, None, folder),
+            catalog=self.catalog.spark_properties(settings.catalog_name, input.branch, None, folder),
             run_id=run_ref.run_id,
             attempt=run_ref.attempt,
             args=input.write.args,
@@ -109,7 +109,7 @@ class WriteTableActivity:
         source, traits = input.write.source, input.write.traits
         size = sum(file.size for file in loaded.files)
         spec = IngestSpec(
-            spark_catalog=self.spark.settings.sluice_catalog,
+            spark_catalog=self.spark.settings.catalog_name,
             write=input.write,
             files=[file.path for file in loaded.files],
             bytes=size,

@@ -35,8 +35,8 @@ from sluice.sizes import format_count, format_size
 _AT_ONCE = 4
 """Default number of partitions that run at a time, where their order does not matter."""
 _ONE_BRANCH = (
-    "--publish together needs a catalog in which runs can publish to another branch than main: with CATALOGUE=iceberg "
-    "the partitions are published one by one"
+    "--publish together needs a catalog in which runs can publish to another branch than main: with an Iceberg "
+    "catalog the partitions are published one by one"
 )
 
 
@@ -120,7 +120,7 @@ class StartBackfill:
             InvalidPipeline: there was no backfill, the pipeline is not valid for one of its partitions, or the catalog
                 cannot publish partitions together.
         """
-        if given.together and context.settings.catalogue == "iceberg":
+        if given.together and context.settings.has_iceberg_catalog:
             raise InvalidPipeline(_ONE_BRANCH)
         if self.only != "failed":
             return given

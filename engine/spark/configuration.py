@@ -72,7 +72,7 @@ def application(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
-        "spark.sql.defaultCatalog": settings.sluice_catalog,
+        "spark.sql.defaultCatalog": settings.catalog_name,
         **_properties_file(settings.spark_properties_file),
         **from_pipeline,
         # A pipeline cannot set the following, since a safe publication depends on it.
@@ -92,7 +92,7 @@ def application(
 
 def session(settings: Settings, job: SparkJob) -> dict[str, str]:
     """Return the configuration that a pipeline cannot change: a session's branch, run, attempt and semantics."""
-    prefix = f"spark.sql.catalog.{settings.sluice_catalog}"
+    prefix = f"spark.sql.catalog.{settings.catalog_name}"
     configuration = {
         _EXCLUDED: ",".join([*_EXCLUDED_RULES, *_split(job.conf.get(_EXCLUDED))]),
         prefix: _SPARK_CATALOG,

@@ -152,7 +152,7 @@ class ConnectEngine:
         namespace = self._namespace
         earlier = [session_id(job, attempt, 1, namespace) for attempt in range(1, job.attempt)]
         earlier += [session_id(job, job.attempt, number, namespace) for number in range(1, job.try_number)]
-        catalogs = {"spark.sql.defaultCatalog": self._settings.sluice_catalog}
+        catalogs = {"spark.sql.defaultCatalog": self._settings.catalog_name}
         inherited_paths = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         return ConnectJobSpec(
             url=url,

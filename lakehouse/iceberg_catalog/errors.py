@@ -85,7 +85,7 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
     """Translate any error while a catalog is opened to the domain's errors: a wrong setting can cause many kinds.
 
     Args:
-        kind: the kind of the catalog, as in `ICEBERG_TYPE`.
+        kind: the kind of the catalog, as in `CATALOG`.
     """
     try:
         with translate_catalog_errors():
@@ -95,7 +95,7 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
     except Exception as error:
         why = f"{type(error).__name__}: {redacted((str(error).splitlines() or [''])[0])}"
         raise BadEnvironment(
-            f"the catalog of ICEBERG_TYPE={kind} cannot be opened: {why}: check "
+            f"the catalog of CATALOG={kind} cannot be opened: {why}: check "
             "ICEBERG_URI and ICEBERG_PROPERTIES_FILE (docs/catalogs.md)"
         ) from error
 

@@ -18,19 +18,19 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
     if settings.sluice_main != "main":
         raise BadEnvironment(
             f"SLUICE_MAIN={settings.sluice_main}: readers of an Iceberg table read its branch `main`, "
-            "which has no other name in the catalog `iceberg`"
+            f"which has no other name with CATALOG={settings.catalog}"
         )
     if settings.spark_deploy_mode == "cluster" or settings.spark_connect_url:
         raise BadEnvironment(
-            "with CATALOGUE=iceberg, a job reads its tables from a file on the worker's machine: "
+            f"with CATALOG={settings.catalog}, a job reads its tables from a file on the worker's machine: "
             "use SPARK_DEPLOY_MODE=client, and leave SPARK_CONNECT_URL empty"
         )
     properties = _read_properties(settings.iceberg_properties_file)
-    if settings.iceberg_type in ("rest", "hive") and not (settings.catalog_uri or properties.get("uri")):
-        raise BadEnvironment(f"ICEBERG_TYPE={settings.iceberg_type} needs the server's address: set ICEBERG_URI")
+    if settings.catalog in ("rest", "hive") and not (settings.catalog_uri or properties.get("uri")):
+        raise BadEnvironment(f"CATALOG={settings.catalog} needs the server's address: set ICEBERG_URI")
     return open_iceberg(
-        settings.sluice_catalog,
-        settings.iceberg_type,
+        settings.catalog_name,
+        settings.catalog,
         settings.catalog_uri,
         settings.lake,
         {**file_io_properties(settings), **properties},

@@ -55,7 +55,7 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     catalog = open_catalog(settings)
     catalog.create_branch(BRANCH, catalog.initialize_main())
     catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the tests", create_namespaces_for=["i.x"])
-    bound = catalog.spark_properties(settings.sluice_catalog, BRANCH)
+    bound = catalog.spark_properties(settings.catalog_name, BRANCH)
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, catalog=bound, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

@@ -30,8 +30,7 @@ def open_by_settings(server: GuardedIceberg, warehouse: Path, *properties: str) 
     file = warehouse / "catalog.properties"
     file.write_text("\n".join(properties))
     given = {
-        "CATALOGUE": "iceberg",
-        "ICEBERG_TYPE": "rest",
+        "CATALOG": "rest",
         "ICEBERG_URI": server.uri,
         "WAREHOUSE": warehouse.as_uri(),
         "ICEBERG_PROPERTIES_FILE": str(file),

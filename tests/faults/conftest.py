@@ -17,7 +17,7 @@ from tests.harness.system import SystemHarness, link_tools
 
 
 @pytest.fixture
-def catalogue(request: pytest.FixtureRequest) -> str:
+def catalog_kind(request: pytest.FixtureRequest) -> str:
     """The catalog of the test: Nessie, unless the test is marked `on_both_catalogs`."""
     return str(getattr(request, "param", "nessie"))
 
@@ -42,9 +42,9 @@ def warm_rest_stack(rest_stack: RestStack, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str]:
+def variables(catalog_kind: str, request: pytest.FixtureRequest) -> dict[str, str]:
     """The variables of the test's stack."""
-    if catalogue == "iceberg":
+    if catalog_kind == "rest":
         rest_stack: RestStack = request.getfixturevalue("rest_stack")
         return rest_stack.variables
     stack: dict[str, str] = request.getfixturevalue("stack")
@@ -52,11 +52,11 @@ def variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture
-def warm_variables(catalogue: str, request: pytest.FixtureRequest) -> dict[str, str] | None:
+def warm_variables(catalog_kind: str, request: pytest.FixtureRequest) -> dict[str, str] | None:
     """The variables of the worker with a warm Spark, for tests marked `warm`, else None."""
     if not request.node.get_closest_marker("warm"):
         return None
-    warm: dict[str, str] = request.getfixturevalue("warm_rest_stack" if catalogue == "iceberg" else "warm_stack")
+    warm: dict[str, str] = request.getfixturevalue("warm_rest_stack" if catalog_kind == "rest" else "warm_stack")
     return warm
 
 
@@ -77,9 +77,9 @@ def system(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp
 
 
 @pytest.fixture
-def lake(catalogue: str, variables: dict[str, str]) -> LakeReader:
+def lake(catalog_kind: str, variables: dict[str, str]) -> LakeReader:
     """A reader of the lake that is independent of Sluice's code."""
-    return IcebergLakeReader(variables) if catalogue == "iceberg" else LakeReader(variables)
+    return IcebergLakeReader(variables) if catalog_kind == "rest" else LakeReader(variables)
 
 
 @pytest.fixture

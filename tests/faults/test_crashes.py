@@ -88,7 +88,7 @@ def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
     """Return the cases on Iceberg's own catalog, at its points instead of Nessie's."""
     return [
         pytest.param(
-            "iceberg",
+            "rest",
             point,
             name,
             id=f"iceberg {name} {point}",
@@ -104,9 +104,9 @@ def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("catalogue", "point", "name"),
+    ("catalog_kind", "point", "name"),
     [*_cases(POINTS), *_iceberg_cases((*POINTS, *PUBLICATION_POINTS, *JOB_POINTS))],
-    indirect=["catalogue"],
+    indirect=["catalog_kind"],
 )
 def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run, published once, by the next worker."""
@@ -131,9 +131,9 @@ def test_published_once(point: str, name: str, faults: FaultHarness, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("catalogue", "point", "name"),
+    ("catalog_kind", "point", "name"),
     [*_cases(QUARANTINE_POINTS), *_iceberg_cases(QUARANTINE_POINTS)],
-    indirect=["catalogue"],
+    indirect=["catalog_kind"],
 )
 def test_quarantined_once(point: str, name: str, faults: FaultHarness, tmp_path: Path) -> None:
     """One run that the audit stops, quarantined once, by the next worker."""

@@ -28,8 +28,8 @@ _SECONDS = 200
 class UnstableStack:
     """A stack of its own with one worker of two slots, and methods to break it."""
 
-    def __init__(self, folder: Path, engine: str, catalogue: str) -> None:
-        self._rest = RestStack(folder) if catalogue == "iceberg" else None
+    def __init__(self, folder: Path, engine: str, catalog: str) -> None:
+        self._rest = RestStack(folder) if catalog == "rest" else None
         home = folder / "home"
         if self._rest:
             self.stack, variables = self._rest.stack, self._rest.variables
@@ -96,7 +96,7 @@ def _check(unstable: UnstableStack, results: list[dict[str, Any]]) -> None:
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
     "unstable",
-    [("submit", "nessie"), ("connect", "nessie"), ("connect", "iceberg")],
+    [("submit", "nessie"), ("connect", "nessie"), ("connect", "rest")],
     ids=["submit", "connect", "connect-iceberg"],
     indirect=True,
 )

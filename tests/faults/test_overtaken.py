@@ -22,7 +22,7 @@ from tests.harness.processes import wait_for
 
 def _change_on_main(faults: FaultHarness, table: str) -> None:
     """Change a table on main, as another installation or another program would."""
-    if faults.environment.get("CATALOGUE") == "iceberg":
+    if faults.environment.get("CATALOG") == "rest":
         _append_by_another_program(faults, table)
     else:
         _publish_by_another_installation(faults, table)
@@ -76,7 +76,7 @@ def _overtakes(faults: FaultHarness, folder: Path, *, cancel: bool) -> bool:
     In either order, main and the run must agree.
     """
     folder.mkdir()
-    catalog = "IcebergCatalog" if faults.environment.get("CATALOGUE") == "iceberg" else "NessieCatalog"
+    catalog = "IcebergCatalog" if faults.environment.get("CATALOG") == "rest" else "NessieCatalog"
     first, second, stop = folder / "first", folder / "second", int(signal.SIGSTOP)
     suffix = uuid.uuid4().hex[:8]
     other, table = f"t.read_{suffix}", f"t.written_{suffix}"

@@ -17,7 +17,7 @@ from tests.harness.rest_stack import RestStack
 
 pytestmark = [
     pytest.mark.warm,
-    pytest.mark.parametrize("catalogue", [pytest.param("iceberg", id=pytest.HIDDEN_PARAM)], indirect=True),
+    pytest.mark.parametrize("catalog_kind", [pytest.param("rest", id=pytest.HIDDEN_PARAM)], indirect=True),
 ]
 
 

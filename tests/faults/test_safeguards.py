@@ -35,7 +35,7 @@ def _append_late(faults: FaultHarness, branch: str, table: str) -> None:
 
 
 def _open_as_writer(faults: FaultHarness) -> BranchCatalog:
-    if faults.environment.get("CATALOGUE") == "iceberg":
+    if faults.environment.get("CATALOG") == "rest":
         return open_catalog(read_settings(faults.environment))
     token = Path(faults.environment["NESSIE_WRITER_TOKEN_FILE"]).read_text()
     return NessieCatalog(faults.environment["NESSIE_URI"], token=token)
@@ -97,7 +97,7 @@ def test_without_fencing_two_attempts_meet_on_one_branch(faults: FaultHarness, t
 
 @pytest.mark.matrix
 @pytest.mark.warm
-@pytest.mark.parametrize("catalogue", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("catalog_kind", [pytest.param("rest", id="iceberg")], indirect=True)
 def test_without_the_log_s_memory_a_publication_is_taken_for_a_failure(faults: FaultHarness) -> None:
     """Without the publications that the commit log remembers, the checker finds rows that no run says it published."""
     faults.changeable["SLUICE_STEP_TIMEOUT"] = "12"
@@ -108,7 +108,7 @@ def test_without_the_log_s_memory_a_publication_is_taken_for_a_failure(faults: F
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("catalogue", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("catalog_kind", [pytest.param("rest", id="iceberg")], indirect=True)
 def test_without_fencing_the_second_attempt_meets_what_the_first_one_s_job_wrote(
     faults: FaultHarness, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 
 
-def examined(folder: Path, catalog: BranchCatalog | None = None, **settings: Any) -> dict[str, Finding]:
+def examined(folder: Path, catalog: BranchCatalog | None = None, /, **settings: Any) -> dict[str, Finding]:
     """Return the last finding of a worker for each part."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
     given = Settings(**lake)

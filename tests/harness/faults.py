@@ -28,14 +28,14 @@ def on_both_catalogs(*marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
     """Return the mark of a test that runs on Nessie and on Iceberg's own catalog, there with further marks."""
     catalogs = [
         pytest.param("nessie", id=pytest.HIDDEN_PARAM),
-        pytest.param("iceberg", id="iceberg", marks=marks),
+        pytest.param("rest", id="iceberg", marks=marks),
     ]
-    return pytest.mark.parametrize("catalogue", catalogs, indirect=True)
+    return pytest.mark.parametrize("catalog_kind", catalogs, indirect=True)
 
 
 def open_checker(variables: Mapping[str, str]) -> Checker:
     """Open the checker of a stack."""
-    if variables.get("CATALOGUE") == "iceberg":
+    if variables.get("CATALOG") == "rest":
         return IcebergChecker(variables["ICEBERG_URI"])
     return Checker(variables["NESSIE_URI"], variables["NESSIE_WRITER_TOKEN_FILE"])
 

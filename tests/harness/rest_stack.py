@@ -23,8 +23,7 @@ class RestStack:
         self.server = IcebergRestServer(folder / "catalog")
         settings = {
             "SLUICE_HOME": str(home),
-            "CATALOGUE": "iceberg",
-            "ICEBERG_TYPE": "rest",
+            "CATALOG": "rest",
             "ICEBERG_URI": self.server.uri,
             "WAREHOUSE": str(self.server.warehouse),
             **more,

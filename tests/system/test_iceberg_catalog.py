@@ -80,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def variables(home: Path) -> Iterator[Mapping[str, str]]:
-    variables = {"SLUICE_HOME": str(home), "CATALOGUE": "iceberg", "SPARK_ENGINE": "connect"}
+    variables = {"SLUICE_HOME": str(home), "CATALOG": "sql", "SPARK_ENGINE": "connect"}
     stack = Stack(home, {**os.environ, **variables})
     try:
         yield {**stack.up(), **variables}

@@ -41,7 +41,7 @@ arrival: {from: "s3://source/arriving/", settle: 1s, look: 1h}
 @pytest.fixture
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
     """A stack of the test's own, with a store and two files in its source bucket."""
-    with stack_with_store(tmp_path, CATALOGUE=request.param) as stack:
+    with stack_with_store(tmp_path, CATALOG=request.param) as stack:
         variables = stack.up()
         (tmp_path / "cities.csv").write_text("id,city\n1,Oslo\n2,Bergen\n")
         upload(variables, [(tmp_path / "cities.csv", "cities/cities.csv")])
@@ -71,7 +71,7 @@ def test_the_pipeline_of_the_environment_reads_the_source_bucket(running: Stack,
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("running", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("running", ["sql"], indirect=True)
 def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Path) -> None:
     ended = system_of(running, tmp_path).run_command(CITIES)
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended

@@ -251,6 +251,22 @@ def test_settings() -> None:
     assert (settings.nessie_uri, settings.lake) == ("https://n/api/v2", "s3://lake/x")
     assert "xoxb" not in repr(settings)
     assert read_settings({"SLUICE_HOME": "/h"}).lake == "file:///h/lake"
-    for wrong in ({"NESSIE_URI": "http://n/api/v1"}, {"SLUICE_CATALOG": "a b"}, {"SLUICE_OPEN_TIMEOUT": "soon"}):
+    for wrong in ({"NESSIE_URI": "http://n/api/v1"}, {"CATALOG_NAME": "a b"}, {"SLUICE_OPEN_TIMEOUT": "soon"}):
         with pytest.raises(BadEnvironment, match=next(iter(wrong))):
             read_settings(wrong)
+
+
+@pytest.mark.parametrize(
+    ("former", "present"), [("CATALOGUE", "CATALOG"), ("ICEBERG_TYPE", "CATALOG"), ("SLUICE_CATALOG", "CATALOG_NAME")]
+)
+def test_a_setting_with_a_former_name_is_refused_with_the_present_one(former: str, present: str) -> None:
+    with pytest.raises(BadEnvironment, match=f"^{former} is now {present}: rename it"):
+        read_settings({former: "nessie"})
+    assert read_settings({former: ""}).catalog == "nessie"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [({}, "nessie"), ({"CATALOG": "glue"}, "iceberg"), ({"CATALOG_NAME": "lake"}, "lake")]
+)
+def test_the_name_of_the_catalog_in_spark(given: dict[str, str], name: str) -> None:
+    assert read_settings(given).catalog_name == name

@@ -86,7 +86,7 @@ def test_a_lake_in_which_the_catalog_cannot_write(tmp_path: Path) -> None:
     catalog = open_iceberg("lake", "sql", f"sqlite:///{tmp_path}/c.db", (tmp_path / "home").as_uri(), {})
     catalog.initialize_main()
     catalog._branches.tables.catalog.properties["warehouse"] = (tmp_path / "lake").as_uri()
-    findings = examined(tmp_path, catalog, catalogue="iceberg")
+    findings = examined(tmp_path, catalog, catalog="sql")
     assert {part for part, finding in findings.items() if finding.state == "failed"} == {"transactions", "lake"}
     assert all("set WAREHOUSE to a location" in findings[part].remedy for part in ("transactions", "lake"))
 

@@ -251,7 +251,7 @@ def opened(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "catalog.properties"
     if content is not None:
         file.write_bytes(content)
-    environment = {"CATALOGUE": "iceberg", "SLUICE_HOME": str(tmp_path), "ICEBERG_PROPERTIES_FILE": str(file)}
+    environment = {"CATALOG": "sql", "SLUICE_HOME": str(tmp_path), "ICEBERG_PROPERTIES_FILE": str(file)}
     open_iceberg_catalog(read_settings(environment))
 
 
@@ -314,9 +314,9 @@ def test_what_clients_raise_becomes_the_domains_errors(raised: Exception, expect
         ({"iceberg_uri": "sqlite:///{folder}/a-file/x/catalog.db"}, "NotADirectoryError"),
         ({"iceberg_uri": "nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is not an address of a database"),
         ({"iceberg_uri": "postgresql+nonsense://ana:hunter2pass@127.0.0.1:1/x"}, "is not an address of a database"),
-        ({"iceberg_type": "rest"}, "needs the server's address"),
-        ({"iceberg_type": "rest", "iceberg_uri": "localhost:8181"}, "InvalidSchema: No connection adapters"),
-        ({"iceberg_type": "rest", "iceberg_uri": "{other}"}, "ValidationError"),
+        ({"catalog": "rest"}, "needs the server's address"),
+        ({"catalog": "rest", "iceberg_uri": "localhost:8181"}, "InvalidSchema: No connection adapters"),
+        ({"catalog": "rest", "iceberg_uri": "{other}"}, "ValidationError"),
     ],
 )
 def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_at(
@@ -327,7 +327,7 @@ def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_a
     other = HttpReceiver()
     other.answer = lambda number: 200  # another kind of server
     named = {key: value.format(folder=tmp_path, other=other.url) for key, value in changed.items()}
-    settings = Settings.model_validate({"catalogue": "iceberg", "sluice_home": tmp_path, **named})
+    settings = Settings.model_validate({"catalog": "sql", "sluice_home": tmp_path, **named})
     with pytest.raises(BadEnvironment, match=message) as refused:
         open_catalog(settings)
     other.close()
@@ -410,21 +410,21 @@ def test_the_answers_to_a_transaction(
 
 
 def test_the_address_that_people_are_shown_has_no_password() -> None:
-    given = {"CATALOGUE": "iceberg", "ICEBERG_URI": "postgresql+psycopg://ana:p@ss/word@db.example:5432/lake"}
+    given = {"CATALOG": "sql", "ICEBERG_URI": "postgresql+psycopg://ana:p@ss/word@db.example:5432/lake"}
     assert catalog_address(read_settings(given)) == "postgresql+psycopg://db.example:5432/lake"
 
 
 def test_a_catalog_without_an_address_is_shown_by_its_kind() -> None:
-    assert catalog_address(read_settings({"CATALOGUE": "iceberg", "ICEBERG_TYPE": "glue"})) == "glue"
+    assert catalog_address(read_settings({"CATALOG": "glue"})) == "glue"
 
 
 @pytest.mark.parametrize("kind", ["rest", "hive"])
 def test_a_server_without_an_address_is_refused(kind: str) -> None:
     with pytest.raises(BadEnvironment, match="set ICEBERG_URI"):
-        open_iceberg_catalog(read_settings({"CATALOGUE": "iceberg", "ICEBERG_TYPE": kind}))
+        open_iceberg_catalog(read_settings({"CATALOG": kind}))
 
 
 def test_a_catalog_that_is_not_known_is_one_message() -> None:
     with pytest.raises(BadEnvironment) as refused:
-        read_settings({"CATALOGUE": "hive"})
-    assert str(refused.value) == "CATALOGUE: Input should be 'nessie' or 'iceberg'"
+        read_settings({"CATALOG": "iceberg"})
+    assert str(refused.value) == "CATALOG: Input should be 'nessie', 'sql', 'rest', 'glue' or 'hive'"

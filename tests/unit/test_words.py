@@ -74,7 +74,6 @@ NAMES = {
 # Identifiers that contain such a part for a reason: another package or a protocol chose them, or the word is plain.
 ALLOWED_NAMES = {
     "gather",  # asyncio.gather
-    "catalogue", "CATALOGUE", "_CATALOGUE",  # a setting
     "said_at",  # a key of `--json`
     "not_found", "NOT_FOUND", "HTTPNotFound", "EntityNotFoundException", "NessieNotFoundException",
     "FileNotFoundError", "ModuleNotFoundError", "PackageNotFoundError",
@@ -85,7 +84,7 @@ PROSE = {
     r"\bacts\b(?! (?:as|on|only)\b)|\b(?:an|the|each|every|one|any|its|their|last|first|short) act\b": "activity",
     r"\banew\b": "again",
     r"\bblast radius\b": "scope of the change",
-    r"(?<!\")(?-i:\b[cC]atalogues?\b)(?!\")": "catalog",  # CATALOGUE is a setting
+    r"(?<!\")(?-i:\b[cC]atalogues?\b)(?!\")": "catalog",
     r"\bcame to\b": "reached",
     r"\bdivision\b|\bdivid(?:e|es|ed|ing) (?:rows|bad|off)\b": "row quarantine",
     r"\bforesee\w*|\bforesaw\b": "expect, predict, find conflicts",
