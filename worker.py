@@ -125,8 +125,8 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     The Spark worker runs as many activities as there are slots for jobs. Further activities wait in the task queue,
     where a restart of this process does not affect them.
     """
-    io, role = file_io_properties(settings), settings.sluice_worker_role
-    reports = ReportStore(settings.lake, io)
+    io, role = file_io_properties(settings.storage), settings.worker.sluice_worker_role
+    reports = ReportStore(settings.storage.lake, io)
     log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
 
     def control(notifier: RoutedNotifier) -> MakeActivities:
@@ -141,15 +141,17 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
 
     workers = []
     if role != "spark":
-        workers.append(make(settings.sluice_task_queue, control(open_notifier(settings)), WORKFLOWS, _CONTROL_AT_ONCE))
+        notifier = open_notifier(settings.notifications)
+        queue = settings.installation.sluice_task_queue
+        workers.append(make(queue, control(notifier), WORKFLOWS, _CONTROL_AT_ONCE))
     if role != "control":
-        workers.append(make(settings.spark_queue, spark, [], settings.slots))
+        workers.append(make(settings.installation.spark_queue, spark, [], settings.spark.slots))
     return workers
 
 
 def _open_for(settings: Settings, target: str) -> BranchCatalog:
     """Open the catalog for runs that publish to a branch other than main."""
-    return open_catalog(settings.model_copy(update={"sluice_main": target}))
+    return open_catalog(settings.with_values(sluice_main=target))
 
 
 def make_worker(
@@ -167,11 +169,15 @@ def make_worker(
         at_once: maximum number of concurrent activities.
         interceptors: interceptors that run before the common ones.
     """
-    version = WorkerDeploymentVersion(f"sluice-{settings.sluice_installation}", settings.sluice_build_id)
-    deployment = WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.sluice_build_id else None
+    version = WorkerDeploymentVersion(
+        f"sluice-{settings.installation.sluice_installation}", settings.worker.sluice_build_id
+    )
+    deployment = (
+        WorkerDeploymentConfig(version, True, VersioningBehavior.PINNED) if settings.worker.sluice_build_id else None
+    )
     return Worker(
         client,
-        identity=worker_identity(settings.sluice_installation),
+        identity=worker_identity(settings.installation.sluice_installation),
         task_queue=queue,
         workflows=[AUTO_UPGRADE.get(each, each) for each in workflows] if deployment else workflows,
         workflow_runner=sandbox(),
@@ -186,7 +192,7 @@ def make_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         # Maximum delay, after a crash, before another worker gets a run's tasks.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
-        graceful_shutdown_timeout=timedelta(seconds=settings.sluice_shutdown_timeout),
+        graceful_shutdown_timeout=timedelta(seconds=settings.worker.sluice_shutdown_timeout),
     )
 
 
@@ -195,13 +201,13 @@ async def serve() -> None:
     export_store_access(read_environment())
     environment = read_environment()
     settings = with_installation(read_settings(environment))
-    start_logs(settings)
-    if settings.sluice_worker_role != "control":
+    start_logs(settings.telemetry)
+    if settings.worker.sluice_worker_role != "control":
         log.info("Java for Spark: %s", find_java())
-        if not class_path(settings) and not settings.spark_packages:
-            raise BadEnvironment(f"there are no jars for Spark under {settings.sluice_home}: run `make setup`")
-    client = await connect(environment, **start_telemetry(settings))
-    if warning := await check_task_queue(client, settings, environment):
+        if not class_path(settings.storage) and not settings.spark.spark_packages:
+            raise BadEnvironment(f"there are no jars for Spark under {settings.storage.sluice_home}: run `make setup`")
+    client = await connect(environment, **start_telemetry(settings.telemetry))
+    if warning := await check_task_queue(client, settings.installation, environment):
         log.warning("%s", warning)
     await register_with_temporal(client, settings)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, thread_name_prefix="loop"))
@@ -212,7 +218,7 @@ async def serve() -> None:
     if catalog is None:
         exit_after(_SHUTDOWN_MARGIN)
         return
-    engine = open_engine(settings, unreachable_properties(UNREACHABLE_CATALOG))
+    engine = open_engine(settings.spark_jobs, unreachable_properties(UNREACHABLE_CATALOG))
     async with AsyncExitStack() as running:
         running.push_async_callback(engine.close)
         background = start_background(client, settings)
@@ -222,15 +228,15 @@ async def serve() -> None:
         log.info(
             "%s: %s, lake %s, installation %s",
             WORKER_READY,
-            settings.sluice_worker_role,
-            settings.lake,
-            settings.sluice_installation,
+            settings.worker.sluice_worker_role,
+            settings.storage.lake,
+            settings.installation.sluice_installation,
         )
-        private_folder(settings.runs)
-        if settings.sluice_worker_role != "control":
+        private_folder(settings.storage.runs)
+        if settings.worker.sluice_worker_role != "control":
             background.append(asyncio.create_task(engine.warm_up()))
         await stop.wait()
-        exit_after(settings.sluice_shutdown_timeout + _SHUTDOWN_MARGIN)
+        exit_after(settings.worker.sluice_shutdown_timeout + _SHUTDOWN_MARGIN)
         await end_background(background)
         log.info("stopping")
 

@@ -86,7 +86,7 @@ class Zone:
 
 def remember(at: BenchStack, table: str, files: list[ManifestFile]) -> None:
     """Record files as loaded into a table on main, by publications of a thousand files each."""
-    manifests = InputManifests(at.settings.lake, {})
+    manifests = InputManifests(at.settings.storage.lake, {})
     for start in range(0, len(files), _AT_ONCE):
         run = f"{table}-{start}"
         ref = manifests.write(manifest(run, files[start : start + _AT_ONCE], table))

@@ -55,7 +55,7 @@ class Audit:
     """Sluice's audit of one table, by the same activities that a worker runs."""
 
     def __init__(self, settings: Settings, base: str) -> None:
-        self._settings, self._base, self._reports = settings, base, ReportStore(settings.lake, {})
+        self._settings, self._base, self._reports = settings, base, ReportStore(settings.storage.lake, {})
         self._head = open_catalog(settings).head(tables.BRANCH)
 
     def __call__(self, table: str, suite: str) -> AuditResult:
@@ -70,12 +70,12 @@ class Audit:
         )
         worker = ActivityEnvironment()
         clear_table_caches()  # a run audits a hash that nobody read before, and its catalog is new
-        audited, engines = AuditedTables(open_catalog(self._settings), {}), in_process_engines(self._settings)
-        audit = AuditBranchActivity(audited, self._reports, self._settings, engines)
+        audited, engines = AuditedTables(open_catalog(self._settings), {}), in_process_engines(self._settings.scan)
+        audit = AuditBranchActivity(audited, self._reports, self._settings.storage, engines)
         plan = worker.run(audit.audit_branch, audit_input)
         decided = list(plan.decided)
         if plan.files:
-            scan = ScanFilesActivity(TableScanner(audited, self._reports, self._settings), engines)
+            scan = ScanFilesActivity(TableScanner(audited, self._reports, self._settings.storage), engines)
             scanned = asyncio.run(worker.run(scan.scan_files, ScanInput(audit=audit_input, undecided=plan.files)))
             decided += scanned.decided
         bad = [check for check in decided if check.verdict != "pass"]

@@ -82,7 +82,7 @@ async def measure(at: BenchStack, rounds: int, rows: int) -> list[dict[str, Any]
             settings = with_installation(read_settings(variables))
             client = await connect(variables)
             await register_search_attributes(client)
-            engine = ConnectEngine(settings, unreachable_properties(UNREACHABLE_CATALOG))
+            engine = ConnectEngine(settings.spark_jobs, unreachable_properties(UNREACHABLE_CATALOG))
             if shared is None:
                 shared = engine
                 running.push_async_callback(engine.close)

@@ -57,13 +57,13 @@ class FakeWrite:
         """Append a row to the branch of the attempt."""
         (name,) = input.tables
         catalog, settings = self.stack.catalog, self.stack.settings
-        io = load_file_io(file_io_properties(settings), settings.lake)
+        io = load_file_io(file_io_properties(settings.storage), settings.storage.lake)
         version = catalog.table_version(input.branch, name)
         if version:
             location = version.metadata_location
-            metadata = StaticTable.from_metadata(location, file_io_properties(settings)).metadata
+            metadata = StaticTable.from_metadata(location, file_io_properties(settings.storage)).metadata
         else:
-            folder = f"{settings.lake}/{name.replace('.', '/')}"
+            folder = f"{settings.storage.lake}/{name.replace('.', '/')}"
             metadata = new_table_metadata(_SCHEMA, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, folder, {})
             location = next_metadata_location(metadata, "")
             ToOutputFile.table_metadata(metadata, io.new_output(location))
@@ -127,9 +127,9 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
         if writes == "warm":
             stack.system("warm")
         else:
-            settings = with_installation(stack.settings).model_copy(update={"sluice_task_queue": queue})
-            io = file_io_properties(settings)
-            reports, notifier = ReportStore(settings.lake, io), open_notifier(settings)
+            settings = with_installation(stack.settings).with_values(sluice_task_queue=queue)
+            io = file_io_properties(settings.storage)
+            reports, notifier = ReportStore(settings.storage.lake, io), open_notifier(settings.notifications)
             control = control_activities(client, settings, stack.catalog, io, reports, notifier)
             activities = [*control, FakeWrite(stack).write_table]
             await running.enter_async_context(make_worker(client, settings, queue, activities, WORKFLOWS))

@@ -60,18 +60,21 @@ class Plain:
 
     def __init__(self, settings: Settings, folder: Path, token: str) -> None:
         self._settings, self._folder, self._token = settings, folder, token
-        self._bound = open_catalog(settings).spark_properties(settings.catalog_name, "main")
+        self._bound = open_catalog(settings).spark_properties(settings.catalog.catalog_name, "main")
 
     def __call__(self, way: str, source: Path, table: str) -> None:
         """Run a script to its end."""
         job = SparkJob(_SCRIPT, self._folder, "main", catalog=self._bound)
-        configuration = {**application(self._settings, self._folder), **session(self._settings, job)}
+        configuration = {
+            **application(self._settings.spark_jobs, self._folder),
+            **session(self._settings.spark_jobs, job),
+        }
         configuration["spark.driver.memory"] = "4g"
         configuration["spark.jars"] = configuration.pop("spark.driver.extraClassPath").replace(":", ",")
         configuration["spark.sql.catalog.nessie.authentication.token"] = self._token
         file = write_properties(self._folder / "plain.properties", configuration)
-        words = submit(file, str(_SCRIPT), way, str(source), table, self._settings.nessie_uri)
-        variables = {**environment(self._settings, find_java()), "NESSIE_TOKEN": self._token}
+        words = submit(file, str(_SCRIPT), way, str(source), table, self._settings.catalog.nessie_uri)
+        variables = {**environment(self._settings.spark_jobs, find_java()), "NESSIE_TOKEN": self._token}
         subprocess.run(words, env=variables, check=True, capture_output=True, timeout=1800)
 
 

@@ -31,10 +31,10 @@ _COLUMNS = """
 
 def configuration(settings: Settings, folder: Path) -> dict[str, str]:
     """Return the Spark configuration of Sluice's jobs, on the branch of the measurement."""
-    bound = open_catalog(settings).spark_properties(settings.catalog_name, BRANCH)
+    bound = open_catalog(settings).spark_properties(settings.catalog.catalog_name, BRANCH)
     job = SparkJob(Path(), folder, BRANCH, catalog=bound, run_id="bench", attempt=1)
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return {**properties(settings, job), **local, "spark.ui.showConsoleProgress": "false"}
+    return {**properties(settings.spark_jobs, job), **local, "spark.ui.showConsoleProgress": "false"}
 
 
 def session(settings: Settings, folder: Path) -> SparkSession:

@@ -17,9 +17,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
+from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
 from runtime.run.start_run import Starter
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings, read_environment, read_settings
 
 _LOG_WIDTH = 140
@@ -53,9 +55,15 @@ class CommandContext:
     report: "ReportFormat | None" = None
     """Format of the report on standard output; None if no report is requested."""
 
+    @property
+    def installation_with_id(self) -> InstallationSettings:
+        """Settings of the reached installation. If its id is not known, that of the home is used, and created."""
+        return with_installation(self.settings).installation
+
     def link(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Web UI."""
-        return f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
+        web_ui = self.settings.installation.temporal_ui
+        return f"{web_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:
         """Print the result of a command: an object with --json, otherwise a sentence."""
@@ -131,7 +139,7 @@ async def _connect_and_run(
 ) -> int:
     environment = read_environment()
     reached = await connect_command(environment)
-    settings = read_settings(environment).model_copy(update={"sluice_installation": reached.installation})
+    settings = read_settings(environment).with_values(sluice_installation=reached.installation)
     if reached.hint:
         print(f"sluice: {reached.hint}", file=sys.stderr)
     console = make_console(to_stderr=as_json or report is not None)

@@ -76,7 +76,7 @@ class _Demo:
         self._commands = Commands(variables)
         self._environment = self._commands.environment
         settings = read_settings(self._environment)
-        self._catalog, self._io = open_catalog(settings), file_io_properties(settings)
+        self._catalog, self._io = open_catalog(settings), file_io_properties(settings.storage)
         self._stack = stack
         self._folder = Path("pipelines")
 

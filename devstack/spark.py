@@ -14,7 +14,9 @@ from sluice.settings import Settings
 def prepare_spark(home: Path) -> None:
     """Create the class-data archive for this Java and these jars. Without it, Spark works, but starts more slowly."""
     try:
-        create_archive(Settings(sluice_home=home), find_java(), unreachable_properties(UNREACHABLE_CATALOG))
+        create_archive(
+            Settings.of(sluice_home=home).spark_jobs, find_java(), unreachable_properties(UNREACHABLE_CATALOG)
+        )
     except BadEnvironment as error:
         print(f"Note: {error}. Spark starts slower without it.", flush=True)
 

@@ -25,7 +25,8 @@ from lakehouse.open_catalog import open_catalog
 from runtime.store_access import CREDENTIALS_FILE, export_store_access
 from runtime.telemetry import WORKER_READY
 from sluice.environment_files import STACK_FILE
-from sluice.settings import CatalogKind, read_settings, refuse_replaced
+from sluice.setting_groups import CatalogKind
+from sluice.settings import read_settings, refuse_replaced
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent

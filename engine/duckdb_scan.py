@@ -21,7 +21,7 @@ from sluice.checks.base import Check
 from sluice.checks.verdicts import AnsweredBy, sample_size
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import ServiceUnavailable
-from sluice.settings import Settings
+from sluice.setting_groups import ScanSettings
 from sluice.sql.dialect import DUCKDB, Dialect
 from sluice.sql.values import kind_of
 
@@ -36,10 +36,10 @@ log = logging.getLogger("sluice.scan")
 class DuckDBScan:
     """The implementation of `SamplingEngine` with DuckDB.
 
-    Needs the worker's settings, and `io`, Iceberg's properties for reading the lake.
+    Needs the settings of scans, and `io`, Iceberg's properties for reading the lake.
     """
 
-    settings: Settings
+    settings: ScanSettings
     io: Mapping[str, str] = field(default_factory=dict)
     name: AnsweredBy = "duckdb"
     dialect: Dialect = DUCKDB

@@ -15,14 +15,14 @@ from engine.process.heartbeat import Heartbeat
 from engine.spark.cluster import ClusterEngine
 from engine.spark.connect import ConnectEngine
 from engine.spark.engine import Engine, SubmitEngine
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 
 @dataclass(frozen=True)
 class Spark:
     """The Spark of this worker: its settings, and the engine that runs jobs."""
 
-    settings: Settings
+    settings: SparkJobSettings
     engine: Engine
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
@@ -41,12 +41,12 @@ class Spark:
         return await engine.run(job, heartbeat)
 
 
-def open_engine(settings: Settings, unreachable: Mapping[str, str]) -> Engine:
+def open_engine(settings: SparkJobSettings, unreachable: Mapping[str, str]) -> Engine:
     """Return the engine that the settings name.
 
     Args:
         unreachable: the configuration of a catalog that cannot be reached, for the warm-up job.
     """
-    if settings.spark_deploy_mode == "cluster":
+    if settings.spark.spark_deploy_mode == "cluster":
         return ClusterEngine(settings)
-    return ConnectEngine(settings, unreachable) if settings.spark_engine == "connect" else SubmitEngine(settings)
+    return ConnectEngine(settings, unreachable) if settings.spark.spark_engine == "connect" else SubmitEngine(settings)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from engine.duckdb_scan import DuckDBScan
 from engine.scan import SamplingEngine
-from sluice.settings import Settings
+from sluice.setting_groups import ScanSettings
 
 
-def in_process_engines(settings: Settings, io: Mapping[str, str] | None = None) -> list[SamplingEngine]:
+def in_process_engines(settings: ScanSettings, io: Mapping[str, str] | None = None) -> list[SamplingEngine]:
     """Return the engines that this worker tries before it starts Spark.
 
     Args:

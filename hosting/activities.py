@@ -47,11 +47,11 @@ def spark_activities(
     settings: Settings, engine: Engine, catalog: BranchCatalog, io: dict[str, str], reports: ReportStore
 ) -> list[Activity]:
     """Return the activities that run Spark."""
-    spark, tables = Spark(settings, engine), AuditedTables(catalog, io)
-    scanner = TableScanner(tables, reports, settings)
+    spark, tables = Spark(settings.spark_jobs, engine), AuditedTables(catalog, io)
+    scanner = TableScanner(tables, reports, settings.storage)
     return [
-        WriteTableActivity(catalog, spark, InputManifests(settings.lake, io)).write_table,
+        WriteTableActivity(catalog, spark, InputManifests(settings.storage.lake, io)).write_table,
         ScanBranchActivity(scanner, SparkScan(spark, catalog)).scan_branch,
         QuarantineRowsActivity(tables, spark).quarantine_rows,
-        ExamineSparkActivity(settings).examine_spark,
+        ExamineSparkActivity(settings.spark_jobs).examine_spark,
     ]

@@ -24,7 +24,7 @@ def question_activities(shared: Shared) -> list[Activity]:
         PlanPublishActivity(catalog, io).plan_publish,
         PlanReleaseActivity(catalog, installation, shared.loaded_files).plan_release,
         PlanRollbackActivity(catalog, io).plan_rollback,
-        PlanRequeueActivity(catalog, io, settings.catalog_name).plan_requeue,
+        PlanRequeueActivity(catalog, io, settings.catalog.catalog_name).plan_requeue,
         QueryAuditResultsActivity(shared.results, shared.queries).query_audit_results,
         QueryTablesActivity(catalog, io, shared.queries).query_tables,
         ListFilesActivity(catalog, shared.loaded_files).list_files,

@@ -26,16 +26,19 @@ from activities.run.record_run import RecordRunActivity
 from activities.run.select_input import SelectInputActivity
 from activities.run.verify_write import VerifyWriteActivity
 from hosting.shared import Activity, Shared
+from lakehouse.open_catalog import catalog_address
 
 
 def branch_activities(shared: Shared) -> list[Activity]:
     """Return a run's activities that change branches and main, or find out the result of such a change."""
     catalog, io, settings, installation = shared.catalog, shared.io, shared.settings, shared.installation
-    client, task_queue = shared.client, settings.sluice_task_queue
+    client, task_queue = shared.client, settings.installation.sluice_task_queue
     merge_queue = MergeQueueActivity(client, installation, catalog.main, task_queue)
     priority = MergePriority(client, shared.running.loop, installation, catalog.main)
     return [
-        OpenBranchActivity(catalog, io, installation, shared.loaded_files, shared.targets, settings.lake).open_branch,
+        OpenBranchActivity(
+            catalog, io, installation, shared.loaded_files, shared.targets, settings.storage.lake
+        ).open_branch,
         SelectInputActivity(catalog, shared.loaded_files, installation).select_input,
         VerifyWriteActivity(catalog, io).verify_write,
         FindConflictsActivity(catalog).find_conflicts,
@@ -57,11 +60,12 @@ def branch_activities(shared: Shared) -> list[Activity]:
 def audit_activities(shared: Shared) -> list[Activity]:
     """Return the activities that audit, verify approvals, record runs, and send notifications and lineage."""
     catalog, settings = shared.catalog, shared.settings
-    lineage = EmitLineageActivity(settings, catalog, shared.io)
+    name, address = settings.catalog.catalog_name, catalog_address(settings)
+    lineage = EmitLineageActivity(settings.lineage, catalog, shared.io, name, address)
     return [
-        AuditBranchActivity(shared.tables, shared.reports, settings, shared.engines).audit_branch,
-        ScanFilesActivity(TableScanner(shared.tables, shared.reports, settings), shared.engines).scan_files,
-        VerifyDecisionActivity(settings.sluice_approvers_file).verify_decision,
+        AuditBranchActivity(shared.tables, shared.reports, settings.storage, shared.engines).audit_branch,
+        ScanFilesActivity(TableScanner(shared.tables, shared.reports, settings.storage), shared.engines).scan_files,
+        VerifyDecisionActivity(settings.approval.sluice_approvers_file).verify_decision,
         RequireApprovalActivity(shared.policy).require_approval,
         FindWaiversActivity(shared.policy).find_waivers,
         RecordRunActivity(catalog, shared.reports, shared.results).record_run,

@@ -50,7 +50,7 @@ class Shared:
     @property
     def installation(self) -> str:
         """Id of the installation, which owns the branches and workflows."""
-        return self.settings.sluice_installation
+        return self.settings.installation.sluice_installation
 
     @cached_property
     def tables(self) -> AuditedTables:
@@ -60,18 +60,19 @@ class Shared:
     @cached_property
     def engines(self) -> Sequence[SamplingEngine]:
         """The scan engines in this process."""
-        return in_process_engines(self.settings, self.io)
+        return in_process_engines(self.settings.scan, self.io)
 
     @cached_property
     def queries(self) -> QueryRunner:
         """Runner of people's queries, each in a process of its own."""
-        return QueryRunner(self.settings.sluice_scan_memory, self.settings.runs / "duckdb", self.io)
+        return QueryRunner(self.settings.scan.sluice_scan_memory, self.settings.storage.runs / "duckdb", self.io)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:
         """Policy from the settings: the approvals that runs need."""
-        approvers, is_main = self.settings.sluice_approvers_file, self.catalog.main == self.settings.sluice_main
-        rules = parse_approval_rules(self.settings.sluice_require_approval)
+        approvers = self.settings.approval.sluice_approvers_file
+        is_main = self.catalog.main == self.settings.catalog.sluice_main
+        rules = parse_approval_rules(self.settings.approval.sluice_require_approval)
         policy = ApprovalPolicy(self.catalog, approvers, rules, self.installation, self.io, is_main)
         if policy.rules and not approvers:
             log.warning("SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name")
@@ -80,24 +81,24 @@ class Shared:
     @cached_property
     def results(self) -> AuditResultsTable:
         """The table of the verdicts of all runs."""
-        return AuditResultsTable(self.catalog, self.settings.lake, self.io)
+        return AuditResultsTable(self.catalog, self.settings.storage.lake, self.io)
 
     @cached_property
     def loaded_files(self) -> LoadedFiles:
         """Index of the files that are loaded into tables."""
-        manifests = InputManifests(self.settings.lake, self.io)
-        return LoadedFiles(self.catalog, manifests, self.settings.sluice_home.absolute())
+        manifests = InputManifests(self.settings.storage.lake, self.io)
+        return LoadedFiles(self.catalog, manifests, self.settings.storage.sluice_home.absolute())
 
     @cached_property
     def batches(self) -> BatchStore:
         """Store for the batches of landing zones."""
-        return BatchStore(self.settings.lake, self.io)
+        return BatchStore(self.settings.storage.lake, self.io)
 
     @cached_property
     def collector(self) -> ArrivalCollector:
         """Collector that lists the files in landing zones."""
         return ArrivalCollector(
-            self.loaded_files, self.batches, self.settings.sluice_home.absolute(), self.installation
+            self.loaded_files, self.batches, self.settings.storage.sluice_home.absolute(), self.installation
         )
 
     @cached_property
@@ -108,15 +109,17 @@ class Shared:
     @cached_property
     def targets(self) -> Targets:
         """The targets of registrations."""
-        return read_targets(self.settings.sluice_targets_file)
+        return read_targets(self.settings.registration.sluice_targets_file)
 
     @cached_property
     def notify(self) -> NotifyActivities:
         """Activities that send messages to people."""
-        runs = f"{self.settings.temporal_ui}/namespaces/{self.client.namespace}/workflows"
+        runs = f"{self.settings.installation.temporal_ui}/namespaces/{self.client.namespace}/workflows"
         return NotifyActivities(self.notifier, runs)
 
     @cached_property
     def registrations(self) -> StartRegistrationsActivity:
         """Activity that starts the registrations of a publication."""
-        return StartRegistrationsActivity(self.client, self.targets, self.installation, self.settings.sluice_task_queue)
+        return StartRegistrationsActivity(
+            self.client, self.targets, self.installation, self.settings.installation.sluice_task_queue
+        )

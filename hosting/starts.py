@@ -43,7 +43,10 @@ def arrival_activities(shared: Shared) -> list[Activity]:
         ReadBatchActivity(shared.batches).read_batch,
         SplitBatchActivity(shared.batches).split_batch,
         ReportArrivalRunsActivity(
-            shared.client, shared.installation, settings.sluice_task_queue, settings.sluice_arrival_runs
+            shared.client,
+            shared.installation,
+            settings.installation.sluice_task_queue,
+            settings.arrivals.sluice_arrival_runs,
         ).report_arrival_runs,
         FindEndedWorkflowsActivity(shared.running).find_ended_workflows,
         shared.notify.notify_landing_zone,

@@ -15,10 +15,10 @@ _MOMENT = 2.0
 
 async def register_with_temporal(client: Client, settings: Settings) -> None:
     """Create the search attributes and schedules that control workers need."""
-    if settings.sluice_worker_role != "spark":
+    if settings.worker.sluice_worker_role != "spark":
         await register_search_attributes(client)
-        await register_reaper(client, settings)
-        await register_check_of_registrations(client, settings)
+        await register_reaper(client, settings.installation, settings.reaper)
+        await register_check_of_registrations(client, settings.installation, settings.registration)
 
 
 def start_background(client: Client, settings: Settings) -> list[asyncio.Task[None]]:
@@ -27,8 +27,8 @@ def start_background(client: Client, settings: Settings) -> list[asyncio.Task[No
     Raises:
         BadEnvironment: a setting of a task is not valid.
     """
-    tasks = [remove_old_run_files_daily(client, settings)]
-    if settings.sluice_worker_role != "spark":
+    tasks = [remove_old_run_files_daily(client, settings.storage)]
+    if settings.worker.sluice_worker_role != "spark":
         tasks.append(Receivers(client, settings).run())
     return [asyncio.create_task(task) for task in tasks]
 

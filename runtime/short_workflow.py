@@ -15,7 +15,7 @@ from sluice import errors
 from sluice.base_model import Model
 from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
 from sluice.errors import ServiceUnavailable, SluiceError
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.lake.lake_query import LakeQuery
 
 _NO_WORKER = 10.0
@@ -32,7 +32,9 @@ _TERMINATED_UNSTARTED = 3
 _Result = TypeVar("_Result", bound=Model)
 
 
-async def query_lake(client: Client, settings: Settings, query: LakeQueryInput, result_type: type[_Result]) -> _Result:
+async def query_lake(
+    client: Client, settings: InstallationSettings, query: LakeQueryInput, result_type: type[_Result]
+) -> _Result:
     """Let a worker answer a query about the lake. `RESULTS` has the type of each result.
 
     Raises:
@@ -45,7 +47,7 @@ async def query_lake(client: Client, settings: Settings, query: LakeQueryInput, 
 
 
 async def execute_short_workflow(
-    client: Client, settings: Settings, run: Any, argument: Model, name: str, *, read_only: bool = False
+    client: Client, settings: InstallationSettings, run: Any, argument: Model, name: str, *, read_only: bool = False
 ) -> Any:
     """Start a workflow and wait for its result. Terminate it if no worker takes it.
 
@@ -82,7 +84,9 @@ async def execute_short_workflow(
         result.cancel()
 
 
-async def _raise_if_terminated(handle: WorkflowHandle[Any, Any], settings: Settings, *, read_only: bool) -> None:
+async def _raise_if_terminated(
+    handle: WorkflowHandle[Any, Any], settings: InstallationSettings, *, read_only: bool
+) -> None:
     """Raise if the workflow was terminated. If it ended before that, there is a result.
 
     A worker may have taken the workflow just before. Its activity may then run, although the workflow is terminated.

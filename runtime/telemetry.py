@@ -18,7 +18,7 @@ from runtime.log_context import RunLogFilter
 from runtime.temporal_client import LOGGING
 from sluice.errors import BadEnvironment
 from sluice.redaction import redacted
-from sluice.settings import Settings
+from sluice.setting_groups import TelemetrySettings
 
 WORKER_READY = "worker ready"
 """Log message of a worker that starts to take work; the local stack waits for it."""
@@ -47,7 +47,7 @@ class _Json(logging.Formatter):
         return redacted(json.dumps(fields, ensure_ascii=False))
 
 
-def start_logs(settings: Settings) -> None:
+def start_logs(settings: TelemetrySettings) -> None:
     """Write logs to standard error, as text or as one JSON object per line, without secrets."""
     handler = logging.StreamHandler(sys.stderr)
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -56,7 +56,7 @@ def start_logs(settings: Settings) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 
-def start_telemetry(settings: Settings) -> dict[str, Any]:
+def start_telemetry(settings: TelemetrySettings) -> dict[str, Any]:
     """Return the client options that send metrics and traces to the addresses in the settings.
 
     Raises:

@@ -4,263 +4,96 @@
 the working directory, the file of the running local stack, the default.
 """
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
-from pydantic import ByteSize, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import ValidationError
 
 from sluice.base_model import Model
-from sluice.environment_files import DEFAULT_HOME, given_environment, stack_environment
+from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment
-from sluice.identifiers import spark_queue
-from sluice.job_environment import names_problem
-from sluice.lineage.identity import parse_parent
+from sluice.setting_groups import (
+    ApprovalSettings,
+    ArrivalSettings,
+    CatalogSettings,
+    EncryptionSettings,
+    InstallationSettings,
+    LineageSettings,
+    NotificationSettings,
+    ReaperSettings,
+    RegistrationSettings,
+    ScanSettings,
+    SettingsGroup,
+    SparkJobSettings,
+    SparkSettings,
+    StorageSettings,
+    TelemetrySettings,
+    TimeoutSettings,
+    WorkerSettings,
+)
 
-INSTALLATION_PATTERN = r"[A-Za-z0-9_.-]{1,100}"
-CatalogKind = Literal["nessie", "sql", "rest", "glue", "hive"]
-_LONGEST = 100 * 365 * 86400
-"""Longest duration in a setting, in seconds."""
 _REPLACED = {"CATALOGUE": "CATALOG", "ICEBERG_TYPE": "CATALOG", "SLUICE_CATALOG": "CATALOG_NAME"}
 """Names that former settings had, each with the setting to use."""
 
 
-def _default_name(given: dict[str, Any]) -> str:
-    return "nessie" if given["catalog"] == "nessie" else "iceberg"
-
-
 class Settings(Model):
-    """The settings of one process. Each field comes from the environment variable of the same name in capitals."""
+    """The settings of one process, by groups. Parts get a group; the entry points, which build parts, get all."""
 
-    # --- First: settings of a first user. `.env.example` has the same groups, in the same order. ---
-    slack_token: str = Field(default="", repr=False)
-    slack_channel: str = ""
-    nessie_uri: str = "http://127.0.0.1:19120/api/v2"
-    warehouse: str = ""
-    """Location of new tables. The default is in LAKE_BUCKET, else in the folder `lake` of the home."""
-    lake_bucket: str = ""
-    """S3 bucket of the lake. It is used if WAREHOUSE is not set."""
+    storage: StorageSettings = StorageSettings()
+    installation: InstallationSettings = InstallationSettings()
+    catalog: CatalogSettings = CatalogSettings()
+    spark: SparkSettings = SparkSettings()
+    scan: ScanSettings = ScanSettings()
+    worker: WorkerSettings = WorkerSettings()
+    timeouts: TimeoutSettings = TimeoutSettings()
+    approval: ApprovalSettings = ApprovalSettings()
+    encryption: EncryptionSettings = EncryptionSettings()
+    reaper: ReaperSettings = ReaperSettings()
+    arrivals: ArrivalSettings = ArrivalSettings()
+    registration: RegistrationSettings = RegistrationSettings()
+    notifications: NotificationSettings = NotificationSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    lineage: LineageSettings = LineageSettings()
 
-    # --- Advanced: the local installation ---
-    sluice_home: Path = DEFAULT_HOME
-    """Folder of tools, logs and the local lake."""
-    sluice_keep_run_files: float = Field(default=30 * 86400.0, ge=0)
-    """Seconds after the end of a run until a worker removes its logs and job files; 0 means never."""
-    sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$")
-    """Id of this installation. Each installation that shares a catalog has its own; empty means the id of the home."""
-    temporal_ui: str = "http://127.0.0.1:8233"
-    """Address of the Temporal Web UI, for links."""
-
-    # --- Advanced: the catalog and the object store ---
-    catalog: CatalogKind = "nessie"
-    """Kind of catalog: Nessie, or a kind of Iceberg catalog. `sql` is a JDBC catalog in a database."""
-    catalog_name: str = Field(default_factory=_default_name, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """Name of the catalog in Spark. A JDBC catalog keeps the tables of each name separate."""
-    nessie_writer_token_file: str = ""
-    """File with the token of Spark jobs, if Nessie requires one."""
-    nessie_publisher_token_file: str = ""
-    """File with the token of the worker, which creates, merges and deletes branches."""
-    sluice_main: str = "main"
-    """Branch that readers read."""
-    iceberg_uri: str = Field(default="", repr=False)
-    """Address of the Iceberg catalog, as in PyIceberg; empty means a database file in the home, or Amazon's Glue."""
-    iceberg_properties_file: str = ""
-    """File with further properties of the catalog, such as credentials: one `key=value` per line."""
-    iceberg_commits_many_tables: Literal["", "one by one", "checked", "atomic"] = ""
-    """Guarantee of a REST server for commits to many tables; empty means the guarantee that the server declares."""
-    aws_endpoint_url_s3: str = ""
-    """Address of an S3-compatible store other than Amazon's. Credentials are read as the AWS SDKs read them."""
-    aws_region: str = "us-east-1"
-
-    # --- Advanced: Spark ---
-    spark_master: str = "local[*]"
-    spark_engine: Literal["submit", "connect"] = "submit"
-    """Engine of Spark jobs: one spark-submit application for each, or sessions on a Spark Connect server."""
-    spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
-    """Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
-    spark_deploy_mode: Literal["client", "cluster"] = "client"
-    """Location of drivers: on the worker's machine, or on the cluster of YARN or Kubernetes."""
-    spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
-    """Heap of each driver; empty means that the drivers of a worker share half of the machine's memory."""
-    spark_slots: int = Field(default=0, ge=0)
-    """Maximum number of Spark jobs that a worker runs at a time; 0 means the number of processors."""
-    spark_packages: str = ""
-    """Further jars for Spark: Maven coordinates or paths, separated by commas."""
-    spark_properties_file: str = ""
-    """Properties file with further Spark configuration for every job."""
-
-    sluice_job_environment: str = ""
-    """Further environment variables of the worker that Spark jobs inherit: names, separated by commas."""
-
-    # --- Advanced: the audit of rows ---
-    sluice_scan_engine: Literal["auto", "spark"] = "auto"
-    """Engine that scans rows: DuckDB if its answers equal Spark's and Spark otherwise, or always Spark."""
-    sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
-    """Size of data files, in bytes, above which Spark scans the rows."""
-    sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
-    """Memory that DuckDB may use for an audit, or for a query, before it spills to disk."""
-
-    # --- Advanced: workers ---
-    sluice_task_queue: str = "sluice"
-    """Task queue of command line and worker. Activities that run Spark use it with `-spark` appended."""
-    sluice_worker_role: Literal["all", "control", "spark"] = "all"
-    """Work of this worker: everything, everything but Spark, or Spark alone."""
-    sluice_build_id: str = ""
-    """Version of this worker. With one, a run stays with the version that it started with."""
-    sluice_shutdown_timeout: float = Field(default=5.0, ge=0)
-    """Seconds that a stopping worker gives its activities to finish, before it ends its Spark jobs."""
-
-    # --- Advanced: time-outs, in seconds ---
-    sluice_heartbeat_timeout: float = Field(default=15.0, ge=1)
-    """Seconds without a heartbeat after which a worker counts as dead."""
-    sluice_open_timeout: float = Field(default=60.0, ge=1)
-    """Seconds for which the catalog may be unavailable when a person starts a run."""
-    sluice_step_timeout: float = Field(default=24 * 3600.0, ge=1)
-    """Seconds for which a service may be unavailable in the middle of a run."""
-    sluice_wait_timeout: float = Field(default=24 * 3600.0, ge=1)
-    """Seconds during which a run repeats attempts lost with workers and services, and waits for a Spark worker."""
-    sluice_activity_timeout: float = Field(default=180.0, ge=1)
-    """Maximum duration of one try of an activity on the catalog, in seconds. After it, another worker tries."""
-
-    # --- Advanced: approvals and encryption ---
-    sluice_approval_key_file: str = ""
-    """File with the private key that signs this person's decisions."""
-    sluice_approvers_file: str = ""
-    """File that lists approvers, each with a public key. Decisions need no signature only if it is not set."""
-    sluice_require_approval: str = ""
-    """Tables that need approval regardless of the pipeline, as `finance.*=2, nyc.flights`."""
-    sluice_codec_key_file: str = ""
-    """File with the keys that encrypt the data that Temporal stores."""
-    sluice_codec_token_file: str = ""
-    """File with the token that the codec server requires. Without it, the server creates a token at each start."""
-
-    # --- Advanced: the reaper ---
-    sluice_reap_every: float = Field(default=900.0, ge=0)
-    """Seconds between runs of the reaper; 0 means never."""
-    sluice_reap_grace: float = Field(default=3600.0, ge=0)
-    """Minimum age of a branch's newest commit, in seconds. The reaper ignores younger branches."""
-
-    # --- Advanced: files that arrive ---
-    sluice_arrival_runs: int = Field(default=8, ge=1, le=1000)
-    """Maximum number of runs at a time of all landing zones of the installation together."""
-    sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$")
-    """Address on which a worker receives HTTP notifications of object stores, as `127.0.0.1:7099`; empty means none."""
-    sluice_events_token_file: str = ""
-    """File with the token of these notifications. It is required if other machines can reach the address."""
-    sluice_events_queue: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    """URL of the SQS queue from which a worker reads notifications; empty means none."""
-
-    # --- Advanced: registration after a publish ---
-    sluice_targets_file: str = ""
-    """File that lists the targets at which publications are registered."""
-    sluice_check_registrations_every: float = Field(default=3600.0, ge=0)
-    """Seconds between comparisons of the targets' tables with main; 0 means never."""
-
-    # --- Advanced: messages to people ---
-    sluice_notifications_file: str = ""
-    """File of routes, which say which messages go to which service; without it, all messages go to Slack."""
-
-    # --- Advanced: logs, metrics, traces, Slack's address ---
-    sluice_log_format: Literal["text", "json"] = "text"
-    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
-    """Address on which a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means none."""
-    sluice_traces: str = ""
-    """OTLP endpoint over HTTP for traces, as `http://127.0.0.1:4318/v1/traces`; empty means none."""
-    slack_api_url: str = "https://slack.com/api/"
-
-    # --- Advanced: OpenLineage, by the names that its clients use ---
-    openlineage_url: str = Field(default="", pattern=r"^(https?://\S+)?$", repr=False)
-    """Address for OpenLineage events of runs. If it is empty and there is no configuration file, no events are sent."""
-    openlineage_endpoint: str = "api/v1/lineage"
-    openlineage_api_key: str = Field(default="", repr=False)
-    openlineage_config: str = ""
-    """Configuration file of OpenLineage's Python client, if not `openlineage.yml` in the working directory."""
-    openlineage_namespace: str = Field(default="sluice", min_length=1)
-    """Namespace of pipelines as OpenLineage jobs."""
-    openlineage_disabled: bool = False
-    openlineage_parent_id: str = ""
-    """OpenLineage run that starts runs from here, as `NAMESPACE/JOB/RUN_ID`."""
-
-    @field_validator("*")
     @classmethod
-    def _is_finite(cls, value: object) -> object:
-        if isinstance(value, float) and not value <= _LONGEST:
-            raise ValueError(f"{value} is too long: write seconds, at most {_LONGEST:,} (a hundred years)")
-        return value
+    def of(cls, **values: Any) -> "Settings":
+        """Build settings from values of fields of any group.
 
-    @field_validator("nessie_uri")
-    @classmethod
-    def _v2(cls, uri: str) -> str:
-        if not uri.startswith(("http://", "https://")) or not uri.rstrip("/").endswith("/api/v2"):
-            raise ValueError(f"{uri!r} is not the address of Nessie's API: it must end in /api/v2")
-        return uri.rstrip("/")
+        Raises:
+            ValidationError: a value is not valid.
+            KeyError: there is no such field.
+        """
+        return cls.model_validate(_by_group(values))
 
-    @field_validator("spark_deploy_mode")
-    @classmethod
-    def _deployable(cls, mode: str, info: ValidationInfo) -> str:
-        master = str(info.data.get("spark_master"))
-        if mode == "cluster" and not master.startswith(("yarn", "k8s://")):
-            raise ValueError(
-                f"SPARK_MASTER={master} cannot run the driver of a Python job: cluster mode needs yarn or k8s://HOST"
-            )
-        if mode == "cluster" and info.data.get("spark_engine") == "connect":
-            raise ValueError("a Spark Connect server has no drivers per job: cluster mode needs SPARK_ENGINE=submit")
-        return mode
-
-    @field_validator("openlineage_parent_id")
-    @classmethod
-    def _is_run(cls, parent: str) -> str:
-        parse_parent(parent)
-        return parent
-
-    @field_validator("sluice_job_environment")
-    @classmethod
-    def _may_be_given(cls, names: str) -> str:
-        if why := names_problem(_split(names)):
-            raise ValueError(why)
-        return names
+    def with_values(self, **values: Any) -> "Settings":
+        """Return a copy with other values of fields of any group. The values are not validated."""
+        groups = {name: getattr(self, name).model_copy(update=own) for name, own in _by_group(values).items()}
+        return self.model_copy(update=groups)
 
     @property
-    def job_variables(self) -> list[str]:
-        """Further environment variables that Spark jobs inherit."""
-        return _split(self.sluice_job_environment)
-
-    @property
-    def spark_queue(self) -> str:
-        """Task queue of activities that run Spark. They wait there until a worker has a free slot."""
-        return spark_queue(self.sluice_task_queue)
-
-    @property
-    def slots(self) -> int:
-        """Maximum number of Spark jobs that a worker runs at a time."""
-        return self.spark_slots or os.cpu_count() or 1
-
-    @property
-    def lake(self) -> str:
-        """The warehouse as an absolute location."""
-        if not self.warehouse and self.lake_bucket:
-            return f"s3://{self.lake_bucket.removeprefix('s3://').strip('/')}/warehouse"
-        if not self.warehouse:
-            return (self.sluice_home / "lake").absolute().as_uri()
-        return self.warehouse if "://" in self.warehouse else Path(self.warehouse).absolute().as_uri()
-
-    @property
-    def has_iceberg_catalog(self) -> bool:
-        """Return True for a catalog in which Sluice stores branches and commits itself."""
-        return self.catalog != "nessie"
+    def spark_jobs(self) -> SparkJobSettings:
+        """Everything that the configuration of a Spark job depends on."""
+        return SparkJobSettings(
+            spark=self.spark,
+            storage=self.storage,
+            catalog_name=self.catalog.catalog_name,
+            lineage_namespace=self.lineage.openlineage_namespace,
+        )
 
     @property
     def catalog_uri(self) -> str:
         """Address of the Iceberg catalog; by default a database in a file of the home."""
-        if self.iceberg_uri or self.catalog != "sql":
-            return self.iceberg_uri
-        return f"sqlite:///{self.sluice_home.absolute()}/iceberg/catalog.db"
+        if self.catalog.iceberg_uri or self.catalog.catalog != "sql":
+            return self.catalog.iceberg_uri
+        return f"sqlite:///{self.storage.sluice_home.absolute()}/iceberg/catalog.db"
 
-    @property
-    def runs(self) -> Path:
-        """Folder with the logs of each run."""
-        return self.sluice_home.absolute() / "runs"
+
+GROUP_OF: dict[str, str] = {
+    field: group
+    for group, declared in Settings.model_fields.items()
+    for field in cast("type[SettingsGroup]", declared.annotation).model_fields
+}
+"""Name of the group of each field."""
 
 
 def read_environment() -> dict[str, str]:
@@ -280,12 +113,12 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         BadEnvironment: the value of a variable is not valid, or a variable has a former name.
     """
     refuse_replaced(environment)
-    fields = {name: environment[name.upper()] for name in Settings.model_fields if name.upper() in environment}
+    fields = {name: environment[name.upper()] for name in GROUP_OF if name.upper() in environment}
     try:
-        return Settings.model_validate(fields)
+        return Settings.of(**fields)
     except ValidationError as error:
         problems = (
-            f"{str(e['loc'][0]).upper()}: {e['msg'].removeprefix('Value error, ')}"
+            f"{str(e['loc'][-1]).upper()}: {e['msg'].removeprefix('Value error, ')}"
             for e in error.errors()
             if e["type"] != "default_factory_not_called"
         )  # without the default of a field that depends on another, wrong one
@@ -305,5 +138,9 @@ def refuse_replaced(environment: Mapping[str, str]) -> None:
         )
 
 
-def _split(names: str) -> list[str]:
-    return [name.strip() for name in names.split(",") if name.strip()]
+def _by_group(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by the groups of their fields."""
+    groups: dict[str, Any] = {}
+    for name, value in values.items():
+        groups.setdefault(GROUP_OF[name], {})[name] = value
+    return groups

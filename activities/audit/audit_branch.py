@@ -15,19 +15,19 @@ from sluice.audit.tables import AuditedTable
 from sluice.checks.base import Check
 from sluice.checks.verdicts import CheckResult, short_verdicts, trim_samples
 from sluice.contracts.audit import AuditInput, AuditResult
-from sluice.settings import Settings
+from sluice.setting_groups import StorageSettings
 
 
 @dataclass(frozen=True)
 class AuditBranchActivity:
     """The activity `audit_branch`.
 
-    Needs the loader of audited tables, the report store, the worker's settings, and the engines of its process.
+    Needs the loader of audited tables, the report store, the settings of storage, and the engines of its process.
     """
 
     tables: AuditedTables
     reports: ReportStore
-    settings: Settings
+    settings: StorageSettings
     engines: Sequence[SamplingEngine]
 
     @activity.defn(name="audit_branch")

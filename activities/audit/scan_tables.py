@@ -16,16 +16,16 @@ from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.checks.verdicts import CheckResult, error_result, short_verdicts, trim_samples
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.spark_jobs import ScanAnswer
-from sluice.settings import Settings
+from sluice.setting_groups import StorageSettings
 
 
 @dataclass(frozen=True)
 class TableScanner:
-    """A scanner of tables. Needs the loader of audited tables, the report store, and the worker's settings."""
+    """A scanner of tables. Needs the loader of audited tables, the report store, and the settings of storage."""
 
     tables: AuditedTables
     reports: ReportStore
-    settings: Settings
+    settings: StorageSettings
 
     async def scan(
         self, input: ScanInput, engines: Sequence[ScanEngine], part: str, *, is_last: bool = False

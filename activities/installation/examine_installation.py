@@ -61,8 +61,8 @@ class ExamineInstallationActivity:
                 "encryption": self._encryption,
                 "Slack": self._slack,
                 "routes": self._routes,
-                "OpenLineage": lambda: examine_receiver(self.settings),
-                "targets": lambda: examine_targets(self.targets, self.settings.lake),
+                "OpenLineage": lambda: examine_receiver(self.settings.lineage),
+                "targets": lambda: examine_targets(self.targets, self.settings.storage.lake),
             }
         )
 
@@ -113,7 +113,7 @@ class ExamineInstallationActivity:
         return [Finding(part="transactions", state="ok", detail=detail)] if detail else []
 
     def _tokens(self) -> list[Finding]:
-        files = token_files(self.settings)
+        files = token_files(self.settings.catalog)
         if not files:
             detail = "each Spark job uses a private catalog, and has no credentials of this one"
             return [Finding(part="tokens", state="ok", detail=detail)]
@@ -131,7 +131,7 @@ class ExamineInstallationActivity:
 
     def _lake(self) -> Finding:
         """Write a file, read it and delete it."""
-        lake = self.settings.lake.rstrip("/")
+        lake = self.settings.storage.lake.rstrip("/")
         path = f"{lake}/.sluice-examination-{uuid.uuid4().hex}"
         io = load_file_io(dict(self.io), lake)
         try:
@@ -152,8 +152,8 @@ class ExamineInstallationActivity:
         return Finding(part="lake", state="ok", detail=f"{lake}: a file was written, read and deleted")
 
     def _approvals(self) -> Finding:
-        approvers = read_approvers(self.settings.sluice_approvers_file)
-        rules = parse_approval_rules(self.settings.sluice_require_approval)
+        approvers = read_approvers(self.settings.approval.sluice_approvers_file)
+        rules = parse_approval_rules(self.settings.approval.sluice_require_approval)
         if approvers is None and rules:
             what = "SLUICE_REQUIRE_APPROVAL without SLUICE_APPROVERS_FILE: anybody may approve under any name"
             remedy = "list the approvers and their keys in a file, and set SLUICE_APPROVERS_FILE to it"
@@ -165,13 +165,13 @@ class ExamineInstallationActivity:
         return Finding(part="approvals", state="ok", detail=f"approvers: {', '.join(sorted(approvers.keys))}")
 
     def _encryption(self) -> Finding:
-        if not self.settings.sluice_codec_key_file:
+        if not self.settings.encryption.sluice_codec_key_file:
             return Finding(part="encryption", state="off", detail="what Temporal stores is not encrypted")
         return Finding(part="encryption", state="ok", detail="what Temporal stores is encrypted by this worker's keys")
 
     def _routes(self) -> Finding:
         """Check that this worker can open each service of its routes, and that the file of routes has not changed."""
-        if not self.settings.sluice_notifications_file:
+        if not self.settings.notifications.sluice_notifications_file:
             return Finding(part="routes", state="off", detail="SLUICE_NOTIFICATIONS_FILE is not set")
         for route in self.notifier.routes:
             self.notifier.service(route.to)
@@ -187,13 +187,14 @@ class ExamineInstallationActivity:
     def _change_of_routes(self) -> tuple[str, str] | None:
         """Return the problem and its remedy if a worker that starts now would not use the routes of this worker."""
         try:
-            changed = read_routes(self.settings) != tuple(self.notifier.routes)
+            changed = read_routes(self.settings.notifications) != tuple(self.notifier.routes)
         except BadEnvironment as error:
             return f"the next worker cannot start: {error}", "correct the file, then restart this worker"
-        return (f"{self.settings.sluice_notifications_file} changed", "restart this worker") if changed else None
+        file = self.settings.notifications.sluice_notifications_file
+        return (f"{file} changed", "restart this worker") if changed else None
 
     def _slack(self) -> Finding:
-        settings = self.settings
+        settings = self.settings.notifications
         if not settings.slack_token and not settings.slack_channel:
             return Finding(part="Slack", state="off", detail="SLACK_TOKEN and SLACK_CHANNEL are not set")
         if not (settings.slack_token and settings.slack_channel):

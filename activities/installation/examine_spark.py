@@ -11,7 +11,7 @@ from engine.private_files import private_folder
 from engine.spark.jars import class_path, require_s3
 from engine.spark.java import find_java, java_version
 from sluice.contracts.examination import Examination, ExamineSparkInput, Finding
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 from sluice.sizes import format_count, format_size
 
 _LITTLE_SPACE = 5 * 2**30
@@ -20,9 +20,9 @@ _LITTLE_SPACE = 5 * 2**30
 
 @dataclass(frozen=True)
 class ExamineSparkActivity:
-    """The activity `examine_spark`. Needs the settings."""
+    """The activity `examine_spark`. Needs the settings of Spark jobs."""
 
-    settings: Settings
+    settings: SparkJobSettings
 
     @activity.defn(name="examine_spark")
     def examine_spark(self, input: ExamineSparkInput) -> Examination:
@@ -34,16 +34,18 @@ class ExamineSparkActivity:
         return Finding(part="Java", state="ok", detail=f"Java {java_version(home)} at {home}")
 
     def _jars(self) -> Finding:
-        require_s3(self.settings, self.settings.lake)
-        jars = class_path(self.settings)
-        if not jars and not self.settings.spark_packages:
-            raise NeedsRemedy(f"there are no jars for Spark under {self.settings.sluice_home}", "run `make setup`")
+        require_s3(self.settings.storage, self.settings.storage.lake)
+        jars = class_path(self.settings.storage)
+        if not jars and not self.settings.spark.spark_packages:
+            raise NeedsRemedy(
+                f"there are no jars for Spark under {self.settings.storage.sluice_home}", "run `make setup`"
+            )
         return Finding(
             part="jars", state="ok", detail=f"{format_count(len(jars), 'jar')} in addition to those of Spark"
         )
 
     def _disk(self) -> Finding:
-        folder = private_folder(self.settings.runs)
+        folder = private_folder(self.settings.storage.runs)
         free = shutil.disk_usage(folder).free
         detail = f"{format_size(free)} free at {folder}"
         if free < MIN_FREE_BYTES:
@@ -54,6 +56,6 @@ class ExamineSparkActivity:
 
     def _spark(self) -> Finding:
         settings = self.settings
-        slots = format_count(settings.slots, "job")
-        detail = f"{settings.spark_engine} on {settings.spark_master}, {slots} at a time"
+        slots = format_count(settings.spark.slots, "job")
+        detail = f"{settings.spark.spark_engine} on {settings.spark.spark_master}, {slots} at a time"
         return Finding(part="Spark", state="ok", detail=detail)

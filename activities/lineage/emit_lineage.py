@@ -12,14 +12,13 @@ from activities.catalog_identity import check_catalog
 from activities.lineage.lineage_client import is_configured, open_client
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import load_table
-from lakehouse.open_catalog import catalog_address
 from sluice.contracts.lineage import EmitLineageInput
 from sluice.contracts.references import RunRef
 from sluice.errors import BadEnvironment
 from sluice.lineage.datasets import TableDataset
 from sluice.pipeline.write import SOURCE_VIEW
 from sluice.redaction import redacted
-from sluice.settings import Settings
+from sluice.setting_groups import LineageSettings
 from sluice.sql.expression import tables_of
 
 _log = logging.getLogger("sluice.activity")
@@ -35,13 +34,17 @@ _LATER = (408, 425, 429)
 class EmitLineageActivity:
     """The activities `can_emit_lineage` and `emit_lineage`.
 
-    They need the settings, the catalog, and Iceberg's FileIO properties for the lake. A failure does not affect the
-    run.
+    They need the settings of lineage, the catalog, and Iceberg's FileIO properties for the lake. A failure does not
+    affect the run.
     """
 
-    settings: Settings
+    settings: LineageSettings
     catalog: BranchCatalog
     io: Mapping[str, str]
+    catalog_name: str
+    """Name of the catalog in Spark."""
+    catalog_address: str
+    """Address of the catalog for people."""
 
     @activity.defn(name="can_emit_lineage")
     def can_emit_lineage(self, run_ref: RunRef) -> bool:
@@ -76,7 +79,7 @@ class EmitLineageActivity:
         event = run_event(
             input,
             self.settings.openlineage_namespace,
-            redacted(catalog_address(self.settings)),
+            redacted(self.catalog_address),
             read=list(self._read_tables(input)),
             published=dict(self._published_tables(input)),
         )
@@ -103,7 +106,7 @@ class EmitLineageActivity:
             _log.warning("the event of the run leaves out tables that it read: %s", redacted(str(error)))
 
     def _table_names(self, input: EmitLineageInput) -> list[str]:
-        prefix = f"{self.settings.catalog_name}."
+        prefix = f"{self.catalog_name}."
         names = [*input.read_tables, *(name for text in input.sql for name in tables_of(text) if name != SOURCE_VIEW)]
         plain = {name.removeprefix(prefix) for name in names} - {*input.tables}
         return sorted(name for name in plain if "." in name)[:_MAX_TABLES]

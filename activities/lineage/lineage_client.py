@@ -17,7 +17,7 @@ from activities.installation.examinations import NeedsRemedy
 from sluice.contracts.examination import Finding
 from sluice.errors import BadEnvironment
 from sluice.redaction import redacted
-from sluice.settings import Settings
+from sluice.setting_groups import LineageSettings
 
 if TYPE_CHECKING:
     from openlineage.client import OpenLineageClient
@@ -33,14 +33,14 @@ _PART = "OpenLineage"
 _importing = threading.Lock()
 
 
-def is_configured(settings: Settings) -> bool:
+def is_configured(settings: LineageSettings) -> bool:
     """Return True if a receiver of events is set up, in any way that the client supports."""
     if settings.openlineage_disabled:
         return False
     return bool(settings.openlineage_url or _TRANSPORT_VARIABLE in os.environ or _configuration_file(settings))
 
 
-def open_client(settings: Settings) -> "OpenLineageClient":
+def open_client(settings: LineageSettings) -> "OpenLineageClient":
     """Return a client for the receiver that is set up.
 
     Raises:
@@ -61,7 +61,7 @@ def open_client(settings: Settings) -> "OpenLineageClient":
         raise BadEnvironment(f"the configuration of OpenLineage is not valid: {redacted(str(error))}") from error
 
 
-def examine_receiver(settings: Settings) -> Finding:
+def examine_receiver(settings: LineageSettings) -> Finding:
     """Check the receiver of events without sending an event.
 
     Raises:
@@ -104,7 +104,7 @@ def _examine_http(transport: Any, address: str) -> Finding:
     return Finding(part=_PART, state="ok", detail=f"{address} answers; no event was sent")
 
 
-def _configuration_file(settings: Settings) -> Path | None:
+def _configuration_file(settings: LineageSettings) -> Path | None:
     """Return the configuration file that the client reads, if there is one.
 
     The file that OPENLINEAGE_CONFIG names is returned even if it does not exist. Reading it then fails.
@@ -133,7 +133,7 @@ def _names_transport(configuration: dict[str, Any]) -> bool:
     return isinstance(transport, dict) and bool(transport.get("type"))
 
 
-def _http_transport(settings: Settings) -> dict[str, Any]:
+def _http_transport(settings: LineageSettings) -> dict[str, Any]:
     key = settings.openlineage_api_key
     return {
         "type": "http",

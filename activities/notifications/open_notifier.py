@@ -7,10 +7,11 @@ from activities.notifications.notifier import Notifier, RoutedNotifier
 from activities.notifications.slack import SlackNotifier
 from sluice.errors import BadEnvironment
 from sluice.notifications.routes import DEFAULT, SLACK, Route, parse_routes
-from sluice.settings import Settings, read_environment
+from sluice.setting_groups import NotificationSettings
+from sluice.settings import read_environment
 
 
-def open_notifier(settings: Settings) -> RoutedNotifier:
+def open_notifier(settings: NotificationSettings) -> RoutedNotifier:
     """Return the notifier of an installation. It opens a service when its first message is sent.
 
     Raises:
@@ -23,7 +24,7 @@ def open_notifier(settings: Settings) -> RoutedNotifier:
     return RoutedNotifier(read_routes(settings), open_service)
 
 
-def read_routes(settings: Settings) -> tuple[Route, ...]:
+def read_routes(settings: NotificationSettings) -> tuple[Route, ...]:
     """Return the routes of an installation, those to Slack only if it is set up.
 
     Raises:

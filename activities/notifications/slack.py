@@ -8,7 +8,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from sluice.errors import MessageRefused, ServiceUnavailable
 from sluice.notifications.message import Message
 from sluice.notifications.slack import slack_blocks, slack_text
-from sluice.settings import Settings
+from sluice.setting_groups import NotificationSettings
 
 _RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")
 
@@ -17,7 +17,7 @@ _RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_err
 class SlackNotifier:
     """The channel of `SLACK_TOKEN` and `SLACK_CHANNEL`."""
 
-    settings: Settings
+    settings: NotificationSettings
 
     def send(self, message: Message) -> None:
         """Post a message. The port says which errors are raised."""

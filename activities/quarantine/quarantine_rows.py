@@ -34,7 +34,7 @@ class QuarantineRowsActivity:
         """Move the rows that break these checks, unless a table has more such rows than its cap."""
         run_ref, catalog = input.audit.run_ref, self.tables.catalog
         spark_catalog = self.spark.settings.catalog_name
-        make_folder = partial(create_job_folder, self.spark.settings, run_ref, "quarantine-rows")
+        make_folder = partial(create_job_folder, self.spark.settings.storage, run_ref, "quarantine-rows")
         folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")
         bad_rows = partial(self._bad_rows, input)
         audited = partial(catalog.audited_catalog, spark_catalog, input.audit.branch, input.audit.head, folder)

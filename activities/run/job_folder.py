@@ -7,7 +7,7 @@ from typing import Literal
 from engine.private_files import private_folder
 from sluice.contracts.references import RunRef
 from sluice.errors import DiskFull
-from sluice.settings import Settings
+from sluice.setting_groups import StorageSettings
 
 JobName = Literal["write", "scan", "rescan", "quarantine-rows"]
 """Name of a job of an attempt, used for its folder and in the name of its pod on Kubernetes."""
@@ -15,7 +15,7 @@ MIN_FREE_BYTES = 100 * 2**20
 """Minimum free space on the disk to start Spark, in bytes."""
 
 
-def create_job_folder(settings: Settings, run_ref: RunRef, job: JobName) -> Path:
+def create_job_folder(settings: StorageSettings, run_ref: RunRef, job: JobName) -> Path:
     """Create and return the folder of one job of one attempt. Delete the scratch space of the run's dead attempts.
 
     Raises:

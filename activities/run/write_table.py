@@ -51,7 +51,7 @@ class WriteTableActivity:
     async def write_table(self, input: WriteTableInput) -> JobReport:
         """Run the job to its end. The result does not include the written rows: `verify_write` reads the branch."""
         sources = input.write.source.paths if input.write.source else []
-        require_s3(self.spark.settings, self.spark.settings.lake, *sources)
+        require_s3(self.spark.settings.storage, self.spark.settings.storage.lake, *sources)
         loaded = await _read_before(input, self.manifests)
         key = new_answer_key() if input.write.built_in else ""
         prepare = partial(self._prepare, input, loaded, key)
@@ -81,7 +81,7 @@ class WriteTableActivity:
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
         """Return the job, and the file for its answer."""
         settings, run_ref = self.spark.settings, input.run_ref
-        folder = create_job_folder(settings, run_ref, "write")
+        folder = create_job_folder(settings.storage, run_ref, "write")
         answer_file = folder / "answer.json"
         answer_file.unlink(missing_ok=True)
         job = SparkJob(

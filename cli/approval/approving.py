@@ -19,7 +19,7 @@ from sluice.checks.verdicts import AuditReport
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.secrets import read_secret
-from sluice.settings import Settings
+from sluice.setting_groups import ApprovalSettings
 
 WAITING = "waiting for approval"
 _NAMED = re.compile(r"(?P<hash>[0-9a-f]{12,64})(?::(?P<digest>[0-9a-f]{12,64}))?")
@@ -34,7 +34,7 @@ def make_decision(
     by: str | None,
     reason: str,
     named: str,
-    settings: Settings,
+    settings: ApprovalSettings,
     console: Console,
     link: str,
     request: WaiverRequest = NO_WAIVER,

@@ -79,7 +79,7 @@ def _decide(
             by=by,
             reason=reason,
             named=named,
-            settings=context.settings,
+            settings=context.settings.approval,
             console=context.console,
             link=context.link(workflow_id, run_id),
             request=request,

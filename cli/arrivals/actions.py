@@ -15,7 +15,7 @@ from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import BatchCommand, ListArrivalsInput, ListArrivalsResult, SplitBatch
 from sluice.errors import InvalidPipeline
 from sluice.presentation.arrivals import describe_batch, format_arrival
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count
 
 _SHOWN_FILES = 50
@@ -53,7 +53,7 @@ class ArrivalAction:
 
 
 async def run_action(
-    context: CommandContext, settings: Settings, pipeline: str, action: ArrivalAction, *, yes: bool
+    context: CommandContext, settings: InstallationSettings, pipeline: str, action: ArrivalAction, *, yes: bool
 ) -> int:
     """Perform an action on the landing zone of a pipeline, after confirmation. Return the exit code."""
     over_younger = action.over_younger
@@ -75,7 +75,7 @@ async def run_action(
 
 
 async def _confirm(
-    context: CommandContext, settings: Settings, pipeline: str, batch: str, question: str, *, yes: bool
+    context: CommandContext, settings: InstallationSettings, pipeline: str, batch: str, question: str, *, yes: bool
 ) -> None:
     """Show a batch with its files, and ask for confirmation.
 
@@ -97,7 +97,7 @@ async def _confirm(
 
 async def _command(
     context: CommandContext,
-    settings: Settings,
+    settings: InstallationSettings,
     pipeline: str,
     retry: str | None,
     set_aside: str | None,
@@ -115,7 +115,9 @@ async def _command(
     return 0
 
 
-async def _split(context: CommandContext, settings: Settings, pipeline: str, batch: str, *, over_younger: bool) -> int:
+async def _split(
+    context: CommandContext, settings: InstallationSettings, pipeline: str, batch: str, *, over_younger: bool
+) -> int:
     request = SplitBatch(batch=batch, by=current_user().name, over_younger=over_younger)
     halves = await split_batch(context.client, settings, pipeline, request)
     names = " and ".join(f"{each.ref.id} ({format_count(each.ref.files, 'file')})" for each in halves)

@@ -33,7 +33,7 @@ from sluice.presentation.arrivals import (
     describe_file,
     format_arrival,
 )
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count
 
 
@@ -73,10 +73,10 @@ def arrivals_command(
     async def command(context: CommandContext, action: ArrivalAction) -> int:
         settings = with_known_installation(context.settings)
         if pipeline is None:
-            return await _print_zones(context, settings)
+            return await _print_zones(context, settings.installation)
         if action.is_none:
-            return await _print_files(context, settings, pipeline, file, _status(status), limit)
-        return await run_action(context, settings, pipeline, action, yes=yes)
+            return await _print_files(context, settings.installation, pipeline, file, _status(status), limit)
+        return await run_action(context, settings.installation, pipeline, action, yes=yes)
 
     def prepare() -> ArrivalAction:
         _status(status)
@@ -98,7 +98,7 @@ def _status(text: str | None) -> FileStatus | None:
     raise InvalidPipeline(f"{text!r} is not a status of a file: use one of {', '.join(get_args(FileStatus))}")
 
 
-async def _print_zones(context: CommandContext, settings: Settings) -> int:
+async def _print_zones(context: CommandContext, settings: InstallationSettings) -> int:
     zones: list[ZoneStatus] = []
     silent: list[str] = []
     for name in await list_zones(context.client, settings):
@@ -134,7 +134,12 @@ async def _print_zones(context: CommandContext, settings: Settings) -> int:
 
 
 async def _print_files(
-    context: CommandContext, settings: Settings, pipeline: str, file: str, status: FileStatus | None, limit: int
+    context: CommandContext,
+    settings: InstallationSettings,
+    pipeline: str,
+    file: str,
+    status: FileStatus | None,
+    limit: int,
 ) -> int:
     zone = await read_zone(context.client, settings, pipeline)
     if not context.as_json:

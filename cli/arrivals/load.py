@@ -17,12 +17,18 @@ from sluice.contracts.zone_loads import MOST_NAMED, LoadBatch, LoadPlan, PlanLoa
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count, format_size
 
 
 async def load_named(
-    context: CommandContext, settings: Settings, pipeline: str, files: Sequence[str], *, yes: bool, over_younger: bool
+    context: CommandContext,
+    settings: InstallationSettings,
+    pipeline: str,
+    files: Sequence[str],
+    *,
+    yes: bool,
+    over_younger: bool,
 ) -> int:
     """Show which of the named files a landing zone can load, ask, and let the zone load these."""
     zone = await read_zone(context.client, settings, pipeline)
@@ -76,11 +82,11 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
     """
     settings = context.settings
     if pipeline.arrival is None:
-        if problems := await find_zone_problems(context.client, settings, pipeline):
+        if problems := await find_zone_problems(context.client, settings.installation, pipeline):
             print("\n".join(problems), file=sys.stderr)
             confirm("Start the run anyway?", yes=yes, as_json=context.as_json)
         return pipeline
-    if pipeline.name in await list_zones(context.client, settings):
+    if pipeline.name in await list_zones(context.client, settings.installation):
         raise InvalidPipeline(
             f"the landing zone of {pipeline.name!r} is deployed, and loads its files: `arrivals {pipeline.name} --load "
             f"FILE...` loads files through it, also after a roll-back; `arrivals {pipeline.name}` shows each file"

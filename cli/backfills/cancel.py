@@ -22,15 +22,15 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
     Returns:
         The exit code.
     """
-    fields = {"workflow_id": backfill_id(context.settings, pipeline), "cancel_requested": True}
-    running = await find_running_backfill(context.client, context.settings, pipeline)
+    fields = {"workflow_id": backfill_id(context.installation_with_id, pipeline), "cancel_requested": True}
+    running = await find_running_backfill(context.client, context.installation_with_id, pipeline)
     await _print_taken(context, pipeline)
     confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)
     if running:
         await cancel_backfill(running)
         context.print_result(fields, f"Asked the backfill of {pipeline} and its runs to stop.")
         return 0
-    left = await discard_backfill(context.client, context.settings, pipeline)
+    left = await discard_backfill(context.client, context.installation_with_id, pipeline)
     text = f"The backfill of {pipeline} had ended. Cancelled or deleted what it left: {', '.join(left)}"
     context.print_result({**fields, "left": left}, text)
     return 0
@@ -39,7 +39,7 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
 async def _print_taken(context: CommandContext, pipeline: str) -> None:
     """Print what a cancel ends. An unknown state does not prevent the cancel."""
     try:
-        now = await read_backfill(context.client, context.settings, pipeline)
+        now = await read_backfill(context.client, context.installation_with_id, pipeline)
     except SluiceError as error:
         print_line(context.console, Text("backfill "), f"{pipeline}: its state is not known ({error})")
         return

@@ -118,13 +118,13 @@ def start(
             return 0
         if dry_run:
             return asked.print_plan(given, as_json)
-        await refuse_backfill(context.client, context.settings, given.pipeline, given.progress.partitions)
+        await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
         context.interruption.message = (
             f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
         )
         if over_younger:
             context.console.print(OLDER_ROWS_WIN, highlight=False)
-        handle, attached = await start_backfill(context.client, context.settings, given)
+        handle, attached = await start_backfill(context.client, context.installation_with_id, given)
         context.interruption.message = _DETACHED.format(given.name)
         context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
         if detach:
@@ -141,7 +141,7 @@ def watch(pipeline: Named, as_json: AsJson = False) -> None:
     """Follow a backfill to its end, and report it."""
 
     async def command(context: CommandContext, _: None) -> int:
-        await read_backfill(context.client, context.settings, pipeline)
+        await read_backfill(context.client, context.installation_with_id, pipeline)
         context.interruption.message = _DETACHED.format(pipeline)
         return await _follow(context, pipeline)
 
@@ -153,7 +153,7 @@ def status(pipeline: Named, as_json: AsJson = False) -> None:
     """Show the state of a pipeline's latest backfill. The exit code says only whether it could be read."""
 
     async def command(context: CommandContext, _: None) -> int:
-        now = await read_backfill(context.client, context.settings, pipeline)
+        now = await read_backfill(context.client, context.installation_with_id, pipeline)
         await _print_status(context, now)
         return 0
 
@@ -237,7 +237,9 @@ def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:
 
 def _change(pipeline: str, change: BackfillChange, as_json: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
-        await _print_status(context, await change_backfill(context.client, context.settings, pipeline, change))
+        await _print_status(
+            context, await change_backfill(context.client, context.installation_with_id, pipeline, change)
+        )
         return 0
 
     run_command(command, as_json, no_preparation)

@@ -139,7 +139,7 @@ def _named(waiting: Sequence[WaitingRun], name: str) -> WaitingRun:
 
 async def find_waiting_runs(context: CommandContext, pipeline: str) -> list[WaitingRun]:
     """Return the runs of a pipeline's backfill that wait for an approval, in the order of their partitions."""
-    children = (await read_backfill(context.client, context.settings, pipeline)).children
+    children = (await read_backfill(context.client, context.installation_with_id, pipeline)).children
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def find(partition: str, child: str) -> WaitingRun | None:
@@ -189,7 +189,7 @@ def _decision(context: CommandContext, waiting: WaitingRun, request: DecisionReq
         by=request.by,
         reason=request.reason,
         named=waiting.report,
-        settings=context.settings,
+        settings=context.settings.approval,
         console=context.console,
         link=context.link(waiting.handle.id, run_id),
     )

@@ -48,7 +48,7 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
         while True:
             state = await _workflow_state(context, pipeline)  # read first: the status after it is the last one
             try:
-                status = await read_backfill(context.client, context.settings, pipeline)
+                status = await read_backfill(context.client, context.installation_with_id, pipeline)
             except ServiceUnavailable as error:
                 live.update(Text(str(error), style="yellow"), refresh=True)
                 await asyncio.sleep(_POLL)
@@ -63,7 +63,7 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
 
 
 async def _workflow_state(context: CommandContext, pipeline: str) -> str:
-    status = (await backfill_handle(context.client, context.settings, pipeline).describe()).status
+    status = (await backfill_handle(context.client, context.installation_with_id, pipeline).describe()).status
     return (status or WorkflowExecutionStatus.RUNNING).name.lower()
 
 

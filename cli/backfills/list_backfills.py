@@ -14,7 +14,7 @@ from sluice.times import format_time
 
 async def print_backfills(context: CommandContext, limit: int) -> int:
     """Print the latest backfill of each pipeline of this installation; return the exit code."""
-    listed = await list_backfills(context.client, with_known_installation(context.settings), limit)
+    listed = await list_backfills(context.client, with_known_installation(context.settings).installation, limit)
     if context.as_json:
         print(json.dumps({"backfills": [_fields(each) for each in listed]}))
     elif listed:

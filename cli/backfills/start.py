@@ -120,11 +120,11 @@ class StartBackfill:
             InvalidPipeline: there was no backfill, the pipeline is not valid for one of its partitions, or the catalog
                 cannot publish partitions together.
         """
-        if given.together and context.settings.has_iceberg_catalog:
+        if given.together and context.settings.catalog.is_iceberg:
             raise InvalidPipeline(_ONE_BRANCH)
         if self.only != "failed":
             return given
-        last = await read_backfill(context.client, context.settings, given.name)
+        last = await read_backfill(context.client, context.installation_with_id, given.name)
         wanted = given.progress.partitions
         partitions = [name for name in not_published(last) if not wanted or name in wanted]
         if partitions:

@@ -26,20 +26,24 @@ def codec_server(
     """Decrypt payloads for the Temporal Web UI. Enter the printed address there as the remote codec endpoint."""
     try:
         settings = read_settings(read_environment())
-        codec = read_codec(settings.sluice_codec_key_file)
-        token = read_secret(settings.sluice_codec_token_file, "SLUICE_CODEC_TOKEN_FILE") or secrets.token_urlsafe(24)
+        codec = read_codec(settings.encryption.sluice_codec_key_file)
+        token = read_secret(
+            settings.encryption.sluice_codec_token_file, "SLUICE_CODEC_TOKEN_FILE"
+        ) or secrets.token_urlsafe(24)
     except BadEnvironment as error:
         refuse(str(error))
     if codec is None:
         refuse("SLUICE_CODEC_KEY_FILE is not set: there is no key to decrypt with")
     if len(token) < _MIN_TOKEN or not token.replace("-", "").replace("_", "").replace(".", "").isalnum():
         refuse(
-            f"SLUICE_CODEC_TOKEN_FILE={settings.sluice_codec_token_file}: a token has at least {_MIN_TOKEN} letters, "
-            "digits, '-', '_' and '.': `openssl rand -hex 24` makes one"
+            f"SLUICE_CODEC_TOKEN_FILE={settings.encryption.sluice_codec_token_file}: a token has at least "
+            f"{_MIN_TOKEN} letters, digits, '-', '_' and '.': `openssl rand -hex 24` makes one"
         )
     print(f"Codec endpoint: http://{_HOST}:{port}/{token}", flush=True)
     print(f"Or http://{_HOST}:{port} with the header Authorization: Bearer {token}", flush=True)
-    web.run_app(codec_app(codec, settings.temporal_ui, token), host=_HOST, port=port, print=None, access_log=None)
+    web.run_app(
+        codec_app(codec, settings.installation.temporal_ui, token), host=_HOST, port=port, print=None, access_log=None
+    )
 
 
 def codec_app(codec: AesCodec, ui: str, token: str) -> web.Application:

@@ -34,7 +34,7 @@ def files(
         return ListFilesInput(paths=named, identities=identities, table=table, run=run, limit=limit)
 
     async def command(context: CommandContext, query: ListFilesInput) -> int:
-        listed = await query_lake(context.client, context.settings, query, ListFilesResult)
+        listed = await query_lake(context.client, context.settings.installation, query, ListFilesResult)
         if as_json:
             print(listed.model_dump_json())
             return 0

@@ -28,7 +28,7 @@ def query(
 
     async def command(context: CommandContext, _: None) -> int:
         request = QueryTablesInput(sql=sql, ref=await _run_id(context, ref))
-        answer = await query_lake(context.client, context.settings, request, QueryRows)
+        answer = await query_lake(context.client, context.settings.installation, request, QueryRows)
         if as_json:
             _refuse_equal_names(answer.columns)
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
@@ -52,7 +52,7 @@ def query(
 
 async def _run_id(context: CommandContext, ref: str) -> str:
     """Return the run id of a named run, or the name itself if Temporal does not know such a run."""
-    if "/" in ref or ref in ("", context.settings.sluice_main):
+    if "/" in ref or ref in ("", context.settings.catalog.sluice_main):
         return ref
     try:
         run = await find_run(context.client, ref)

@@ -28,7 +28,7 @@ def results(
 
     async def command(context: CommandContext, _: None) -> int:
         query = QueryAuditResultsInput(sql=sql)
-        answer = await query_lake(context.client, context.settings, query, QueryRows)
+        answer = await query_lake(context.client, context.settings.installation, query, QueryRows)
         if as_json:
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
             return 0

@@ -52,7 +52,7 @@ def plan_pipeline(
 
     async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
         order = order_of(pipeline, scheduled_for, partition)
-        plan = await plan_publish(context.client, context.settings, prepared[0], order=order)
+        plan = await plan_publish(context.client, context.settings.installation, prepared[0], order=order)
         text = f"{_sentences(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
         context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
         return 0
@@ -63,7 +63,7 @@ def plan_pipeline(
 def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
     values = placeholder_values(file, scheduled_for, partition)
     loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
-    check_location(loaded, read_settings(read_environment()), Path.cwd())
+    check_location(loaded, read_settings(read_environment()).storage, Path.cwd())
     hints = hint_at_zones(loaded, file, Path.cwd()) if file else []
     try:
         inspected = inspect_input(loaded, file)

@@ -57,15 +57,15 @@ def rehearse(
         return loaded
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
-        before = await head_of_main(context.client, context.settings)
+        before = await head_of_main(context.client, context.settings.installation)
         with context.console.status("making rows, and a fault for each check"):
             request = await _request(context, loaded, Options(rows, seed))
             plan = plan_rehearsal(request, DuckDBRows())
-        with rehearsal_folder(context.settings, loaded) as folder:
+        with rehearsal_folder(context.settings.storage, loaded) as folder:
             runs = RehearsalRuns(context.client, context.settings, current_user(), loaded, request, plan, folder)
             context.interruption.message = _INTERRUPTED
             results, ended = await _run_all(context, runs, plan, loaded)
-        after = await head_of_main(context.client, context.settings)
+        after = await head_of_main(context.client, context.settings.installation)
         checks = [results[index] for index in range(len(plan.labels))]
         return _report(context, plan, checks, ended, (before, after))
 

@@ -58,7 +58,7 @@ def rollback(
 
     async def command(context: CommandContext, given: Pipeline | None) -> int:
         query = PlanRollbackInput(run=run, with_later=with_later, despite_readers=despite_readers)
-        plan = await query_lake(context.client, context.settings, query, PlanRollbackResult)
+        plan = await query_lake(context.client, context.settings.installation, query, PlanRollbackResult)
         restore = plan.restore
         earlier = None if given or plan.recorded else await _read_pipeline(context.client, plan)
         chosen = choose_rollback_pipeline(plan.pipeline, given, plan.recorded, earlier)

@@ -82,8 +82,10 @@ def list_quarantined(as_json: AsJson = False) -> None:
 
     async def command(context: CommandContext, _: None) -> int:
         query = ListQuarantineInput(sizes=not as_json)
-        entries = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
-        set_apart, problems = await list_quarantined_rows(context.client, context.settings)
+        entries = (
+            await query_lake(context.client, context.settings.installation, query, ListQuarantineResult)
+        ).quarantined
+        set_apart, problems = await list_quarantined_rows(context.client, context.settings.installation)
         for problem in problems:
             print(f"hint: {problem}", file=sys.stderr)
         if as_json:
@@ -115,7 +117,7 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
     async def command(context: CommandContext, _: None) -> int:
         query = DescribeQuarantineInput(run=run, rows=rows)
         try:
-            described = await query_lake(context.client, context.settings, query, DescribeQuarantineResult)
+            described = await query_lake(context.client, context.settings.installation, query, DescribeQuarantineResult)
         except InvalidPipeline:
             with suppress(SluiceError):  # a branch that does not exist may have a name that no query can contain
                 if await show_rows(context, run, rows):
@@ -209,7 +211,9 @@ def _manage(
 ) -> None:
     async def command(context: CommandContext, _: None) -> int:
         query = ListQuarantineInput(run=run)
-        (entry,) = (await query_lake(context.client, context.settings, query, ListQuarantineResult)).quarantined
+        (entry,) = (
+            await query_lake(context.client, context.settings.installation, query, ListQuarantineResult)
+        ).quarantined
         branch, head = entry.summary.branch, entry.summary.head
         _print_taken(context, entry.summary)
         asked = "Delete it for good?" if action == "discard" else f"Keep it until {format_time(until)}?"
@@ -217,7 +221,9 @@ def _manage(
         manage = ManageQuarantineInput(action=action, branch=branch, head=head, by=by or getpass.getuser(), until=until)
         name = f"{action}-quarantine-{entry.summary.run_id}"
         context.interruption.message = "Interrupted; a worker may do it anyway: `quarantine list` shows the state."
-        left = await execute_short_workflow(context.client, context.settings, ManageQuarantine.run, manage, name)
+        left = await execute_short_workflow(
+            context.client, context.settings.installation, ManageQuarantine.run, manage, name
+        )
         text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {format_time(until)}."
         context.print_result({"action": action, "branch": branch, "left": left, "until": until}, text)
         return 0
@@ -272,7 +278,7 @@ def _release(
 
     async def command(context: CommandContext, given: Pipeline | None) -> int:
         query = PlanReleaseInput(run=run, statements=statements, again=again)
-        plan = await query_lake(context.client, context.settings, query, ReleasePlan)
+        plan = await query_lake(context.client, context.settings.installation, query, ReleasePlan)
         earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
         pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
         _print_taken(context, plan.summary)

@@ -32,7 +32,7 @@ async def show_rows(context: CommandContext, named: str, limit: int) -> bool:
     if "." not in named:
         with suppress(InvalidPipeline):
             run_id = (await find_run(context.client, named)).handle.run_id or named
-    shown = await show_quarantined_rows(context.client, context.settings, run_id, limit)
+    shown = await show_quarantined_rows(context.client, context.settings.installation, run_id, limit)
     if context.as_json:
         tables = [{**asdict(each), "sample": each.sample.model_dump(mode="json")} for each in shown]
         if tables:

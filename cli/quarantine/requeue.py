@@ -57,13 +57,13 @@ def requeue(
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
         # Refuse a wrong selection early, before rows are counted.
-        await query_lake(context.client, context.settings, _query(loaded, selection), RequeuePlan)
+        await query_lake(context.client, context.settings.installation, _query(loaded, selection), RequeuePlan)
         counts = await _count_rows(context, requeued_table(loaded, table), run)
         _print_taken(context, requeued_table(loaded, table), counts, selection)
         await _print_preview(context, requeued_table(loaded, table), selection)
         confirm(context, "Move them back, audit them again, and publish them if they pass?", yes=yes)
         shown = selection.model_copy(update={"runs": sorted(counts)})
-        plan = await query_lake(context.client, context.settings, _query(loaded, shown), RequeuePlan)
+        plan = await query_lake(context.client, context.settings.installation, _query(loaded, shown), RequeuePlan)
         options = StartOptions(order=LoadOrder(runs=plan.runs, over_younger=over_younger))
         return await start_and_follow(context, plan.pipeline, plan.input, options, detach=detach)
 
@@ -83,7 +83,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
     where = f" WHERE {RUN} = {duckdb_text(run)}" if run else ""
     source = duckdb_table(quarantine_table(table))
     sql = f"SELECT {RUN}, count(*) FROM {source}{where} GROUP BY {RUN} ORDER BY max({AT}) DESC"
-    rows = (await query_lake(context.client, context.settings, QueryTablesInput(sql=sql), QueryRows)).rows
+    rows = (await query_lake(context.client, context.settings.installation, QueryTablesInput(sql=sql), QueryRows)).rows
     if not rows:
         raise InvalidPipeline(f"{quarantine_table(table)} contains no rows{f' of run {run}' if run else ''}")
     if len(rows) > MAX_REQUEUED_RUNS:
@@ -97,7 +97,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
 async def _print_preview(context: CommandContext, table: str, selection: RequeueSelection) -> None:
     """Print the first rows with their new values, if DuckDB understands the SQL of the repair."""
     try:
-        preview = await preview_requeue(context.client, context.settings, table, selection)
+        preview = await preview_requeue(context.client, context.settings.installation, table, selection)
     except (SluiceError, ValueError):  # the requeue goes on without its preview
         return
     shown = with_new_values(preview)

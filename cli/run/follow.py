@@ -68,7 +68,9 @@ async def _ask_guarantee(
     If no worker answers, the run itself determines the guarantee when it begins.
     """
     try:
-        guarantee = (await plan_publish(context.client, context.settings, pipeline, tables, order)).guarantee
+        guarantee = (
+            await plan_publish(context.client, context.settings.installation, pipeline, tables, order)
+        ).guarantee
     except ServiceUnavailable as error:
         print(f"hint: the guarantee of the publish is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""

@@ -71,7 +71,7 @@ def list_command(
             return await print_schedules(context)
         settings = with_known_installation(context.settings)
         each_run = each_partition or as_json
-        lines = await list_lines(context.client, settings, limit, wanted, each_run=each_run)
+        lines = await list_lines(context.client, settings.installation, limit, wanted, each_run=each_run)
         room = asyncio.Semaphore(_AT_ONCE)
         alone = [line.runs[0] for line in lines if not line.backfill]
         fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in alone))
@@ -94,7 +94,9 @@ async def _add_quarantines(
     """Add to each quarantined run whether its quarantine is kept, and the run that published it."""
     quarantined = [each for each in fields if each["outcome"] == "quarantined"]
     ids = {each["run_id"] for each in quarantined}
-    known = await find_quarantines(context.client, context.settings, [run for run in runs if run.run_id in ids])
+    known = await find_quarantines(
+        context.client, context.settings.installation, [run for run in runs if run.run_id in ids]
+    )
     for each in quarantined:
         each["kept"] = None if known.kept is None else each["run_id"] in known.kept
         each["released_by"] = known.released_by.get(each["run_id"], "")

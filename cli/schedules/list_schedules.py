@@ -13,7 +13,7 @@ from sluice.times import format_time
 
 async def print_schedules(context: CommandContext) -> int:
     """Print the schedules of this installation; return the exit code."""
-    listed = await list_schedules(context.client, with_known_installation(context.settings))
+    listed = await list_schedules(context.client, with_known_installation(context.settings).installation)
     if context.as_json:
         print(json.dumps({"schedules": [_fields(each) for each in listed]}))
     elif listed:

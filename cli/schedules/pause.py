@@ -17,7 +17,7 @@ def pause_command(
     """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume them."""
 
     async def command(context: CommandContext, _: None) -> int:
-        await pause_pipeline(context.client, with_known_installation(context.settings), pipeline, note)
+        await pause_pipeline(context.client, with_known_installation(context.settings).installation, pipeline, note)
         context.print_result({"pipeline": pipeline, "paused": True, "note": note}, f"Paused {pipeline}: {note}")
         return 0
 

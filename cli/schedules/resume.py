@@ -17,7 +17,7 @@ def resume_command(
     """Resume the schedule and the landing zone of a pipeline. Starts missed during the pause stay missed."""
 
     async def command(context: CommandContext, _: None) -> int:
-        await resume_pipeline(context.client, with_known_installation(context.settings), pipeline, note)
+        await resume_pipeline(context.client, with_known_installation(context.settings).installation, pipeline, note)
         context.print_result({"pipeline": pipeline, "paused": False, "note": note}, f"Resumed {pipeline}.")
         return 0
 

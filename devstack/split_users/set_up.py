@@ -26,6 +26,7 @@ from devstack.split_users.worker_settings import env_file, environment_file, giv
 from engine.spark.java import find_java
 from runtime.installation.identity import with_installation
 from sluice.secrets import read_secret
+from sluice.setting_groups import StorageSettings
 from sluice.settings import Settings, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +94,7 @@ def set_up(asked: Request, tell: Callable[[str], None]) -> dict[str, str]:
         if is_new:
             tell(f"created the user {name}")
     ensure_folder(asked.folder, 0, 0, 0o755)
-    lake = _lake(asked, settings)
+    lake = _lake(asked, settings.storage)
     if "://" not in lake:
         _share_lake(Path(lake), accounts, asked.group)
     settings = with_installation(settings)
@@ -101,9 +102,9 @@ def set_up(asked: Request, tell: Callable[[str], None]) -> dict[str, str]:
         _fill_folder(asked.folder / role, role, account, settings, _variables(role, asked, settings, lake), tokens)
     if not (asked.folder / _ENVIRONMENT).exists():
         write_file(asked.folder / _ENVIRONMENT, environment, 0, 0o600)
-    _check_access(asked, accounts, settings, lake, java)
+    _check_access(asked, accounts, settings.storage, lake, java)
     tell(f"set up {asked.folder}; the lake is {lake}")
-    if settings.sluice_codec_key_file:
+    if settings.encryption.sluice_codec_key_file:
         tell("SLUICE_CODEC_KEY_FILE: the Spark worker needs the key too, and its jobs can read it")
     return {role: _command(asked, role, java) for role in names}
 
@@ -121,7 +122,7 @@ def _check_owner(folder: Path) -> None:
             raise StackError(f"users other than root can change {each}: name another --folder")
 
 
-def _lake(asked: Request, settings: Settings) -> str:
+def _lake(asked: Request, settings: StorageSettings) -> str:
     """Return the lake of the settings, else the existing lake of the home, else a new one in the folder."""
     local = settings.sluice_home.absolute() / "lake"
     so_far = local if local.is_dir() and any(local.iterdir()) else asked.folder / "lake"
@@ -154,11 +155,11 @@ def _variables(role: str, asked: Request, settings: Settings, lake: str) -> dict
         **given_to(role, asked.given),
         "SLUICE_WORKER_ROLE": role,
         "SLUICE_HOME": str(folder / "sluice"),
-        "SLUICE_INSTALLATION": settings.sluice_installation,
+        "SLUICE_INSTALLATION": settings.installation.sluice_installation,
         "WAREHOUSE": lake,
         _TOKENS[role]: str(folder / "nessie.token"),
     }
-    if settings.sluice_codec_key_file:
+    if settings.encryption.sluice_codec_key_file:
         variables["SLUICE_CODEC_KEY_FILE"] = str(folder / "codec.key")
     if role == "spark":
         variables["SPARK_PROPERTIES_FILE"] = str(folder / "spark.properties")
@@ -181,21 +182,23 @@ def _fill_folder(
     ensure_folder(folder / "tmp", account.uid, account.gid, 0o700)
     home = ensure_folder(folder / "sluice", 0, account.gid, 0o1770)
     for tool in ("jars", "cds"):
-        target = (settings.sluice_home.absolute() / tool).resolve()
+        target = (settings.storage.sluice_home.absolute() / tool).resolve()
         if target.is_dir() and (home / tool).resolve() != target:
             (home / tool).unlink(missing_ok=True)
             (home / tool).symlink_to(target)
     files = {"nessie.token": f"{tokens[role]}\n", ".env": env_file(role, variables)}
-    if codec_key := read_secret(settings.sluice_codec_key_file, "SLUICE_CODEC_KEY_FILE"):
+    if codec_key := read_secret(settings.encryption.sluice_codec_key_file, "SLUICE_CODEC_KEY_FILE"):
         files["codec.key"] = f"{codec_key}\n"
     if role == "spark":
-        more = settings.spark_properties_file
+        more = settings.spark.spark_properties_file
         files["spark.properties"] = (Path(more).read_text().rstrip("\n") + "\n" if more else "") + _HADOOP_UMASK
     for name, text in files.items():
         write_file(folder / name, text, account.gid, 0o640)
 
 
-def _check_access(asked: Request, accounts: Mapping[str, Account], settings: Settings, lake: str, java: Path) -> None:
+def _check_access(
+    asked: Request, accounts: Mapping[str, Account], settings: StorageSettings, lake: str, java: Path
+) -> None:
     """Check, as each user, that the user can read what it needs and cannot reach the other user's files.
 
     Raises:

@@ -15,7 +15,7 @@ from engine.spark.configuration import application, warm_up_catalogs, write_prop
 from engine.spark.jars import class_path
 from engine.spark.submit import FIRST_COMPILER, SPARK_HOME, WARM_UP, environment, submit
 from sluice.errors import BadEnvironment
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings, StorageSettings
 
 _FOLDER = "cds"
 _WARM_UP_TIMEOUT = 600
@@ -27,7 +27,7 @@ _discarded: set[Path] = set()
 """Archives that crashed a JVM of this worker, and that this worker may not discard for others."""
 
 
-def find_archive(settings: Settings, java: Path) -> Path | None:
+def find_archive(settings: StorageSettings, java: Path) -> Path | None:
     """Return the archive for this Java and class path, or None if there is none or its size is wrong."""
     archive = _path(settings, java)
     if archive in _discarded:
@@ -39,7 +39,7 @@ def find_archive(settings: Settings, java: Path) -> Path | None:
     return archive if is_complete else None
 
 
-def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str]) -> Path:
+def create_archive(settings: SparkJobSettings, java: Path, unreachable: Mapping[str, str]) -> Path:
     """Return the archive. If there is none, create it from the classes that the warm-up job loads.
 
     Args:
@@ -48,10 +48,10 @@ def create_archive(settings: Settings, java: Path, unreachable: Mapping[str, str
     Raises:
         BadEnvironment: the warm-up job failed. Spark works without an archive, but starts more slowly.
     """
-    existing = find_archive(settings, java)
+    existing = find_archive(settings.storage, java)
     if existing:
         return existing
-    archive = _path(settings, java)
+    archive = _path(settings.storage, java)
     shutil.rmtree(archive.parent, ignore_errors=True)
     scratch = archive.parent / "warm-up"
     scratch.mkdir(parents=True)
@@ -95,12 +95,12 @@ def discard_if_crashed(archive: Path | None, code: int) -> None:
             _discarded.add(archive)
 
 
-def _path(settings: Settings, java: Path) -> Path:
+def _path(settings: StorageSettings, java: Path) -> Path:
     key = hashlib.sha256("\n".join(_key_parts(settings, java)).encode()).hexdigest()
     return settings.sluice_home.absolute() / _FOLDER / f"{key[:16]}.jsa"
 
 
-def _key_parts(settings: Settings, java: Path) -> Iterator[str]:
+def _key_parts(settings: StorageSettings, java: Path) -> Iterator[str]:
     """Yield the key of an archive: the JVM, and the path, size and modification time of every jar."""
     yield sys.platform
     for path in (java / "lib" / "server" / "libjvm.so", java / "release"):

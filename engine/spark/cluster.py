@@ -23,7 +23,7 @@ from engine.spark.configuration import properties
 from engine.spark.java import find_java
 from engine.spark.submit import CODE_ROOT, SPARK_HOME, command, environment
 from sluice.errors import ServiceUnavailable
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 _PACKAGES = ("sluice", "spark_jobs")
 """The packages that drivers of built-in jobs import, in addition to those in the lock file."""
@@ -105,7 +105,7 @@ class ClusterEngine:
     The client that waits for the driver runs under a guard on this machine.
     """
 
-    settings: Settings
+    settings: SparkJobSettings
     has_jvm = True
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
@@ -140,10 +140,10 @@ class ClusterEngine:
         return variables, command(self.settings, job, more)
 
     def _cluster(self, job: SparkJob) -> Cluster:
-        if self.settings.spark_master.startswith("yarn"):
+        if self.settings.spark.spark_master.startswith("yarn"):
             return Yarn()
         namespace = properties(self.settings, job).get("spark.kubernetes.namespace", "default")
-        return Kubernetes(self.settings.spark_master, namespace)
+        return Kubernetes(self.settings.spark.spark_master, namespace)
 
     async def _end_earlier_submissions(
         self, cluster: Cluster, job: SparkJob, variables: dict[str, str], heartbeat: Heartbeat
@@ -169,7 +169,7 @@ class ClusterEngine:
         if result.code != 0:
             why = result.tail[-1] if result.tail else f"exit code {result.code}"
             raise ServiceUnavailable(
-                f"{self.settings.spark_master} did not answer about earlier submissions of the run: {why}"
+                f"{self.settings.spark.spark_master} did not answer about earlier submissions of the run: {why}"
             )
         return result
 

@@ -17,7 +17,7 @@ from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings, StorageSettings
 
 _STRICT = {
     "spark.sql.session.timeZone": "UTC",
@@ -53,7 +53,7 @@ and `CatalogUtil.deleteFiles` of Iceberg 1.12."""
 
 
 def application(
-    settings: Settings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
+    settings: SparkJobSettings, folder: Path, conf: Mapping[str, str] | None = None, drivers: int = 1
 ) -> dict[str, str]:
     """Return the configuration with which a Spark application starts, the same for all branches.
 
@@ -62,27 +62,28 @@ def application(
         drivers: maximum number of such applications that the worker runs at once.
     """
     from_pipeline = conf or {}
-    installed = class_path(settings)
-    local = settings.spark_master.startswith("local")
-    in_cluster = settings.spark_deploy_mode == "cluster"  # the driver sees no file of this machine
-    jars = [*([] if local else installed), *added_jars(settings), *_split(from_pipeline.get("spark.jars"))]
+    installed = class_path(settings.storage)
+    local = settings.spark.spark_master.startswith("local")
+    in_cluster = settings.spark.spark_deploy_mode == "cluster"  # the driver sees no file of this machine
+    memory = settings.spark.spark_driver_memory if in_cluster else driver_memory(settings.spark, drivers)
+    jars = [*([] if local else installed), *added_jars(settings.spark), *_split(from_pipeline.get("spark.jars"))]
     configuration = {
-        "spark.master": settings.spark_master,
-        "spark.driver.memory": settings.spark_driver_memory if in_cluster else driver_memory(settings, drivers),
+        "spark.master": settings.spark.spark_master,
+        "spark.driver.memory": memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true",
         "spark.log.level": "WARN",
         "spark.sql.defaultCatalog": settings.catalog_name,
-        **_properties_file(settings.spark_properties_file),
+        **_properties_file(settings.spark.spark_properties_file),
         **from_pipeline,
         # A pipeline cannot set the following, since a safe publication depends on it.
-        "spark.submit.deployMode": settings.spark_deploy_mode,
+        "spark.submit.deployMode": settings.spark.spark_deploy_mode,
         "spark.local.dir": "" if in_cluster else str(folder / "scratch"),
         "spark.sql.warehouse.dir": "scratch" if in_cluster else str(folder / "scratch"),
         # The driver has these jars from its start, so that the class-data archive contains their classes.
         _DRIVER_PATH: ":".join([*([] if in_cluster else installed), *filter(None, [from_pipeline.get(_DRIVER_PATH)])]),
         "spark.jars": ",".join(jars),
-        _PACKAGES: ",".join([*added_coordinates(settings), *_split(from_pipeline.get("spark.jars.packages"))]),
+        _PACKAGES: ",".join([*added_coordinates(settings.spark), *_split(from_pipeline.get("spark.jars.packages"))]),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.yarn.maxAppAttempts": "1",
         f"spark.hadoop.{_BULK_DELETES}": "0",
@@ -90,18 +91,18 @@ def application(
     return {key: value for key, value in configuration.items() if value != ""}
 
 
-def session(settings: Settings, job: SparkJob) -> dict[str, str]:
+def session(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
     """Return the configuration that a pipeline cannot change: a session's branch, run, attempt and semantics."""
     prefix = f"spark.sql.catalog.{settings.catalog_name}"
     configuration = {
         _EXCLUDED: ",".join([*_EXCLUDED_RULES, *_split(job.conf.get(_EXCLUDED))]),
         prefix: _SPARK_CATALOG,
-        f"{prefix}.warehouse": settings.lake,
+        f"{prefix}.warehouse": settings.storage.lake,
         f"{prefix}.cache-enabled": "false",
         f"{prefix}.hadoop.{_BULK_DELETES}": "0",
         **{f"{prefix}.table-override.{key}": "false" for key in DELETING_PROPERTIES},
         **job.catalog,
-        **_iceberg_s3(settings, prefix),
+        **_iceberg_s3(settings.storage, prefix),
         **(_STRICT if job.built_in else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
@@ -113,19 +114,19 @@ def session(settings: Settings, job: SparkJob) -> dict[str, str]:
     return {key: value for key, value in configuration.items() if value != ""}
 
 
-def properties(settings: Settings, job: SparkJob) -> dict[str, str]:
+def properties(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
     """Return the complete configuration of a job that runs as an application of its own."""
-    shared = application(settings, job.folder, job.conf, settings.slots)
+    shared = application(settings, job.folder, job.conf, settings.spark.slots)
     return {
-        **_lineage_parent(settings, job, shared),
+        **_lineage_parent(settings.lineage_namespace, job, shared),
         **shared,
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
-        **hadoop_s3(settings),
+        **hadoop_s3(settings.storage),
     }
 
 
-def _lineage_parent(settings: Settings, job: SparkJob, configuration: Mapping[str, str]) -> dict[str, str]:
+def _lineage_parent(namespace: str, job: SparkJob, configuration: Mapping[str, str]) -> dict[str, str]:
     """Return the configuration that makes OpenLineage's Spark listener name the run as the parent of its events.
 
     Empty without this listener, since nothing else reads these properties. Properties that the given configuration sets
@@ -133,7 +134,7 @@ def _lineage_parent(settings: Settings, job: SparkJob, configuration: Mapping[st
     """
     if not job.pipeline or _LINEAGE_LISTENER not in configuration.get("spark.extraListeners", ""):
         return {}
-    own = LineageParent(namespace=settings.openlineage_namespace, name=job.pipeline, run_id=lineage_run_id(job.run_id))
+    own = LineageParent(namespace=namespace, name=job.pipeline, run_id=lineage_run_id(job.run_id))
     named = {"parent": own, "rootParent": job.lineage_root or own}
     return {
         f"spark.openlineage.{prefix}{key}": value
@@ -147,7 +148,7 @@ def write_properties(file: Path, properties: Mapping[str, str]) -> Path:
     return write_private(file, "".join(f"{key} {_escaped(value)}\n" for key, value in properties.items()))
 
 
-def hadoop_s3(settings: Settings) -> dict[str, str]:
+def hadoop_s3(settings: StorageSettings) -> dict[str, str]:
     """Return the configuration with which Spark reads S3; empty unless the jars for S3 are installed (`make s3`)."""
     if not has_s3(settings):
         return {}
@@ -180,7 +181,7 @@ def warm_up_catalogs(folder: Path, unreachable: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _iceberg_s3(settings: Settings, prefix: str) -> dict[str, str]:
+def _iceberg_s3(settings: StorageSettings, prefix: str) -> dict[str, str]:
     """Return the configuration with which Iceberg reads and writes S3; empty unless the jars for S3 are installed."""
     if not has_s3(settings):
         return {}

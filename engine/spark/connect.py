@@ -30,7 +30,7 @@ from engine.spark.submit import WARM_UP, environment
 from sluice.contracts.progress import Progress
 from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError, SparkServerCrashed
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 _log = logging.getLogger("sluice.engine")
 _CLIENT_MODULES = ["spark_jobs.connect_client", "spark_jobs.ingest", "spark_jobs.scan"]
@@ -88,15 +88,15 @@ class ConnectEngine:
 
     has_jvm = False
 
-    def __init__(self, settings: Settings, unreachable: Mapping[str, str]) -> None:
+    def __init__(self, settings: SparkJobSettings, unreachable: Mapping[str, str]) -> None:
         self._settings, self._unreachable = settings, unreachable
-        url = settings.spark_connect_url
+        url = settings.spark.spark_connect_url
         self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
         # The key keeps jobs from deriving the ids of each other's sessions. If the server outlives its workers, the key
         # is in a file, so that each worker can end the sessions of a dead worker.
-        keys = settings.sluice_home.absolute() / "session.key"
+        keys = settings.storage.sluice_home.absolute() / "session.key"
         self._namespace = uuid.uuid4() if self._server.is_own else uuid.UUID(bytes=read_session_key(keys))
-        self._folder = settings.sluice_home.absolute() / "clients" / str(os.getpid())
+        self._folder = settings.storage.sluice_home.absolute() / "clients" / str(os.getpid())
         self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:

@@ -17,7 +17,7 @@ from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.contracts.progress import Progress
 from sluice.errors import ServiceUnavailable
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
@@ -105,7 +105,7 @@ class LocalConnectServer:
 
     is_own = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SparkJobSettings) -> None:
         self._settings = settings
         self._token = secrets.token_urlsafe(24)
         self.shared_views = f"no_global_temp_{secrets.token_hex(8)}"
@@ -113,7 +113,7 @@ class LocalConnectServer:
         self._process: SupervisedProcess | None = None
         self._watching: asyncio.Task[object] | None = None
         self._port = 0
-        self._folder = settings.sluice_home.absolute() / "warm"
+        self._folder = settings.storage.sluice_home.absolute() / "warm"
 
     async def ensure_running(self, heartbeat: Heartbeat) -> str:
         """Return the address of the server; start the server if it is not running.
@@ -179,12 +179,12 @@ class LocalConnectServer:
     def _prepare(self, folder: Path) -> tuple[list[str], dict[str, str]]:
         """Write the configuration of the server; return the server's command and environment."""
         java = find_java()
-        archive = find_archive(self._settings, java)
+        archive = find_archive(self._settings.storage, java)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700, parents=True)
         properties = {
             **application(self._settings, folder),
-            **hadoop_s3(self._settings),
+            **hadoop_s3(self._settings.storage),
             "spark.app.name": "sluice connect server",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self._port),

@@ -14,7 +14,7 @@ from engine.process.supervise import run_supervised
 from engine.spark.class_data_archive import archive_option, discard_if_crashed, find_archive
 from engine.spark.java import find_java
 from engine.spark.submit import command, compiler_option, environment
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 
 class Engine(Protocol):
@@ -43,7 +43,7 @@ class Engine(Protocol):
 class SubmitEngine:
     """The engine that runs each job as an application of its own with `spark-submit`, on any master."""
 
-    settings: Settings
+    settings: SparkJobSettings
     has_jvm = True
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
@@ -57,7 +57,7 @@ class SubmitEngine:
     def _prepare(self, job: SparkJob) -> tuple[Path | None, dict[str, str], list[str]]:
         """Return the class-data archive or None, the environment, and the command."""
         java = find_java()
-        archive = find_archive(self.settings, java)
+        archive = find_archive(self.settings.storage, java)
         options = " ".join(filter(None, [archive_option(archive) if archive else "", compiler_option(job)]))
         variables = {**job.environment, **environment(self.settings, java, options, built_in=job.built_in)}
         return archive, variables, command(self.settings, job)

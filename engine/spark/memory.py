@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psutil
 
-from sluice.settings import Settings
+from sluice.setting_groups import SparkSettings
 
 _MIB = 2**20
 _LEAST, _MOST = 1024, 8192
@@ -12,7 +12,7 @@ _LEAST, _MOST = 1024, 8192
 _CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def driver_memory(settings: Settings, drivers: int) -> str:
+def driver_memory(settings: SparkSettings, drivers: int) -> str:
     """Return the heap size of one driver. The drivers that may run at once share half of the memory.
 
     The other half is for a JVM's memory outside of its heap, for Python, the worker, and cached files.

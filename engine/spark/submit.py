@@ -12,7 +12,7 @@ from engine.private_files import private_folder
 from engine.spark.configuration import properties, write_properties
 from engine.spark.jars import has_s3
 from sluice.job_environment import job_environment
-from sluice.settings import Settings
+from sluice.setting_groups import SparkJobSettings
 
 SPARK_HOME = Path(pyspark.__file__).resolve().parent
 CODE_ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,7 +26,7 @@ FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 costs a third less to make."""
 
 
-def command(settings: Settings, job: SparkJob, more: Mapping[str, str] | None = None) -> list[str]:
+def command(settings: SparkJobSettings, job: SparkJob, more: Mapping[str, str] | None = None) -> list[str]:
     """Write the job's configuration to its folder, readable only by its owner, and return the command.
 
     Args:
@@ -42,7 +42,7 @@ def submit(properties_file: Path, *arguments: str) -> list[str]:
     return [str(SPARK_HOME / "bin" / "spark-submit"), "--properties-file", str(properties_file), *arguments]
 
 
-def environment(settings: Settings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:
+def environment(settings: SparkJobSettings, java: Path, options: str = "", *, built_in: bool = True) -> dict[str, str]:
     """Return the environment of a Spark process.
 
     It contains those variables of the worker that `sluice/job_environment.py` lists, this Python, the given Java, and
@@ -51,9 +51,9 @@ def environment(settings: Settings, java: Path, options: str = "", *, built_in: 
     Args:
         options: options for the JVM of the driver, added to those of the worker's own environment.
     """
-    with_s3 = has_s3(settings) or settings.lake.startswith("s3")
-    inherited = job_environment(os.environ, settings.job_variables, with_s3=with_s3)
-    local = settings.spark_master.startswith("local")
+    with_s3 = has_s3(settings.storage) or settings.storage.lake.startswith("s3")
+    inherited = job_environment(os.environ, settings.spark.job_variables, with_s3=with_s3)
+    local = settings.spark.spark_master.startswith("local")
     options = " ".join(filter(None, [inherited.get(_OPTIONS), options]))
     return {
         **inherited,

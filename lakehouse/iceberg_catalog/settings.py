@@ -15,26 +15,26 @@ def open_iceberg_catalog(settings: Settings) -> IcebergCatalog:
     Raises:
         BadEnvironment: its file of properties cannot be read, main has another name, or drivers run on other machines.
     """
-    if settings.sluice_main != "main":
+    if settings.catalog.sluice_main != "main":
         raise BadEnvironment(
-            f"SLUICE_MAIN={settings.sluice_main}: readers of an Iceberg table read its branch `main`, "
-            f"which has no other name with CATALOG={settings.catalog}"
+            f"SLUICE_MAIN={settings.catalog.sluice_main}: readers of an Iceberg table read its branch `main`, "
+            f"which has no other name with CATALOG={settings.catalog.catalog}"
         )
-    if settings.spark_deploy_mode == "cluster" or settings.spark_connect_url:
+    if settings.spark.spark_deploy_mode == "cluster" or settings.spark.spark_connect_url:
         raise BadEnvironment(
-            f"with CATALOG={settings.catalog}, a job reads its tables from a file on the worker's machine: "
+            f"with CATALOG={settings.catalog.catalog}, a job reads its tables from a file on the worker's machine: "
             "use SPARK_DEPLOY_MODE=client, and leave SPARK_CONNECT_URL empty"
         )
-    properties = _read_properties(settings.iceberg_properties_file)
-    if settings.catalog in ("rest", "hive") and not (settings.catalog_uri or properties.get("uri")):
-        raise BadEnvironment(f"CATALOG={settings.catalog} needs the server's address: set ICEBERG_URI")
+    properties = _read_properties(settings.catalog.iceberg_properties_file)
+    if settings.catalog.catalog in ("rest", "hive") and not (settings.catalog_uri or properties.get("uri")):
+        raise BadEnvironment(f"CATALOG={settings.catalog.catalog} needs the server's address: set ICEBERG_URI")
     return open_iceberg(
-        settings.catalog_name,
-        settings.catalog,
+        settings.catalog.catalog_name,
+        settings.catalog.catalog,
         settings.catalog_uri,
-        settings.lake,
-        {**file_io_properties(settings), **properties},
-        several=settings.iceberg_commits_many_tables or None,
+        settings.storage.lake,
+        {**file_io_properties(settings.storage), **properties},
+        several=settings.catalog.iceberg_commits_many_tables or None,
     )
 
 

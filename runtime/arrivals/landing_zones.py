@@ -37,7 +37,7 @@ from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
 from sluice.pipeline.loading_rules import rule_of
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.arrivals.landing_zone import LandingZone
 
 _LIMIT = 30.0
@@ -51,7 +51,9 @@ class DeployedLandingZones:
 
     kind = "landing zone"
 
-    def __init__(self, client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> None:
+    def __init__(
+        self, client: Client, settings: InstallationSettings, deployed: DeploySet, working_directory: Path
+    ) -> None:
         self._client, self._settings, self._deployed = client, settings, deployed
         self._working_directory = str(working_directory)
 
@@ -153,7 +155,7 @@ class DeployedLandingZones:
             ) from error
 
 
-async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneStatus:
+async def read_zone(client: Client, settings: InstallationSettings, pipeline: str) -> ZoneStatus:
     """Return the status of the landing zone of a pipeline.
 
     Raises:
@@ -167,23 +169,23 @@ async def read_zone(client: Client, settings: Settings, pipeline: str) -> ZoneSt
         raise ServiceUnavailable(f"no worker answers for {handle.id}: start one with `python worker.py`") from error
 
 
-async def list_zones(client: Client, settings: Settings) -> list[str]:
+async def list_zones(client: Client, settings: InstallationSettings) -> list[str]:
     """Return the sorted names of the pipelines that have a landing zone."""
     return sorted([memo["name"] async for memo in zone_memos(client, settings)])
 
 
-async def list_now(client: Client, settings: Settings, pipeline: str) -> None:
+async def list_now(client: Client, settings: InstallationSettings, pipeline: str) -> None:
     """Make the landing zone of a pipeline list its files soon. Raises `InvalidPipeline` if there is none."""
     await (await _find(client, settings, pipeline)).signal(LandingZone.look)
 
 
-async def pause_zone(client: Client, settings: Settings, pipeline: str, request: PauseZone) -> None:
+async def pause_zone(client: Client, settings: InstallationSettings, pipeline: str, request: PauseZone) -> None:
     """Pause the landing zone of a pipeline, or resume it. Raises `InvalidPipeline` if there is none."""
     handle = await _find(client, settings, pipeline)
     await _answered(handle, handle.execute_update(LandingZone.pause, request))
 
 
-async def command_batch(client: Client, settings: Settings, pipeline: str, command: BatchCommand) -> Batch:
+async def command_batch(client: Client, settings: InstallationSettings, pipeline: str, command: BatchCommand) -> Batch:
     """Retry a batch that was kept out, or set it aside.
 
     Raises:
@@ -194,7 +196,9 @@ async def command_batch(client: Client, settings: Settings, pipeline: str, comma
         return await _answered(handle, handle.execute_update(LandingZone.command, command))
 
 
-async def split_batch(client: Client, settings: Settings, pipeline: str, request: SplitBatch) -> list[Batch]:
+async def split_batch(
+    client: Client, settings: InstallationSettings, pipeline: str, request: SplitBatch
+) -> list[Batch]:
     """Split a batch that was kept out or set aside into two batches that are loaded separately; return them.
 
     Raises:
@@ -205,7 +209,7 @@ async def split_batch(client: Client, settings: Settings, pipeline: str, request
         return await _answered(handle, handle.execute_update(LandingZone.split, request))
 
 
-async def load_batch(client: Client, settings: Settings, pipeline: str, request: LoadBatch) -> Batch:
+async def load_batch(client: Client, settings: InstallationSettings, pipeline: str, request: LoadBatch) -> Batch:
     """Make the landing zone of a pipeline load a batch of named files.
 
     Raises:
@@ -226,7 +230,7 @@ def _refusals(pipeline: str) -> Iterator[None]:
         raise InvalidPipeline(f"{reason}: `arrivals {pipeline}` shows the batches") from error
 
 
-async def _find(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+async def _find(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
     handle = _handle(client, settings, pipeline)
     try:
         described = await handle.describe()
@@ -243,11 +247,11 @@ async def _find(client: Client, settings: Settings, pipeline: str) -> WorkflowHa
     return handle
 
 
-def _handle(client: Client, settings: Settings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+def _handle(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
     return client.get_workflow_handle_for(LandingZone.run, landing_zone_id(settings.sluice_installation, pipeline))
 
 
-async def zone_memos(client: Client, settings: Settings) -> AsyncIterator[dict[str, Any]]:
+async def zone_memos(client: Client, settings: InstallationSettings) -> AsyncIterator[dict[str, Any]]:
     """Yield the memos of this installation's landing zones, which say how each was deployed."""
     prefix = landing_zone_id(settings.sluice_installation, "")
     async for execution in client.list_workflows(f'{_RUNNING} AND WorkflowId STARTS_WITH "{prefix}"'):

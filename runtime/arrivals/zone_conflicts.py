@@ -15,7 +15,7 @@ from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import partition_values
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings, StorageSettings
 
 _CHECKOUT = ("run_workflow.py", "worker.py")
 _MOST_FILES = 200
@@ -91,7 +91,7 @@ def resolved_source(path: str, folder: Path | None = None) -> str:
     return path if is_remote(path) else resolved_pattern(str(absolute_path(without_scheme(path), folder)))
 
 
-def check_location(pipeline: Pipeline, settings: Settings, working_directory: Path) -> None:
+def check_location(pipeline: Pipeline, settings: StorageSettings, working_directory: Path) -> None:
     """Check that a landing zone shares no files with the lake, the home, or a checkout of Sluice.
 
     Raises:
@@ -108,7 +108,7 @@ def check_location(pipeline: Pipeline, settings: Settings, working_directory: Pa
             )
 
 
-def _own_locations(path: str, settings: Settings, working_directory: Path) -> Iterator[tuple[str, str]]:
+def _own_locations(path: str, settings: StorageSettings, working_directory: Path) -> Iterator[tuple[str, str]]:
     yield "the lake", resolved_source(settings.lake)
     if is_remote(path):
         return
@@ -144,7 +144,7 @@ def check_deploy(
         raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
 
 
-async def find_zone_problems(client: Client, settings: Settings, pipeline: Pipeline) -> list[str]:
+async def find_zone_problems(client: Client, settings: InstallationSettings, pipeline: Pipeline) -> list[str]:
     """Return why a manual run should not load the source of a pipeline: another pipeline's zone has its files.
 
     Args:
@@ -154,7 +154,9 @@ async def find_zone_problems(client: Client, settings: Settings, pipeline: Pipel
     return list(filter(None, (zone.problem_with_source(pipeline) for zone in zones)))
 
 
-async def refuse_backfill(client: Client, settings: Settings, stated: PipelineText, partitions: Sequence[str]) -> None:
+async def refuse_backfill(
+    client: Client, settings: InstallationSettings, stated: PipelineText, partitions: Sequence[str]
+) -> None:
     """Check that no partition of a backfill has files in a landing zone that loads into the same table.
 
     Raises:

@@ -17,7 +17,6 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.installation.identity import with_installation
 from runtime.run.started_runs import cancel_start
 from runtime.short_workflow import execute_short_workflow
 from sluice.contracts.backfill import (
@@ -29,7 +28,7 @@ from sluice.contracts.backfill import (
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import pipeline_name
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 from workflows.backfills.discard_backfill import DiscardBackfill
 
@@ -41,12 +40,12 @@ _T = TypeVar("_T")
 Handle = WorkflowHandle[Backfill, BackfillStatus]
 
 
-def backfill_id(settings: Settings, pipeline: str) -> str:
+def backfill_id(settings: InstallationSettings, pipeline: str) -> str:
     """Return the workflow id of a pipeline's backfill, which is unique in each installation."""
-    return f"sluice-{with_installation(settings).sluice_installation}-backfill-{pipeline}"
+    return f"sluice-{settings.sluice_installation}-backfill-{pipeline}"
 
 
-def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle:
+def backfill_handle(client: Client, settings: InstallationSettings, pipeline: str) -> Handle:
     """Return the handle of a pipeline's latest backfill.
 
     Raises:
@@ -55,7 +54,7 @@ def backfill_handle(client: Client, settings: Settings, pipeline: str) -> Handle
     return client.get_workflow_handle_for(Backfill.run, backfill_id(settings, pipeline_name(pipeline)))
 
 
-async def start_backfill(client: Client, settings: Settings, given: BackfillInput) -> tuple[Handle, bool]:
+async def start_backfill(client: Client, settings: InstallationSettings, given: BackfillInput) -> tuple[Handle, bool]:
     """Start a backfill, or add its partitions to the pipeline's running backfill.
 
     Returns:
@@ -96,7 +95,9 @@ async def start_backfill(client: Client, settings: Settings, given: BackfillInpu
     raise ServiceUnavailable(f"the backfill of {given.name} could neither be started nor joined: try again")
 
 
-async def change_backfill(client: Client, settings: Settings, pipeline: str, change: BackfillChange) -> BackfillStatus:
+async def change_backfill(
+    client: Client, settings: InstallationSettings, pipeline: str, change: BackfillChange
+) -> BackfillStatus:
     """Change the running backfill of a pipeline; return its status.
 
     Raises:
@@ -110,7 +111,7 @@ async def change_backfill(client: Client, settings: Settings, pipeline: str, cha
         raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
 
 
-async def find_running_backfill(client: Client, settings: Settings, pipeline: str) -> Handle | None:
+async def find_running_backfill(client: Client, settings: InstallationSettings, pipeline: str) -> Handle | None:
     """Return the handle of a pipeline's running backfill; None if none is running.
 
     The handle stays bound to this backfill, also after it continues as new, and never means a later backfill.
@@ -144,7 +145,7 @@ async def cancel_backfill(handle: Handle) -> None:
         ) from error
 
 
-async def discard_backfill(client: Client, settings: Settings, pipeline: str) -> list[str]:
+async def discard_backfill(client: Client, settings: InstallationSettings, pipeline: str) -> list[str]:
     """Cancel the runs that an ended backfill left, and delete the branches on which it collected partitions.
 
     Returns:
@@ -167,7 +168,7 @@ async def discard_backfill(client: Client, settings: Settings, pipeline: str) ->
     return left
 
 
-async def read_backfill(client: Client, settings: Settings, pipeline: str) -> BackfillStatus:
+async def read_backfill(client: Client, settings: InstallationSettings, pipeline: str) -> BackfillStatus:
     """Return the status of the latest backfill of a pipeline. A completed backfill needs no worker.
 
     Raises:
@@ -189,7 +190,7 @@ class _NotRunning(Exception):
     """Raised when a workflow does not exist, or has ended and accepts no update."""
 
 
-async def _answered(settings: Settings, answer: Awaitable[_T]) -> _T:
+async def _answered(settings: InstallationSettings, answer: Awaitable[_T]) -> _T:
     try:
         return await asyncio.wait_for(answer, ANSWER_WITHIN)
     except WorkflowUpdateFailedError as error:
@@ -205,7 +206,7 @@ async def _answered(settings: Settings, answer: Awaitable[_T]) -> _T:
         raise ServiceUnavailable(_no_worker(settings)) from error
 
 
-def _no_worker(settings: Settings) -> str:
+def _no_worker(settings: InstallationSettings) -> str:
     return (
         f"no worker answers from the task queue {settings.sluice_task_queue!r} in {ANSWER_WITHIN:.0f} s: start one "
         "with `make up` or `python worker.py`"

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from runtime.backfills.backfills import backfill_id, read_backfill
 from sluice.contracts.backfill import BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 
 _WORKFLOW_TYPE = 'WorkflowType = "Backfill"'
@@ -38,7 +38,7 @@ class ListedBackfill:
     """Status of the backfill; None if it cannot be read."""
 
 
-async def list_backfills(client: Client, settings: Settings, limit: int) -> list[ListedBackfill]:
+async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:
     """Return the latest backfill of each pipeline of an installation, newest first."""
     prefix = backfill_id(settings, "")
     newest: dict[str, WorkflowExecution] = {}
@@ -52,7 +52,7 @@ async def list_backfills(client: Client, settings: Settings, limit: int) -> list
 
 
 async def _listed(
-    client: Client, settings: Settings, execution: WorkflowExecution, prefix: str, room: asyncio.Semaphore
+    client: Client, settings: InstallationSettings, execution: WorkflowExecution, prefix: str, room: asyncio.Semaphore
 ) -> ListedBackfill:
     pipeline = execution.id.removeprefix(prefix)
     async with room:
@@ -67,7 +67,7 @@ async def _listed(
 
 
 async def _status(
-    client: Client, settings: Settings, execution: WorkflowExecution, pipeline: str
+    client: Client, settings: InstallationSettings, execution: WorkflowExecution, pipeline: str
 ) -> BackfillStatus | None:
     """Return the status of a backfill, or None if it cannot be read. A completed backfill needs no worker."""
     try:

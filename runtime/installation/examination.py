@@ -15,6 +15,7 @@ from runtime.short_workflow import query_lake
 from runtime.temporal_client import missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
 from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
@@ -28,12 +29,16 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         settings = read_settings(environment)
     except SluiceError as error:
         return [failed("settings", str(error), "`.env.example` documents every setting")]
-    findings = [Finding(part="settings", state="ok", detail=f"home {settings.sluice_home}")]
+    findings = [Finding(part="settings", state="ok", detail=f"home {settings.storage.sluice_home}")]
     try:
         client = (await connect_command(environment)).client
     except SluiceError as error:
         return [*findings, failed("Temporal", str(error))]
-    findings += [await _temporal(client), await _search_attributes(client), await asyncio.to_thread(_web_ui, settings)]
+    findings += [
+        await _temporal(client),
+        await _search_attributes(client),
+        await asyncio.to_thread(_web_ui, settings.installation),
+    ]
     return [*findings, *await _workers(client, settings)]
 
 
@@ -66,7 +71,7 @@ async def _search_attributes(client: Client) -> Finding:
     )
 
 
-def _web_ui(settings: Settings) -> Finding:
+def _web_ui(settings: InstallationSettings) -> Finding:
     """Check the address to which reports and messages link."""
     address = settings.temporal_ui
     try:
@@ -90,22 +95,22 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
     """
     findings: list[Finding] = []
     queues: dict[str, ExamineInstallationInput | ExamineSparkInput] = {
-        settings.sluice_task_queue: ExamineInstallationInput(),
-        settings.spark_queue: ExamineSparkInput(),
+        settings.installation.sluice_task_queue: ExamineInstallationInput(),
+        settings.installation.spark_queue: ExamineSparkInput(),
     }
     for queue, question in queues.items():
         number = len(await polling_workers(client, queue))
         if not number:
             absent = f"no worker takes work from the task queue {queue!r}, so `doctor` cannot check a worker's needs"
-            log = settings.sluice_home / "logs" / "worker.log"
+            log = settings.storage.sluice_home / "logs" / "worker.log"
             remedy = f"{_START} (see {log})" if log.is_file() else _START
             findings.append(failed("worker", absent, remedy))
-            if queue == settings.sluice_task_queue:
+            if queue == settings.installation.sluice_task_queue:
                 break
             continue
         polled = Finding(part="worker", state="ok", detail=f"{format_count(number, 'worker')} on {queue}")
         try:
-            findings += [polled, *(await query_lake(client, settings, question, Examination)).findings]
+            findings += [polled, *(await query_lake(client, settings.installation, question, Examination)).findings]
         except ServiceUnavailable as error:
             findings.append(_unanswered(queue, settings, number, error))
         except (SluiceError, RPCError) as error:
@@ -119,8 +124,8 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
     Args:
         number: number of workers that Temporal knows. Temporal forgets a killed worker after five minutes.
     """
-    if queue != settings.spark_queue:
+    if queue != settings.installation.spark_queue:
         known = f"Temporal knows {format_count(number, 'worker')} that polled within the last five minutes"
         return failed("worker", f"{queue}: {error}; {known}", _START)
-    detail = f"{queue}: no answer, maybe because a job is in each of its {settings.slots} slots: {error}"
+    detail = f"{queue}: no answer, maybe because a job is in each of its {settings.spark.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

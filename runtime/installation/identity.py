@@ -6,7 +6,8 @@ import uuid
 from pathlib import Path
 
 from sluice.errors import BadEnvironment
-from sluice.settings import INSTALLATION_PATTERN, Settings
+from sluice.setting_groups import INSTALLATION_PATTERN
+from sluice.settings import Settings
 
 FILE = "installation"
 """File in the home that contains the id."""
@@ -18,9 +19,9 @@ def with_installation(settings: Settings) -> Settings:
     Raises:
         BadEnvironment: the id cannot be read or written.
     """
-    if settings.sluice_installation:
+    if settings.installation.sluice_installation:
         return settings
-    return settings.model_copy(update={"sluice_installation": _read_or_create(settings.sluice_home.absolute() / FILE)})
+    return settings.with_values(sluice_installation=_read_or_create(settings.storage.sluice_home.absolute() / FILE))
 
 
 def with_known_installation(settings: Settings) -> Settings:
@@ -32,7 +33,7 @@ def with_known_installation(settings: Settings) -> Settings:
     if not known_installation(settings):
         raise BadEnvironment(
             f"the id of this installation is not known: no worker was started yet with SLUICE_HOME="
-            f"{settings.sluice_home.absolute()}. Start one, or set SLUICE_INSTALLATION to the worker's id"
+            f"{settings.storage.sluice_home.absolute()}. Start one, or set SLUICE_INSTALLATION to the worker's id"
         )
     return with_installation(settings)
 
@@ -43,8 +44,8 @@ def known_installation(settings: Settings) -> str:
     Raises:
         BadEnvironment: the id cannot be read.
     """
-    if settings.sluice_installation or (settings.sluice_home.absolute() / FILE).exists():
-        return with_installation(settings).sluice_installation
+    if settings.installation.sluice_installation or (settings.storage.sluice_home.absolute() / FILE).exists():
+        return with_installation(settings).installation.sluice_installation
     return ""
 
 

@@ -23,7 +23,8 @@ from runtime.temporal_client import connect
 from sluice.contracts.schedules import reaper_schedule_id
 from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
-from sluice.settings import INSTALLATION_PATTERN, Settings, read_settings
+from sluice.setting_groups import INSTALLATION_PATTERN, InstallationSettings, ReaperSettings
+from sluice.settings import read_settings
 
 _ADDRESS = "TEMPORAL_ADDRESS"
 _IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")
@@ -62,18 +63,18 @@ async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
             raise
         raise ServiceUnavailable(f"the stack of this folder is down: {_OWN_STACK}. Or set {_ADDRESS}") from None
     own = known_installation(settings)
-    served = await serving_installations(client, settings.sluice_task_queue)
+    served = await serving_installations(client, settings.installation.sluice_task_queue)
     if own in served:
         return ReachedTemporal(client, own)
     if chosen:
         reached = next(iter(served)) if len(served) == 1 else own
-        return ReachedTemporal(client, reached, _hint(client, settings, own, served))
-    if not served and await _has_worked_here(client, settings, own, has_stack=has_stack):
+        return ReachedTemporal(client, reached, _hint(client, settings.installation, own, served))
+    if not served and await _has_worked_here(client, settings.reaper, own, has_stack=has_stack):
         return ReachedTemporal(client, own)
     raise ServiceUnavailable(_refusal(client, served, has_stack=has_stack))
 
 
-async def check_task_queue(client: Client, settings: Settings, environment: Mapping[str, str]) -> str:
+async def check_task_queue(client: Client, settings: InstallationSettings, environment: Mapping[str, str]) -> str:
     """Return a warning if workers of another installation take work from the task queue of this worker.
 
     Raises:
@@ -119,7 +120,7 @@ def _is_chosen(environment: Mapping[str, str]) -> bool:
     return "target_host" in given or environment.get(_ADDRESS) != stack_environment(environment).get(_ADDRESS)
 
 
-async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_stack: bool) -> bool:
+async def _has_worked_here(client: Client, settings: ReaperSettings, own: str, *, has_stack: bool) -> bool:
     """Return True if this Temporal knows this installation, although its workers do not run now."""
     if not own:
         return False
@@ -132,7 +133,7 @@ async def _has_worked_here(client: Client, settings: Settings, own: str, *, has_
     return True
 
 
-def _hint(client: Client, settings: Settings, own: str, served: set[str]) -> str:
+def _hint(client: Client, settings: InstallationSettings, own: str, served: set[str]) -> str:
     """Return a sentence on the installation that the chosen Temporal serves, if it is not this one.
 
     Raises:

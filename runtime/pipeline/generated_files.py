@@ -121,7 +121,7 @@ def _named(table: str) -> str:
 
 async def _ask(client: Client, sql: str, environment: Mapping[str, str], problems: list[str]) -> list[list[Any]]:
     try:
-        answer = await query_lake(client, read_settings(environment), QueryTablesInput(sql=sql), QueryRows)
+        answer = await query_lake(client, read_settings(environment).installation, QueryTablesInput(sql=sql), QueryRows)
         return answer.rows
     except (SluiceError, RPCError) as error:
         problems.append(f"the lake did not answer: {error}")

@@ -92,11 +92,14 @@ def _check_targets(pipeline: Pipeline, file: Path | None, environment: Mapping[s
 
     A worker does so in any case, when it opens the branch of the run.
     """
-    settings = read_settings(environment) if pipeline.after_publish else None
-    if settings is None or not settings.sluice_targets_file or not Path(settings.sluice_targets_file).is_file():
+    if not pipeline.after_publish:
         return
-    targets = read_targets(settings.sluice_targets_file)
-    if problems := targets.problems(pipeline.after_publish, list(pipeline.tables), settings.lake):
+    settings = read_settings(environment)
+    targets_file = settings.registration.sluice_targets_file
+    if not targets_file or not Path(targets_file).is_file():
+        return
+    targets = read_targets(targets_file)
+    if problems := targets.problems(pipeline.after_publish, list(pipeline.tables), settings.storage.lake):
         located = [(("after_publish",), problem) for problem in problems]
         raise InvalidPipeline("\n".join(locate(file, located) if file else problems))
 

@@ -29,6 +29,7 @@ from sluice.identifiers import pipeline_name
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.source import Source
+from sluice.setting_groups import InstallationSettings, StorageSettings
 from sluice.settings import Settings
 
 _SUFFIX = "-rehearsal"
@@ -163,7 +164,7 @@ async def _cancel(starting: "asyncio.Future[RunHandle]") -> None:
 
 
 @contextlib.contextmanager
-def rehearsal_folder(settings: Settings, pipeline: Pipeline) -> Iterator[Path]:
+def rehearsal_folder(settings: StorageSettings, pipeline: Pipeline) -> Iterator[Path]:
     """Yield a folder that workers can read, for the files of a rehearsal, and delete it in the end."""
     parent = settings.sluice_home.absolute() / "rehearsals"
     parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +185,7 @@ def _remove_old(parent: Path) -> None:
                 shutil.rmtree(folder)
 
 
-async def head_of_main(client: Client, settings: Settings) -> str:
+async def head_of_main(client: Client, settings: InstallationSettings) -> str:
     """Return the hash of the head of main, as a worker reads it.
 
     Raises:

@@ -12,7 +12,7 @@ from sluice.errors import ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.older_rows import may_be_older
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 
 _LIMIT = 20.0
 """Time that a start waits for the answer, in seconds."""
@@ -20,7 +20,7 @@ _LIMIT = 20.0
 
 async def plan_publish(
     client: Client,
-    settings: Settings,
+    settings: InstallationSettings,
     pipeline: Pipeline,
     tables: Collection[str] | None = None,
     order: LoadOrder = ANY_ORDER,

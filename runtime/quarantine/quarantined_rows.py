@@ -9,7 +9,7 @@ from sluice.contracts.lake_queries import QueryRows, QueryTablesInput, RequeueSe
 from sluice.errors import SluiceError
 from sluice.identifiers import name_elements
 from sluice.publishing.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.expression import likely_duckdb
 
@@ -55,7 +55,9 @@ def duckdb_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-async def list_quarantined_rows(client: Client, settings: Settings) -> tuple[list[QuarantinedRows], list[str]]:
+async def list_quarantined_rows(
+    client: Client, settings: InstallationSettings
+) -> tuple[list[QuarantinedRows], list[str]]:
     """Return the rows in the quarantine tables of main by run, newest first, at most 20 runs of each table.
 
     Returns:
@@ -77,7 +79,9 @@ async def list_quarantined_rows(client: Client, settings: Settings) -> tuple[lis
     return sorted(listed, key=lambda each: each.at, reverse=True), problems
 
 
-async def show_quarantined_rows(client: Client, settings: Settings, named: str, limit: int) -> list[ShownRows]:
+async def show_quarantined_rows(
+    client: Client, settings: InstallationSettings, named: str, limit: int
+) -> list[ShownRows]:
     """Return the rows that a run quarantined, or those of a table; empty if there are none.
 
     Args:
@@ -105,7 +109,9 @@ async def show_quarantined_rows(client: Client, settings: Settings, named: str, 
     return shown
 
 
-async def preview_requeue(client: Client, settings: Settings, table: str, selection: RequeueSelection) -> QueryRows:
+async def preview_requeue(
+    client: Client, settings: InstallationSettings, table: str, selection: RequeueSelection
+) -> QueryRows:
     """Return the first rows of a requeue, with their new values in columns named `new COLUMN`.
 
     DuckDB computes these values, while Spark computes those of the requeue: an expression may differ between them.
@@ -138,10 +144,10 @@ def _changed(old: object, new: object) -> object:
     return old if old == new else f"{'null' if old is None else old} -> {'null' if new is None else new}"
 
 
-async def _quarantine_tables(client: Client, settings: Settings) -> list[str]:
+async def _quarantine_tables(client: Client, settings: InstallationSettings) -> list[str]:
     names = (await _query(client, settings, "SHOW TABLES")).rows
     return [str(name) for (name,) in names if is_quarantine_table(str(name))]
 
 
-async def _query(client: Client, settings: Settings, sql: str) -> QueryRows:
+async def _query(client: Client, settings: InstallationSettings, sql: str) -> QueryRows:
     return await query_lake(client, settings, QueryTablesInput(sql=sql), QueryRows)

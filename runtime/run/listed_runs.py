@@ -12,7 +12,7 @@ from runtime.run.find_run import RunFilter, list_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult
 from sluice.errors import SluiceError
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.search_attributes import RELEASES_MEMO
 
 _MOST_READ = 1000
@@ -44,7 +44,7 @@ class Quarantines:
 
 
 async def list_lines(
-    client: Client, settings: Settings, limit: int, wanted: RunFilter, *, each_run: bool
+    client: Client, settings: InstallationSettings, limit: int, wanted: RunFilter, *, each_run: bool
 ) -> list[ListedRuns]:
     """Return the newest lines of the list.
 
@@ -77,7 +77,9 @@ async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
     return replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
 
 
-async def find_quarantines(client: Client, settings: Settings, runs: Sequence[WorkflowExecution]) -> Quarantines:
+async def find_quarantines(
+    client: Client, settings: InstallationSettings, runs: Sequence[WorkflowExecution]
+) -> Quarantines:
     """Return the state of the quarantines of some runs, as far as a worker and Temporal answer."""
     if not runs:
         return Quarantines()

@@ -11,7 +11,7 @@ from pathlib import Path
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from sluice.settings import Settings
+from sluice.setting_groups import StorageSettings
 
 _RUN_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DAY = 86400.0
@@ -19,7 +19,7 @@ _DAY = 86400.0
 log = logging.getLogger("sluice.worker")
 
 
-async def remove_old_run_files_daily(client: Client, settings: Settings) -> None:
+async def remove_old_run_files_daily(client: Client, settings: StorageSettings) -> None:
     """Remove the files of runs that ended long ago, now and once a day. Log a failure."""
     while settings.sluice_keep_run_files:
         try:
@@ -30,7 +30,7 @@ async def remove_old_run_files_daily(client: Client, settings: Settings) -> None
         await asyncio.sleep(_DAY)
 
 
-async def remove_old_run_files(client: Client, settings: Settings) -> int:
+async def remove_old_run_files(client: Client, settings: StorageSettings) -> int:
     """Remove the folders of runs whose last change is older than the retention; return their number.
 
     A run that goes on keeps its files, however old they are. While Temporal does not answer, every run keeps its files.

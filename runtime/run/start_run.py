@@ -27,6 +27,7 @@ from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
+from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from sluice.settings import Settings
 from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, RELEASES_MEMO, SUMMARY_MEMO, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
@@ -91,8 +92,8 @@ async def start_run(
         RunUnderWay: the run under way is of another version of the pipeline, or loads less.
     """
     request, workflow_id = await make_request(client, settings, pipeline, run_input, starter, options)
-    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings)})
-    return await _start_or_attach(client, settings, signed, workflow_id)
+    signed = request.model_copy(update={"signed_start": _signed_start(request, workflow_id, settings.approval)})
+    return await _start_or_attach(client, settings.installation, signed, workflow_id)
 
 
 async def make_request(
@@ -135,12 +136,12 @@ async def make_request(
         search_attributes=await search_attributes_known(client),
         guarantee=options.guarantee,
         revision=REVISION,
-        lineage_parent=parse_parent(settings.openlineage_parent_id),
+        lineage_parent=parse_parent(settings.lineage.openlineage_parent_id),
     )
     return request, workflow_id
 
 
-def _signed_start(request: RunRequest, workflow_id: str, settings: Settings) -> SignedStart | None:
+def _signed_start(request: RunRequest, workflow_id: str, settings: ApprovalSettings) -> SignedStart | None:
     """Return the starter's signature if there is a key. Its owner does not depend on environment variables."""
     key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
     return sign_start(request.start_statement(workflow_id), datetime.now(timezone.utc), key) if key else None
@@ -152,16 +153,18 @@ def _digest(model: Resume | Restore | Pipeline) -> str:
 
 def _policy(settings: Settings, *, is_watched: bool) -> Policy:
     return Policy(
-        heartbeat_timeout=settings.sluice_heartbeat_timeout,
-        open_timeout=settings.sluice_open_timeout if is_watched else settings.sluice_step_timeout,
-        step_timeout=settings.sluice_step_timeout,
-        wait_timeout=settings.sluice_wait_timeout,
-        spark_queue=settings.spark_queue,
-        activity_timeout=settings.sluice_activity_timeout,
+        heartbeat_timeout=settings.timeouts.sluice_heartbeat_timeout,
+        open_timeout=settings.timeouts.sluice_open_timeout if is_watched else settings.timeouts.sluice_step_timeout,
+        step_timeout=settings.timeouts.sluice_step_timeout,
+        wait_timeout=settings.timeouts.sluice_wait_timeout,
+        spark_queue=settings.installation.spark_queue,
+        activity_timeout=settings.timeouts.sluice_activity_timeout,
     )
 
 
-async def _start_or_attach(client: Client, settings: Settings, request: RunRequest, workflow_id: str) -> RunHandle:
+async def _start_or_attach(
+    client: Client, settings: InstallationSettings, request: RunRequest, workflow_id: str
+) -> RunHandle:
     pipeline = request.pipeline
     attributes = TypedSearchAttributes(
         [SearchAttributePair(PIPELINE, pipeline.name), SearchAttributePair(TABLE, indexed_tables(pipeline.tables))]

@@ -17,6 +17,7 @@ from sluice.deployment.plan import Change, DeployedItem, DeploySet, plan_changes
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import read_pipeline_text
 from sluice.pipeline.model import Pipeline
+from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings
 
 _ENDINGS = (".yml", ".yaml")
@@ -116,12 +117,12 @@ async def plan_deploy(
     Raises:
         InvalidPipeline: an item belongs to another set, or a landing zone shares files that it must not share.
     """
-    kinds = _kinds(client, settings, deployed, working_directory)
+    kinds = _kinds(client, settings.installation, deployed, working_directory)
     wanted = [item for kind in kinds for file in files if (item := kind.wanted(file))]
     present = [item for kind in kinds for item in await kind.present()]
     changes = plan_changes(wanted, present, deployed)
     for file in files:
-        check_location(file.pipeline, settings, working_directory)
+        check_location(file.pipeline, settings.storage, working_directory)
     touched = {change.item.pipeline for change in changes if change.item.kind == DeployedLandingZones.kind}
     zones = [item for item in wanted if item.kind == DeployedLandingZones.kind]
     others = [each for each in present if each.kind == DeployedLandingZones.kind and each.pipeline not in touched]
@@ -133,12 +134,14 @@ async def plan_deploy(
             if change.action == "remove" and change.item.kind == DeployedSchedules.kind
         }
         own = {file.pipeline.name for file in files}
-        scheduled += await _other_scheduled_pipelines(client, settings, own | removed)
+        scheduled += await _other_scheduled_pipelines(client, settings.installation, own | removed)
     check_deploy(zones, others, scheduled)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
 
 
-async def _other_scheduled_pipelines(client: Client, settings: Settings, without: Set[str]) -> list[Pipeline]:
+async def _other_scheduled_pipelines(
+    client: Client, settings: InstallationSettings, without: Set[str]
+) -> list[Pipeline]:
     """Return the pipelines of other deployed schedules, with absolute paths.
 
     Args:
@@ -153,7 +156,9 @@ async def _other_scheduled_pipelines(client: Client, settings: Settings, without
     return pipelines
 
 
-def _kinds(client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> Sequence[DeployedKind]:
+def _kinds(
+    client: Client, settings: InstallationSettings, deployed: DeploySet, working_directory: Path
+) -> Sequence[DeployedKind]:
     """Return all kinds of things that a deploy applies."""
     return [
         DeployedSchedules(client, settings, deployed, working_directory),

@@ -30,7 +30,7 @@ from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline
 from sluice.pipeline import schedule as pipeline_schedule
 from sluice.pipeline.cron import Range, parse_cron
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 from workflows.schedules.start_scheduled import StartScheduled
 
 _OTHERWISE = "changed in Temporal"
@@ -41,7 +41,9 @@ class DeployedSchedules:
 
     kind = "schedule"
 
-    def __init__(self, client: Client, settings: Settings, deployed: DeploySet, working_directory: Path) -> None:
+    def __init__(
+        self, client: Client, settings: InstallationSettings, deployed: DeploySet, working_directory: Path
+    ) -> None:
         self._client, self._settings, self._deployed = client, settings, deployed
         self._working_directory = str(working_directory)
 
@@ -115,7 +117,7 @@ def make_schedule(stated: pipeline_schedule.Schedule, given: StartScheduledInput
 
 
 async def deployed_schedules(
-    client: Client, settings: Settings
+    client: Client, settings: InstallationSettings
 ) -> AsyncIterator[tuple[ScheduleDescription, StartScheduledInput]]:
     """Yield each deployed schedule of this installation, with the input of the workflow that it starts."""
     installation = settings.sluice_installation

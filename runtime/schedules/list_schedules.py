@@ -15,7 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.schedules.deployed_schedules import deployed_schedules
 from sluice.contracts.schedules import ENDED_MEMO, MissedStarts, StartScheduledInput
 from sluice.contracts.starting import EndedRun
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ListedSchedule:
     """Reason why it is paused; None if it is not paused."""
 
 
-async def list_schedules(client: Client, settings: Settings) -> list[ListedSchedule]:
+async def list_schedules(client: Client, settings: InstallationSettings) -> list[ListedSchedule]:
     """Return the schedules of an installation, sorted by pipeline."""
     return [await _listed(client, *each) async for each in deployed_schedules(client, settings)]
 

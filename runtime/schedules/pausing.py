@@ -11,10 +11,10 @@ from sluice.contracts.arrivals import PauseZone
 from sluice.contracts.schedules import schedule_id
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 
 
-async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
+async def pause_pipeline(client: Client, settings: InstallationSettings, pipeline: str, note: str) -> None:
     """Pause the schedule and the landing zone of a pipeline, with a note that gives the reason.
 
     Raises:
@@ -25,7 +25,7 @@ async def pause_pipeline(client: Client, settings: Settings, pipeline: str, note
     await _set_paused(client, settings, pipeline, True, note)
 
 
-async def resume_pipeline(client: Client, settings: Settings, pipeline: str, note: str) -> None:
+async def resume_pipeline(client: Client, settings: InstallationSettings, pipeline: str, note: str) -> None:
     """Resume the schedule and the landing zone of a pipeline.
 
     Raises:
@@ -34,7 +34,7 @@ async def resume_pipeline(client: Client, settings: Settings, pipeline: str, not
     await _set_paused(client, settings, pipeline, False, note)
 
 
-async def _set_paused(client: Client, settings: Settings, pipeline: str, paused: bool, note: str) -> None:
+async def _set_paused(client: Client, settings: InstallationSettings, pipeline: str, paused: bool, note: str) -> None:
     zone, schedule = await _find(client, settings, pipeline)
     if schedule:
         await (schedule.pause(note=note) if paused else schedule.unpause(note=note or "resumed"))
@@ -42,7 +42,7 @@ async def _set_paused(client: Client, settings: Settings, pipeline: str, paused:
         await pause_zone(client, settings, pipeline, PauseZone(paused=paused, note=note, by=getpass.getuser()))
 
 
-async def _find(client: Client, settings: Settings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
+async def _find(client: Client, settings: InstallationSettings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:
     """Return True if a pipeline has a landing zone, and the handle of its schedule."""
     zones = await list_zones(client, settings)
     handle = client.get_schedule_handle(schedule_id(settings.sluice_installation, pipeline))

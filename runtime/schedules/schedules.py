@@ -19,14 +19,14 @@ from temporalio.service import RPCError
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.contracts.registration import CheckRegistrationsInput
 from sluice.contracts.schedules import reaper_schedule_id
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings, ReaperSettings, RegistrationSettings
 from workflows.quarantine.reap_branches import ReapBranches
 from workflows.registration.check_registrations import CheckRegistrations
 
 log = logging.getLogger("sluice.worker")
 
 
-async def register_reaper(client: Client, settings: Settings) -> None:
+async def register_reaper(client: Client, installation: InstallationSettings, settings: ReaperSettings) -> None:
     """Create or update the reaper's schedule. Every worker does so when it starts."""
     if not settings.sluice_reap_every:
         return
@@ -34,23 +34,28 @@ async def register_reaper(client: Client, settings: Settings) -> None:
         action=ScheduleActionStartWorkflow(
             ReapBranches.run,
             ReapBranchesInput(grace=settings.sluice_reap_grace),
-            id=reaper_schedule_id(settings.sluice_installation),
-            task_queue=settings.sluice_task_queue,
+            id=reaper_schedule_id(installation.sluice_installation),
+            task_queue=installation.sluice_task_queue,
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=timedelta(seconds=settings.sluice_reap_every))]),
     )
-    await _register(client, reaper_schedule_id(settings.sluice_installation), schedule)
+    await _register(client, reaper_schedule_id(installation.sluice_installation), schedule)
 
 
-async def register_check_of_registrations(client: Client, settings: Settings) -> None:
+async def register_check_of_registrations(
+    client: Client, installation: InstallationSettings, settings: RegistrationSettings
+) -> None:
     """Create or update the schedule that compares tables of targets with main, if there is a file of targets."""
     if not settings.sluice_check_registrations_every or not settings.sluice_targets_file:
         return
     every = timedelta(seconds=settings.sluice_check_registrations_every)
-    name = f"sluice-registrations-{settings.sluice_installation}"
+    name = f"sluice-registrations-{installation.sluice_installation}"
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
-            CheckRegistrations.run, CheckRegistrationsInput(), id=name, task_queue=settings.sluice_task_queue
+            CheckRegistrations.run,
+            CheckRegistrationsInput(),
+            id=name,
+            task_queue=installation.sluice_task_queue,
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
     )

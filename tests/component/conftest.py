@@ -55,12 +55,12 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     catalog = open_catalog(settings)
     catalog.create_branch(BRANCH, catalog.initialize_main())
     catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the tests", create_namespaces_for=["i.x"])
-    bound = catalog.spark_properties(settings.catalog_name, BRANCH)
+    bound = catalog.spark_properties(settings.catalog.catalog_name, BRANCH)
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, catalog=bound, run_id="tests", attempt=1)
     os.environ["JAVA_HOME"] = str(find_java())
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     conf: dict[str, bool | float | int | str | None] = {
-        **properties(settings, job),
+        **properties(settings.spark_jobs, job),
         **local,
     }
     session = SparkSession.builder.config(map=conf).getOrCreate()

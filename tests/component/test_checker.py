@@ -16,7 +16,7 @@ from tests.harness.memory_lake import MemoryLake
 def test_doubled_lost_and_removed_rows_are_seen(stack: dict[str, str], tmp_path: Path) -> None:
     settings = read_settings(stack)
     catalog = open_catalog(settings)
-    checker = Checker(settings.nessie_uri, settings.nessie_writer_token_file, column="id")
+    checker = Checker(settings.catalog.nessie_uri, settings.catalog.nessie_writer_token_file, column="id")
     table = f"c{uuid.uuid4().hex[:12]}.rows"
     lake = MemoryLake(catalog, tmp_path)
     catalog.initialize_main()

@@ -31,19 +31,21 @@ async def audited(folder: Path, lake: MemoryLake, checks: str) -> list[CheckResu
     tables = parse_pipeline(text, "p.yml").tables
     base, head = lake.catalog.head("main"), lake.catalog.head("wap/p")
     audit = AuditInput(run_ref=_REF, branch="wap/p", base=base, head=head, tables=tables)
-    settings = Settings(sluice_home=folder, warehouse=(folder / "lake").as_uri())
+    settings = Settings.of(sluice_home=folder, warehouse=(folder / "lake").as_uri())
     loaded, reports, engines = (
         AuditedTables(lake.catalog, {}),
-        ReportStore(settings.lake, {}),
-        in_process_engines(settings),
+        ReportStore(settings.storage.lake, {}),
+        in_process_engines(settings.scan),
     )
 
     async def scan(plan: AuditResult) -> AuditResult:
-        scanning = ScanFilesActivity(TableScanner(loaded, reports, settings), engines).scan_files
+        scanning = ScanFilesActivity(TableScanner(loaded, reports, settings.storage), engines).scan_files
         result: AuditResult = await run_activity(scanning, ScanInput(audit=audit, undecided=plan.files))
         return result
 
-    plan: AuditResult = run_activity(AuditBranchActivity(loaded, reports, settings, engines).audit_branch, audit)
+    plan: AuditResult = run_activity(
+        AuditBranchActivity(loaded, reports, settings.storage, engines).audit_branch, audit
+    )
     assert not plan.undecided
     scanned = await scan(plan) if plan.files else AuditResult(decided=[])
     assert not scanned.undecided

@@ -96,5 +96,5 @@ def test_a_roll_back_frees_the_files_of_its_run(system: MemorySystem, driver: La
     assert system.run(driver.roll_back(first.result.run_id)).outcome == "published" and not driver.rows()
     assert system.run(driver.run(driver.pipeline())).outcome == "published" and dict(driver.rows()) == {1: 1}
     query = ListFilesInput(table=driver.table)
-    listed = system.run(query_lake(system.client, system.settings, query, ListFilesResult))
+    listed = system.run(query_lake(system.client, system.settings.installation, query, ListFilesResult))
     assert [each.outcome for each in listed.files] == ["published", "rolled back"]

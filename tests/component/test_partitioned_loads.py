@@ -57,14 +57,14 @@ class Rides:
         )
 
         async def end() -> BackfillStatus:
-            handle, _ = await start_backfill(self.memory.client, self.memory.settings, given)
+            handle, _ = await start_backfill(self.memory.client, self.memory.settings.installation, given)
             return await asyncio.wait_for(handle.result(), 200)
 
         return self.memory.run(end())
 
     def start(self, write: str, values: dict[str, str]) -> EndedRun:
         given = StartPipelineInput(pipeline=self.stated(write), starter=f"schedule {self.name}", values=values)
-        queue = self.memory.settings.sluice_task_queue
+        queue = self.memory.settings.installation.sluice_task_queue
         return self.memory.run(
             self.memory.client.execute_workflow(StartPipeline.run, given, id=f"start-{uuid.uuid4()}", task_queue=queue)
         )

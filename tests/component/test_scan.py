@@ -488,7 +488,7 @@ def test_what_is_beyond_duckdb_is_handed_back(
         raise duckdb.OutOfMemoryException("failed to allocate")
 
     table.fill("id INT", before=[], added=["(1)", "(2)"])
-    settings = Settings(sluice_home=table.scratch)
+    settings = Settings.of(sluice_home=table.scratch)
     audit = AuditInput(
         run_ref=RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1),
         branch=BRANCH,
@@ -496,8 +496,8 @@ def test_what_is_beyond_duckdb_is_handed_back(
         head=table.catalog.head(BRANCH),
         tables={table.name: PipelineTable.model_validate({"checks": [{"check": "unique", "column": "id"}]})},
     )
-    scanner = TableScanner(AuditedTables(table.catalog, {}), ReportStore(settings.lake, {}), settings)
-    scan = ScanFilesActivity(scanner, in_process_engines(settings))
+    scanner = TableScanner(AuditedTables(table.catalog, {}), ReportStore(settings.storage.lake, {}), settings.storage)
+    scan = ScanFilesActivity(scanner, in_process_engines(settings.scan))
     scan_input = ScanInput(audit=audit, undecided={table.name: [0]})
     plan = asyncio.run(run_activity(scan.scan_files, scan_input))
     assert [check.verdict for check in plan.decided] == ["pass"] and not plan.undecided

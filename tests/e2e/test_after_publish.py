@@ -51,7 +51,7 @@ class Installation:
             "SLUICE_TARGETS_FILE": str(file),
             "HOOK_SECRET": SECRET,
         }
-        self.system = SystemHarness(folder, self.environment, spark_queue=read_settings(warm).spark_queue)
+        self.system = SystemHarness(folder, self.environment, spark_queue=read_settings(warm).installation.spark_queue)
         self.worker = WorkerProcess(self.environment, folder)
 
     def run(self, name: str, rows: list[dict[str, Any]], more: str = "after_publish: [hook]") -> str:
@@ -74,7 +74,7 @@ class Installation:
             CheckRegistrations.run,
             CheckRegistrationsInput(),
             id=str(uuid.uuid4()),
-            task_queue=settings.sluice_task_queue,
+            task_queue=settings.installation.sluice_task_queue,
         )
 
     def is_done(self, run: str) -> bool:

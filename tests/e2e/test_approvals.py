@@ -31,7 +31,7 @@ def people(
     (tmp_path / "approvers").write_text("# who may decide\n" + "".join(f"{n} {k}\n" for n, k in listed.items()))
     environment = {**system.environment, "SLUICE_TASK_QUEUE": "approvals", "SLUICE_WORKER_ROLE": "control"}
     worker = WorkerProcess({**environment, "SLUICE_APPROVERS_FILE": str(tmp_path / "approvers")}, tmp_path)
-    yield SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).spark_queue), listed
+    yield SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).installation.spark_queue), listed
     worker.stop()
 
 

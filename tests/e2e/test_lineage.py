@@ -37,7 +37,7 @@ def sending(
     }
     worker = WorkerProcess(environment, folder)
     try:
-        yield SystemHarness(folder, environment, spark_queue=read_settings(warm_stack).spark_queue)
+        yield SystemHarness(folder, environment, spark_queue=read_settings(warm_stack).installation.spark_queue)
     finally:
         worker.stop()
 

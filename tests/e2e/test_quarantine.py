@@ -119,13 +119,13 @@ async def test_the_reaper_touches_only_what_nobody_deals_with(
         catalog.create_branch(name, catalog.initialize_main())
     expired = _kept_out(system, tmp_path, "reap-old", "keep: 1s")["branch"]
     time.sleep(1.5)
-    schedule = client.get_schedule_handle(reaper_schedule_id(settings.sluice_installation))
+    schedule = client.get_schedule_handle(reaper_schedule_id(settings.installation.sluice_installation))
     description = await schedule.describe()
     assert description.schedule.spec.intervals
 
     async def reap_branches() -> dict[str, Any]:
         reap_input = ReapBranchesInput(grace=0)
-        queue = settings.sluice_task_queue
+        queue = settings.installation.sluice_task_queue
         reaped = await client.execute_workflow(ReapBranches.run, reap_input, id="reap-now", task_queue=queue)
         return reaped.model_dump()
 

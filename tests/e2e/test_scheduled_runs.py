@@ -73,5 +73,7 @@ def test_a_deployed_pipeline_is_started_on_time(system: SystemHarness, lake: Lak
 async def _trigger(system: SystemHarness) -> None:
     settings = with_installation(read_settings(system.environment))
     client = await TEMPORAL.client(system.environment)
-    schedule: ScheduleHandle = client.get_schedule_handle(schedule_id(settings.sluice_installation, "punctual"))
+    schedule: ScheduleHandle = client.get_schedule_handle(
+        schedule_id(settings.installation.sluice_installation, "punctual")
+    )
     await asyncio.wait_for(schedule.trigger(), 60)

@@ -35,7 +35,7 @@ def test_people_are_told_and_a_broken_slack_changes_nothing(
         "SLACK_CHANNEL": "#loads",
         "SLACK_API_URL": slack.url,
     }
-    system = SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).spark_queue)
+    system = SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).installation.spark_queue)
     worker = WorkerProcess(environment, tmp_path)
     try:
         source = csv_file(tmp_path / "told.csv", [{"id": 1}])

@@ -124,7 +124,7 @@ class Soak:
         self._worker = WorkerProcess(self._environment, folder)
         settings = read_settings(self._environment)
         self._settings, self._catalog = settings, open_catalog(settings)
-        self.checker = Checker(settings.nessie_uri, settings.nessie_writer_token_file, column="id")
+        self.checker = Checker(settings.catalog.nessie_uri, settings.catalog.nessie_writer_token_file, column="id")
         self._head = self.checker.head()
         self.tables = [self._table(number) for number in range(_TABLES)]
         self.kills: Counter[str] = Counter()
@@ -217,7 +217,9 @@ class Soak:
     def _ids(self, run: str) -> list[str]:
         """Return the ids in the files that a run loaded, according to Sluice's list."""
         query = ListFilesInput(run=run, limit=5000)
-        listed = TEMPORAL.run(query_lake(self.tables[0].driver.client, self._settings, query, ListFilesResult))
+        listed = TEMPORAL.run(
+            query_lake(self.tables[0].driver.client, self._settings.installation, query, ListFilesResult)
+        )
         contents = {identity: content for table in self.tables for identity, content in table.contents.items()}
         loaded = [contents[each.identity.split(":")[-1]] for each in listed.files if each.outcome == "published"]
         return [str(each) for content in loaded for each in content.ids]

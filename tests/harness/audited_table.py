@@ -97,7 +97,7 @@ class Table:
 
     def _answered(self, checks: Sequence[Check], database: DuckDBSession) -> list[CheckResult | None]:
         table, every = self.audited(checks), dict(enumerate(checks))
-        refused = DuckDBScan(Settings(sluice_home=self.scratch)).refusals(table, every)
+        refused = DuckDBScan(Settings.of(sluice_home=self.scratch).scan).refusals(table, every)
         accepted = {index: check for index, check in every.items() if index not in refused}
         with database as session:
             by_index = {

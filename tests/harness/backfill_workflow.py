@@ -39,7 +39,7 @@ from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
 
 AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
-SETTINGS = Settings.model_validate({"sluice_installation": "tests"})
+SETTINGS = Settings.of(sluice_installation="tests")
 OPEN: dict[str, int] = {}
 """Number of open fake runs, by task queue."""
 MOST: dict[str, int] = {}
@@ -120,7 +120,7 @@ class Backfills:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.queue, self.name = str(uuid.uuid4()), f"p{uuid.uuid4().hex[:8]}"
-        self.id = backfill_id(SETTINGS, self.name)
+        self.id = backfill_id(SETTINGS.installation, self.name)
 
     def worker(self, *further: Callable[..., Any]) -> Worker:
         """Return a worker with fake runs and with further activities."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from runtime.backfills.backfills import backfill_id
+from runtime.installation.identity import with_installation
 from sluice.settings import read_settings
 from tests.harness.processes import WorkerProcess
 from tests.harness.rides import ROWS, write_month
@@ -60,7 +61,7 @@ class BackfilledRides:
     def terminate(self, pipeline: str) -> None:
         """Terminate the workflow of a backfill."""
         environment = self.system.environment
-        workflow_id = backfill_id(read_settings(environment), pipeline)
+        workflow_id = backfill_id(with_installation(read_settings(environment)).installation, pipeline)
 
         async def terminate() -> None:
             await (await TEMPORAL.client(environment)).get_workflow_handle(workflow_id).terminate()

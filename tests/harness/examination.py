@@ -15,7 +15,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 def examined(folder: Path, catalog: BranchCatalog | None = None, /, **settings: Any) -> dict[str, Finding]:
     """Return the last finding of a worker for each part."""
     lake = {"warehouse": (folder / "lake").as_uri(), "sluice_home": folder, **settings}
-    given = Settings(**lake)
-    activity = ExamineInstallationActivity(given, catalog or MemoryCatalog(), {}, open_notifier(given))
+    given = Settings.of(**lake)
+    activity = ExamineInstallationActivity(given, catalog or MemoryCatalog(), {}, open_notifier(given.notifications))
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     return {finding.part: finding for finding in findings}

@@ -88,7 +88,9 @@ class FaultHarness(SystemHarness):
         limits = {"SLUICE_HEARTBEAT_TIMEOUT": "4", "SLUICE_ACTIVITY_TIMEOUT": "8"}
         self.changeable = {**os.environ, **stack, "SLUICE_TASK_QUEUE": queue, **limits, **role}
         """The environment of its workers and runs. A test may change it."""
-        super().__init__(folder, self.changeable, spark_queue=read_settings(warm).spark_queue if warm else "")
+        super().__init__(
+            folder, self.changeable, spark_queue=read_settings(warm).installation.spark_queue if warm else ""
+        )
         self.checker = open_checker(stack)
         self.head_before = self.checker.head()
         self.branches_before = set(self.checker.branches())

@@ -140,7 +140,7 @@ class LakeDriver:
         """Release a quarantine, repaired by the given statements."""
         try:
             query = PlanReleaseInput(run=run_id, statements=list(statements))
-            plan = await query_lake(self.client, self.settings, query, ReleasePlan)
+            plan = await query_lake(self.client, self.settings.installation, query, ReleasePlan)
             earlier = await read_request(self.client, plan.summary.workflow_id, plan.summary.run_id)
             chosen = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, pipeline)
         except SluiceError as error:
@@ -153,7 +153,7 @@ class LakeDriver:
         """Roll back a published run and all later ones."""
         try:
             query = PlanRollbackInput(run=run_id, with_later=True)
-            plan = await query_lake(self.client, self.settings, query, PlanRollbackResult)
+            plan = await query_lake(self.client, self.settings.installation, query, PlanRollbackResult)
         except SluiceError as error:
             return refused(error)
         pipeline = rollback_pipeline(self.pipeline(), plan.restore.tables, plan.remaining)
@@ -163,7 +163,9 @@ class LakeDriver:
     async def discard(self, branch: str) -> None:
         """Delete a quarantine."""
         manage = ManageQuarantineInput(action="discard", branch=branch, by="ana", until="")
-        await execute_short_workflow(self.client, self.settings, ManageQuarantine.run, manage, "discard-quarantine")
+        await execute_short_workflow(
+            self.client, self.settings.installation, ManageQuarantine.run, manage, "discard-quarantine"
+        )
 
     def has_table(self) -> bool:
         """Return True if the table is on main."""

@@ -111,7 +111,7 @@ def _pass_on_failure(served: "Future[None]", ready: "asyncio.Future[MemorySystem
 
 
 async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[MemorySystem]", stop: asyncio.Event) -> None:
-    settings = Settings(
+    settings = Settings.of(
         sluice_home=folder / "home",
         sluice_installation="memory",
         warehouse=(folder / "lake").as_uri(),
@@ -125,7 +125,8 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         catalog = MemoryCatalog()
         lake = MemoryLake(catalog, folder / "tables", COLUMNS)
         engine = MemoryEngine(lake)
-        reports, notifier, clock = ReportStore(settings.lake, {}), open_notifier(settings), ZoneClock()
+        reports, notifier = ReportStore(settings.storage.lake, {}), open_notifier(settings.notifications)
+        clock = ZoneClock()
 
         def make_activities(of: MemoryCatalog) -> list[Activity]:
             control = control_activities(environment.client, settings, of, {}, reports, notifier)
@@ -133,7 +134,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
 
         activities = make_activities(catalog)
         for_target = TargetCatalog(lambda target: make_activities(catalog.publishing_to(target)))
-        queues = {settings.sluice_task_queue: WORKFLOWS, settings.spark_queue: ()}
+        queues = {settings.installation.sluice_task_queue: WORKFLOWS, settings.installation.spark_queue: ()}
         workers = [
             Worker(
                 environment.client,

@@ -79,7 +79,7 @@ class NotifiedZones:
     @asynccontextmanager
     async def receiving(self, client: Client | None = None, **settings: object) -> AsyncIterator[Receivers]:
         """Run the receivers of a worker; yield them once they know the zones."""
-        stated = Settings.model_validate({"sluice_installation": self.installation, **settings})
+        stated = Settings.of(sluice_installation=self.installation, **settings)
         receivers = Receivers(client or self.client, stated)
         task = asyncio.create_task(receivers.run())
         try:

@@ -82,7 +82,7 @@ class PartitionDriver(LakeDriver):
             again=False,
         )
         try:
-            await start_backfill(self.client, self.settings, asked.prepare())
+            await start_backfill(self.client, self.settings.installation, asked.prepare())
         except SluiceError as error:
             return BackfillEnding({}, why=str(error))
         return await self._paused_or_ended()
@@ -92,13 +92,13 @@ class PartitionDriver(LakeDriver):
         for action in ("retry", "resume"):
             change = BackfillChange.model_validate({"action": action, "by": "ana"})
             with suppress(SluiceError):
-                await change_backfill(self.client, self.settings, self.pipeline().name, change)
+                await change_backfill(self.client, self.settings.installation, self.pipeline().name, change)
         return await self._paused_or_ended()
 
     async def cancel_backfill(self) -> None:
         """Cancel a paused backfill; wait for its end."""
-        handle = backfill_handle(self.client, self.settings, self.pipeline().name)
-        if running := await find_running_backfill(self.client, self.settings, self.pipeline().name):
+        handle = backfill_handle(self.client, self.settings.installation, self.pipeline().name)
+        if running := await find_running_backfill(self.client, self.settings.installation, self.pipeline().name):
             await cancel_backfill(running)
         with suppress(WorkflowFailureError):
             await handle.result()
@@ -186,7 +186,7 @@ class PartitionDriver(LakeDriver):
         return started.handle
 
     async def _paused_or_ended(self) -> BackfillEnding:
-        handle = backfill_handle(self.client, self.settings, self.pipeline().name)
+        handle = backfill_handle(self.client, self.settings.installation, self.pipeline().name)
         while True:
             description = await handle.describe()
             if description.status != WorkflowExecutionStatus.RUNNING:

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from runtime.backfills.backfills import backfill_id
-from runtime.installation.identity import with_known_installation
+from runtime.installation.identity import with_installation, with_known_installation
 from runtime.temporal_client import connect
 from sluice.contracts.schedules import schedule_id
 from sluice.settings import read_settings
@@ -92,7 +92,7 @@ class StartRecorder:
     async def _trigger(self, name: str) -> None:
         client = await connect(self._environment)
         settings = with_known_installation(read_settings(self._environment))
-        await client.get_schedule_handle(schedule_id(settings.sluice_installation, name)).trigger()
+        await client.get_schedule_handle(schedule_id(settings.installation.sluice_installation, name)).trigger()
 
     def _record_backfills(self) -> None:
         folder = self._folder / "backfilled"
@@ -109,7 +109,7 @@ class StartRecorder:
             (folder / "2018-02.csv").write_text("id\n3\n")
             self._run("backfill", "retry", publish) if publish == "together" else self._run(*asked)
             self._system.command("backfill", "watch", publish, "--json")
-            workflow_id = backfill_id(read_settings(self._environment), publish)
+            workflow_id = backfill_id(with_installation(read_settings(self._environment)).installation, publish)
             asyncio.run(self._files.keep_workflow(f"backfill_{publish}", workflow_id))
             (folder / "2018-02.csv").write_text("id\n3\n3\n")
 

@@ -86,7 +86,7 @@ class RideLanding:
         async def send() -> None:
             client = await TEMPORAL.client(self._environment)
             settings = with_known_installation(read_settings(self._environment))
-            zone = client.get_workflow_handle(landing_zone_id(settings.sluice_installation, NAME))
+            zone = client.get_workflow_handle(landing_zone_id(settings.installation.sluice_installation, NAME))
             for _ in range(times):
                 await zone.signal("look")
 

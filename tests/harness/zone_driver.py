@@ -76,7 +76,7 @@ class ZoneDriver(LakeDriver):
         """Create the landing zone."""
         self.zone.mkdir()
         deployed = DeploySet("tests", str(self.folder))
-        zones = DeployedLandingZones(self.client, self.settings, deployed, self.folder)
+        zones = DeployedLandingZones(self.client, self.settings.installation, deployed, self.folder)
         file = PipelineFile(self._text.name, self._text.text, pipeline_of_text(self._text))
         item = zones.wanted(file)
         assert item
@@ -87,12 +87,12 @@ class ZoneDriver(LakeDriver):
         """Move the clock, have the zone look, and wait until the runs that it started have ended or wait."""
         self.clock.now += after
         looks = self.clock.looks.get(self.name, 0)
-        await list_now(self.client, self.settings, self.name)
+        await list_now(self.client, self.settings.installation, self.name)
         await self._until_at_rest(looks + 1)
 
     async def status(self) -> ZoneStatus:
         """Return the state of the zone."""
-        return await read_zone(self.client, self.settings, self.name)
+        return await read_zone(self.client, self.settings.installation, self.name)
 
     async def waiting_run(self) -> Handle | None:
         """Return the run of a batch that waits for approval, or None."""
@@ -113,9 +113,9 @@ class ZoneDriver(LakeDriver):
         """Retry or set aside a kept-out batch, unless that is refused. Resume the zone if it is paused."""
         command = BatchCommand.model_validate({"action": action, "batch": batch, "by": "ana"})
         with suppress(InvalidPipeline):
-            await command_batch(self.client, self.settings, self.name, command)
+            await command_batch(self.client, self.settings.installation, self.name, command)
         if (await self.status()).paused:
-            await pause_zone(self.client, self.settings, self.name, PauseZone(paused=False, by="ana"))
+            await pause_zone(self.client, self.settings.installation, self.name, PauseZone(paused=False, by="ana"))
         await self.look()
 
     async def load(self, path: str) -> bool:
@@ -127,10 +127,10 @@ class ZoneDriver(LakeDriver):
             states=decided_states(zone.batches),
             paths=[str(self.zone / path)],
         )
-        plan = await query_lake(self.client, self.settings, query, LoadPlan)
+        plan = await query_lake(self.client, self.settings.installation, query, LoadPlan)
         if plan.batch is None:
             return False
-        await load_batch(self.client, self.settings, self.name, LoadBatch(ref=plan.batch, by="ana"))
+        await load_batch(self.client, self.settings.installation, self.name, LoadBatch(ref=plan.batch, by="ana"))
         await self._until_at_rest(self.clock.looks.get(self.name, 0))
         return True
 
@@ -171,11 +171,11 @@ class ZoneDriver(LakeDriver):
     @property
     def _zone_handle(self) -> Any:
         return self.client.get_workflow_handle_for(
-            LandingZone.run, landing_zone_id(self.settings.sluice_installation, self.name)
+            LandingZone.run, landing_zone_id(self.settings.installation.sluice_installation, self.name)
         )
 
     def _run_of(self, batch: Batch) -> Handle:
-        files = BatchStore(self.settings.lake, self.io).read(batch.ref)
+        files = BatchStore(self.settings.storage.lake, self.io).read(batch.ref)
         inputs = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in files]
         workflow_id = run_workflow_id(self.name, identify_input(inputs).digest)
         return self.client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id)

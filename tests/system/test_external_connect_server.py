@@ -46,7 +46,7 @@ class ExternalServer:
     def start(self) -> None:
         """Start the server, possibly again, and wait until it answers."""
         properties = {
-            **application(self._settings, self._folder),
+            **application(self._settings.spark_jobs, self._folder),
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self.port),
             "spark.connect.authenticate.token": _TOKEN,
@@ -56,7 +56,7 @@ class ExternalServer:
             write_properties(self._folder / "spark.properties", properties), "--class", server, "spark-internal"
         )
         with (self._folder / "server.log").open("ab") as log:
-            variables = environment(self._settings, find_java())
+            variables = environment(self._settings.spark_jobs, find_java())
             self._process = subprocess.Popen(words, env=variables, stdout=log, stderr=log, start_new_session=True)
         wait_for(self._answers, (self._folder / "server.log").read_text)
 

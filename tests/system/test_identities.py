@@ -150,7 +150,7 @@ def test_a_wrong_token_is_said_plainly(system: SystemHarness, tmp_path: Path) ->
     wrong.write_text("nonsense")
     settings = read_settings({**system.environment, "NESSIE_PUBLISHER_TOKEN_FILE": str(wrong)})
     with pytest.raises(BadEnvironment, match="does not accept the token of this process") as refused:
-        open_catalog(settings).head(settings.sluice_main)
+        open_catalog(settings).head(settings.catalog.sluice_main)
     assert "nonsense" not in str(refused.value)
     worker = subprocess.run(
         [sys.executable, str(ROOT / "worker.py")],

@@ -63,7 +63,7 @@ def audit(
 
     monkeypatch.setattr("engine.duckdb_scan.scan_group", scan_group)
     group: Any = type("Group", (), {"table": type("Table", (), {"name": "sales.orders"})})
-    io = file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri}))
+    io = file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri}).storage)
     with DuckDBSession("512MB", folder, io=io) as session:
         return scan_groups_by(session, [group])
 
@@ -119,7 +119,9 @@ def test_expired_credentials_of_a_source_are_named_at_once(proxy: StoreProxy, ki
 @pytest.mark.parametrize("is_read", [True, False])
 def test_errors_of_the_lake_in_trouble(proxy: StoreProxy, fault: StoreFault, is_read: bool) -> None:
     proxy.break_all(fault, "head", "read", "write")
-    io = load_file_io(file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri})), "s3://landing/lake")
+    io = load_file_io(
+        file_io_properties(read_settings({"AWS_ENDPOINT_URL_S3": proxy.uri}).storage), "s3://landing/lake"
+    )
     with pytest.raises(OSError) as raised:
         if is_read:
             io.new_input(SOURCE).open().read()

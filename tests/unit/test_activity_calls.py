@@ -27,11 +27,11 @@ QUERIES = [call for name, call in CALLS.items() if call.input in RESULTS and nam
 
 
 async def registered() -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
-    settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2")
+    settings = Settings.of(nessie_uri="http://127.0.0.1:1/api/v2")
     client = cast(Client, SimpleNamespace(namespace="default"))
-    catalog, reports = open_catalog(settings), ReportStore(settings.lake, {})
-    control = control_activities(client, settings, catalog, {}, reports, open_notifier(settings))
-    return control, spark_activities(settings, SubmitEngine(settings), catalog, {}, reports)
+    catalog, reports = open_catalog(settings), ReportStore(settings.storage.lake, {})
+    control = control_activities(client, settings, catalog, {}, reports, open_notifier(settings.notifications))
+    return control, spark_activities(settings, SubmitEngine(settings.spark_jobs), catalog, {}, reports)
 
 
 def signature(function: Callable[..., Any]) -> tuple[str, list[Any], Any]:

@@ -17,7 +17,7 @@ def settings(tmp_path: Path) -> Settings:
     jars = tmp_path / "jars" / "spark"
     jars.mkdir(parents=True)
     (jars / "iceberg.jar").write_text("jar")
-    return Settings(sluice_home=tmp_path)
+    return Settings.of(sluice_home=tmp_path)
 
 
 @pytest.fixture
@@ -38,25 +38,25 @@ def archive(settings: Settings, java: Path, monkeypatch: pytest.MonkeyPatch) -> 
         Path(option.split("=")[1]).write_text("classes")
 
     monkeypatch.setattr("engine.spark.class_data_archive.subprocess.run", warm_up)
-    return create_archive(settings, java, {})
+    return create_archive(settings.spark_jobs, java, {})
 
 
 def test_an_archive_fits_one_java_and_one_class_path(settings: Settings, java: Path, archive: Path) -> None:
-    assert find_archive(settings, java) == archive == create_archive(settings, java, {})
-    jar = settings.sluice_home / "jars" / "spark" / "iceberg.jar"
+    assert find_archive(settings.storage, java) == archive == create_archive(settings.spark_jobs, java, {})
+    jar = settings.storage.sluice_home / "jars" / "spark" / "iceberg.jar"
     was = jar.stat()
     os.utime(jar, (1, 1))
-    assert find_archive(settings, java) is None
+    assert find_archive(settings.storage, java) is None
     os.utime(jar, ns=(was.st_atime_ns, was.st_mtime_ns))
-    assert find_archive(settings, java) == archive
+    assert find_archive(settings.storage, java) == archive
     (java / "release").write_text("21.0")
-    assert find_archive(settings, java) is None
+    assert find_archive(settings.storage, java) is None
 
 
 def test_a_damaged_archive_is_not_used(settings: Settings, java: Path, archive: Path) -> None:
     archive.chmod(0o600)
     archive.write_text("class")
-    assert find_archive(settings, java) is None
+    assert find_archive(settings.storage, java) is None
 
 
 @pytest.mark.parametrize(("code", "used"), [(0, True), (1, True), (137, True), (134, False), (139, False)])
@@ -64,18 +64,18 @@ def test_a_crash_of_the_jvm_is_the_archives_last(
     settings: Settings, java: Path, archive: Path, code: int, used: bool
 ) -> None:
     discard_if_crashed(archive, code)
-    assert (find_archive(settings, java) is not None) == used
+    assert (find_archive(settings.storage, java) is not None) == used
 
 
 def test_a_warm_up_job_that_fails_says_so(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(BadEnvironment, match=r"no class-data archive could be made .* see .*warm-up\.log"):
-        create_archive(settings, tmp_path, {})
+        create_archive(settings.spark_jobs, tmp_path, {})
 
 
 def test_options_come_after_those_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss4m")
     option = archive_option(tmp_path / "a.jsa")
-    assert environment(Settings(), tmp_path, option)["SPARK_SUBMIT_OPTS"] == f"-Xss4m {option}"
+    assert environment(Settings().spark_jobs, tmp_path, option)["SPARK_SUBMIT_OPTS"] == f"-Xss4m {option}"
 
 
 @pytest.mark.parametrize(("size", "quick"), [(None, False), (0, True), (SMALL_INPUT, False)])
@@ -94,4 +94,4 @@ def test_an_archive_of_another_user_is_discarded_for_this_process(
 
     monkeypatch.setattr(Path, "unlink", refuse)
     discard_if_crashed(archive, 134)
-    assert find_archive(settings, java) is None and archive.exists()
+    assert find_archive(settings.storage, java) is None and archive.exists()

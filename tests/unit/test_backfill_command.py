@@ -97,7 +97,7 @@ def test_together_a_pipeline_may_differ_by_its_path_and_the_range_of_days(file: 
 
 def test_a_catalog_that_merges_into_main_alone_publishes_nothing_together(file: Path) -> None:
     asked = StartBackfill(file, "2018-01..2018-02", None, 4, 3, "together", again=False)
-    context = cast(Any, SimpleNamespace(settings=Settings(catalog="sql"), client=None))
+    context = cast(Any, SimpleNamespace(settings=Settings.of(catalog="sql"), client=None))
     with pytest.raises(InvalidPipeline, match="with an Iceberg catalog the partitions are published one by one"):
         asyncio.run(asked.select(context, asked.prepare()))
 

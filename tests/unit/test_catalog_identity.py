@@ -72,7 +72,7 @@ def _audit(branch: BranchRef) -> AuditInput:
 
 
 def _scanner(catalog: MemoryCatalog, settings: Settings) -> TableScanner:
-    return TableScanner(AuditedTables(catalog, {}), UNUSED, settings)
+    return TableScanner(AuditedTables(catalog, {}), UNUSED, settings.storage)
 
 
 class _Engine:
@@ -117,7 +117,7 @@ CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[.
         VerifyWriteInput(run_ref=RUN, branch=branch, write=WRITE, tables=[], job=JobReport()),
     ),
     "audit_branch": lambda catalog, branch, settings: (
-        AuditBranchActivity(AuditedTables(catalog, {}), UNUSED, settings, []).audit_branch,
+        AuditBranchActivity(AuditedTables(catalog, {}), UNUSED, settings.storage, []).audit_branch,
         _audit(branch),
     ),
     "scan_files": lambda catalog, branch, settings: (
@@ -240,12 +240,12 @@ NO_IDENTITY = {
 
 class _Spark:
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        self.settings = settings.spark_jobs
 
 
 @pytest.fixture
 def settings(tmp_path: Any) -> Settings:
-    return Settings(sluice_home=tmp_path)
+    return Settings.of(sluice_home=tmp_path)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -63,14 +63,14 @@ def test_kubernetes_ends_the_pods_of_the_run_alone() -> None:
 def test_a_driver_on_a_cluster_gets_no_path_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "jars" / "spark").mkdir(parents=True)
     (tmp_path / "jars" / "spark" / "iceberg.jar").touch()
-    client = properties(Settings(sluice_home=tmp_path, spark_master="yarn"), job(tmp_path))
-    settings = Settings(sluice_home=tmp_path, spark_master="yarn", spark_deploy_mode="cluster")
-    cluster = properties(settings, job(tmp_path, **{"spark.driver.extraClassPath": "theirs.jar"}))
+    client = properties(Settings.of(sluice_home=tmp_path, spark_master="yarn").spark_jobs, job(tmp_path))
+    settings = Settings.of(sluice_home=tmp_path, spark_master="yarn", spark_deploy_mode="cluster")
+    cluster = properties(settings.spark_jobs, job(tmp_path, **{"spark.driver.extraClassPath": "theirs.jar"}))
     assert client["spark.submit.deployMode"] == "client" and "iceberg.jar" in client["spark.driver.extraClassPath"]
     assert cluster["spark.submit.deployMode"] == "cluster" and cluster["spark.driver.extraClassPath"] == "theirs.jar"
     assert "iceberg.jar" in cluster["spark.jars"] and cluster["spark.yarn.maxAppAttempts"] == "1"
     assert "spark.driver.memory" not in cluster and "spark.local.dir" not in cluster
-    assert type(open_engine(settings, {})).__name__ == "ClusterEngine"
+    assert type(open_engine(settings.spark_jobs, {})).__name__ == "ClusterEngine"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def decide(
         by=" ana ",
         reason="fine",
         named=named,
-        settings=Settings(sluice_approval_key_file=key),
+        settings=Settings.of(sluice_approval_key_file=key).approval,
         console=Console(file=io.StringIO()),
         link="http://ui",
     )
@@ -123,7 +123,15 @@ def test_on_a_terminal_the_report_is_shown_and_the_person_is_asked(
 def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
     with pytest.raises(ServiceUnavailable, match="no worker answers"):
         make_decision(
-            "r", None, approve=True, by="ana", reason="", named=HASH, settings=Settings(), console=Console(), link=""
+            "r",
+            None,
+            approve=True,
+            by="ana",
+            reason="",
+            named=HASH,
+            settings=Settings().approval,
+            console=Console(),
+            link="",
         )
 
 

@@ -133,13 +133,13 @@ def test_a_set_is_called_after_its_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_no_command_makes_an_installation(tmp_path: Path) -> None:
-    settings = Settings(sluice_home=tmp_path)
+    settings = Settings.of(sluice_home=tmp_path)
     with pytest.raises(BadEnvironment, match="the id of this installation is not known"):
         with_known_installation(settings)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "installation").write_text("abc\n")
-    assert with_known_installation(settings).sluice_installation == "abc"
-    stated = Settings(sluice_installation="here", sluice_home=tmp_path / "none")
+    assert with_known_installation(settings).installation.sluice_installation == "abc"
+    stated = Settings.of(sluice_installation="here", sluice_home=tmp_path / "none")
     assert with_known_installation(stated) == stated
 
 

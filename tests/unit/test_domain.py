@@ -248,9 +248,9 @@ def test_an_environment_that_is_wrong(changed: dict[str, str], message: str) -> 
 
 def test_settings() -> None:
     settings = read_settings({"NESSIE_URI": "https://n/api/v2/", "WAREHOUSE": "s3://lake/x", "SLACK_TOKEN": "xoxb-1"})
-    assert (settings.nessie_uri, settings.lake) == ("https://n/api/v2", "s3://lake/x")
+    assert (settings.catalog.nessie_uri, settings.storage.lake) == ("https://n/api/v2", "s3://lake/x")
     assert "xoxb" not in repr(settings)
-    assert read_settings({"SLUICE_HOME": "/h"}).lake == "file:///h/lake"
+    assert read_settings({"SLUICE_HOME": "/h"}).storage.lake == "file:///h/lake"
     for wrong in ({"NESSIE_URI": "http://n/api/v1"}, {"CATALOG_NAME": "a b"}, {"SLUICE_OPEN_TIMEOUT": "soon"}):
         with pytest.raises(BadEnvironment, match=next(iter(wrong))):
             read_settings(wrong)
@@ -262,11 +262,11 @@ def test_settings() -> None:
 def test_a_setting_with_a_former_name_is_refused_with_the_present_one(former: str, present: str) -> None:
     with pytest.raises(BadEnvironment, match=f"^{former} is now {present}: rename it"):
         read_settings({former: "nessie"})
-    assert read_settings({former: ""}).catalog == "nessie"
+    assert read_settings({former: ""}).catalog.catalog == "nessie"
 
 
 @pytest.mark.parametrize(
     ("given", "name"), [({}, "nessie"), ({"CATALOG": "glue"}, "iceberg"), ({"CATALOG_NAME": "lake"}, "lake")]
 )
 def test_the_name_of_the_catalog_in_spark(given: dict[str, str], name: str) -> None:
-    assert read_settings(given).catalog_name == name
+    assert read_settings(given).catalog.catalog_name == name

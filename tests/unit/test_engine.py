@@ -72,7 +72,7 @@ def test_a_job_does_not_show_the_token_of_its_catalog(tmp_path: Path) -> None:
 
 def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
     evil = {"spark.sql.catalog.nessie.ref": "main", "spark.sql.files.ignoreCorruptFiles": "true", "spark.x": "y"}
-    configuration = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=evil))
+    configuration = properties(Settings.of(sluice_home=tmp_path).spark_jobs, spark_job(tmp_path, conf=evil))
     assert configuration["spark.sql.catalog.nessie.ref"] == "wap/x/r/a1"
     assert configuration["spark.sql.catalog.nessie.ref.hash"] == "abc"
     assert configuration["spark.sql.files.ignoreCorruptFiles"] == "false"
@@ -84,33 +84,37 @@ def test_the_job_sees_its_branch_and_cannot_leave_it(tmp_path: Path) -> None:
 def test_the_lineage_of_spark_has_the_run_as_its_parent(tmp_path: Path) -> None:
     run_id, root_id = str(uuid.uuid4()), str(uuid.uuid4())
     listener = {"spark.extraListeners": "x.Other,io.openlineage.spark.agent.OpenLineageSparkListener"}
-    settings = Settings(sluice_home=tmp_path, openlineage_namespace="loads")
+    settings = Settings.of(sluice_home=tmp_path, openlineage_namespace="loads")
     job = spark_job(tmp_path, run_id=run_id, pipeline="permits", conf=listener)
-    names = {key: value for key, value in properties(settings, job).items() if "openlineage." in key}
+    names = {key: value for key, value in properties(settings.spark_jobs, job).items() if "openlineage." in key}
     assert names == {
         f"spark.openlineage.{prefix}{key}": value
         for prefix in ("parent", "rootParent")
         for key, value in (("JobNamespace", "loads"), ("JobName", "permits"), ("RunId", run_id))
     }
     root = LineageParent(namespace="airflow", name="dag.task", run_id=root_id)
-    started = properties(settings, replace(job, lineage_root=root))
+    started = properties(settings.spark_jobs, replace(job, lineage_root=root))
     assert started["spark.openlineage.parentRunId"] == run_id
     assert started["spark.openlineage.rootParentRunId"] == root_id
     assert started["spark.openlineage.rootParentJobName"] == "dag.task"
-    own = properties(settings, replace(job, conf={**listener, "spark.openlineage.rootParentJobName": "mine"}))
+    own = properties(
+        settings.spark_jobs, replace(job, conf={**listener, "spark.openlineage.rootParentJobName": "mine"})
+    )
     assert own["spark.openlineage.rootParentJobName"] == "mine"
     for without in ({}, {"spark.extraListeners": "x.Other"}):
-        configuration = properties(settings, replace(job, conf=without))
+        configuration = properties(settings.spark_jobs, replace(job, conf=without))
         assert not [key for key in configuration if key.startswith("spark.openlineage.")]
 
 
 def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/their/modules")
     lenient = {"spark.sql.ansi.enabled": "false"}
-    user_program = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient, built_in=False))
+    user_program = properties(
+        Settings.of(sluice_home=tmp_path).spark_jobs, spark_job(tmp_path, conf=lenient, built_in=False)
+    )
     assert user_program["spark.sql.ansi.enabled"] == "false" and "spark.sql.session.timeZone" not in user_program
-    assert environment(Settings(), tmp_path, built_in=False)["PYTHONPATH"] == "/their/modules"
-    built_in = properties(Settings(sluice_home=tmp_path), spark_job(tmp_path, conf=lenient))
+    assert environment(Settings().spark_jobs, tmp_path, built_in=False)["PYTHONPATH"] == "/their/modules"
+    built_in = properties(Settings.of(sluice_home=tmp_path).spark_jobs, spark_job(tmp_path, conf=lenient))
     assert built_in["spark.sql.ansi.enabled"] == "true" and built_in["spark.sql.session.timeZone"] == "UTC"
 
 
@@ -119,11 +123,11 @@ def test_settings_reach_the_job(tmp_path: Path) -> None:
     (tmp_path / "jars" / "s3" / "bundle.jar").touch()
     more = tmp_path / "more.properties"
     more.write_text("# a comment\nspark.a 1\nspark.b=2\n\n")
-    settings = Settings(
+    settings = Settings.of(
         sluice_home=tmp_path, spark_properties_file=str(more), spark_packages="g:a:1,/x.jar", warehouse="s3://lake/x",
         aws_endpoint_url_s3="http://127.0.0.1:7070",
     )  # fmt: skip
-    configuration = properties(settings, spark_job(tmp_path))
+    configuration = properties(settings.spark_jobs, spark_job(tmp_path))
     assert (configuration["spark.a"], configuration["spark.b"]) == ("1", "2")
     assert configuration["spark.jars.packages"] == "g:a:1" and configuration["spark.jars"].endswith("/x.jar")
     assert configuration["spark.sql.catalog.nessie.io-impl"].endswith("ResolvingFileIO")
@@ -131,18 +135,18 @@ def test_settings_reach_the_job(tmp_path: Path) -> None:
 
 
 def test_s3_without_its_jars(tmp_path: Path) -> None:
-    settings = Settings(sluice_home=tmp_path)
-    require_s3(settings, settings.lake, "/in/s3.csv")
+    settings = Settings.of(sluice_home=tmp_path)
+    require_s3(settings.storage, settings.storage.lake, "/in/s3.csv")
     with pytest.raises(BadEnvironment, match=r"s3a://b/x is on S3, .* install them with `make s3`"):
-        require_s3(settings, settings.lake, "s3a://b/x")
+        require_s3(settings.storage, settings.storage.lake, "s3a://b/x")
 
 
 def test_configuration_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = command(Settings(sluice_home=tmp_path), spark_job(tmp_path, args=["a b"]))
+    words = command(Settings.of(sluice_home=tmp_path).spark_jobs, spark_job(tmp_path, args=["a b"]))
     assert words[-2:] == ["job.py", "a b"]
     assert (tmp_path / "spark.properties").stat().st_mode & 0o777 == 0o600
     monkeypatch.setenv("SLACK_TOKEN", "xoxb-1")
-    assert "xoxb-1" not in environment(Settings(), tmp_path).values()
+    assert "xoxb-1" not in environment(Settings().spark_jobs, tmp_path).values()
 
 
 def test_output_is_split_into_progress_and_lines() -> None:
@@ -291,7 +295,7 @@ def test_spark_is_not_started_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     run_ref = RunRef(run_id="r", workflow_id="w", pipeline="p", label="p", attempt=1)
     with pytest.raises(DiskFull, match="only 3 MiB free"):
-        create_job_folder(Settings(sluice_home=tmp_path), run_ref, "write")
+        create_job_folder(Settings.of(sluice_home=tmp_path).storage, run_ref, "write")
 
 
 def test_what_matters_outlasts_a_long_stack_trace() -> None:

@@ -101,7 +101,7 @@ class FakeSpark:
     """A worker's Spark whose jobs end at once with an answer."""
 
     def __init__(self, folder: Path) -> None:
-        self.settings = Settings(sluice_home=folder)
+        self.settings = Settings.of(sluice_home=folder).spark_jobs
 
     async def run(self, job: SparkJob, _: Any) -> JobResult:
         spec = json.loads(Path(job.args[0]).read_text())
@@ -138,7 +138,9 @@ class SlowManifests:
 
 
 def scanner(folder: Path) -> TableScanner:
-    return TableScanner(cast(AuditedTables, NoTables()), cast(ReportStore, NoReports()), Settings(sluice_home=folder))
+    return TableScanner(
+        cast(AuditedTables, NoTables()), cast(ReportStore, NoReports()), Settings.of(sluice_home=folder).storage
+    )
 
 
 def audit_input() -> AuditInput:
@@ -190,7 +192,7 @@ def test_a_start_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     called = slowly(monkeypatch, engine.spark.engine, "find_java", "find_archive", "environment")
     monkeypatch.setattr(engine.spark.engine, "command", lambda *_: ["true"])
     job = SparkJob(Path("job.py"), tmp_path, "b", catalog={})
-    on_a_watched_loop(SubmitEngine(Settings(sluice_home=tmp_path)).run, job, no_heartbeat)
+    on_a_watched_loop(SubmitEngine(Settings.of(sluice_home=tmp_path).spark_jobs).run, job, no_heartbeat)
     assert called == ["find_java", "find_archive", "environment"]
 
 

@@ -168,8 +168,10 @@ def test_routes_of_messages(tmp_path: Path) -> None:
 def test_the_routes_that_the_worker_uses_decide(tmp_path: Path, now: str, detail: str) -> None:
     file = tmp_path / "routes.yml"
     file.write_text("- {to: 'json://127.0.0.1:1'}")
-    settings = Settings(sluice_notifications_file=str(file), sluice_home=tmp_path, warehouse=tmp_path.as_uri())
-    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, open_notifier(settings), folder=tmp_path)
+    settings = Settings.of(sluice_notifications_file=str(file), sluice_home=tmp_path, warehouse=tmp_path.as_uri())
+    activity = ExamineInstallationActivity(
+        settings, MemoryCatalog(), {}, open_notifier(settings.notifications), folder=tmp_path
+    )
     file.write_text(now)
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     (finding,) = (each for each in findings if each.part == "routes")
@@ -195,7 +197,7 @@ def test_a_java_that_spark_does_not_run_on(tmp_path: Path, monkeypatch: pytest.M
     java.chmod(0o700)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
     (finding, *_) = run_activity(
-        ExamineSparkActivity(Settings(sluice_home=tmp_path)).examine_spark, ExamineSparkInput()
+        ExamineSparkActivity(Settings.of(sluice_home=tmp_path).spark_jobs).examine_spark, ExamineSparkInput()
     ).findings
     assert (finding.part, finding.state) == ("Java", "failed")
     assert f"is Java {version.split('.', maxsplit=1)[0]}: point JAVA_HOME at a suitable one" in finding.detail
@@ -203,7 +205,7 @@ def test_a_java_that_spark_does_not_run_on(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    activity = ExamineSparkActivity(Settings(sluice_home=tmp_path)).examine_spark
+    activity = ExamineSparkActivity(Settings.of(sluice_home=tmp_path).spark_jobs).examine_spark
     findings = {each.part: each for each in run_activity(activity, ExamineSparkInput()).findings}
     assert "point JAVA_HOME at a suitable one" in findings["Java"].detail
     assert (findings["jars"].state, findings["jars"].remedy) == ("failed", "run `make setup`")
@@ -216,8 +218,9 @@ def test_settings_that_changed_after_the_worker_started(tmp_path: Path, age: int
     dotenv.write_text("SPARK_MASTER=local[1]\n")
     changed = psutil.Process().create_time() - age
     os.utime(dotenv, (changed, changed))
-    settings = Settings(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
-    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, open_notifier(settings), folder=tmp_path)
+    settings = Settings.of(warehouse=(tmp_path / "lake").as_uri(), sluice_home=tmp_path)
+    notifier = open_notifier(settings.notifications)
+    activity = ExamineInstallationActivity(settings, MemoryCatalog(), {}, notifier, folder=tmp_path)
     findings = run_activity(activity.examine_installation, ExamineInstallationInput()).findings
     of_worker = [each for each in findings if each.part == "worker"]
     assert [each.state for each in of_worker] == ([expected] if expected else [])

@@ -320,6 +320,6 @@ tables: [t.x]
 arrival: {from: in/, after: move, move_to: in/loaded/}
 """
     (file,) = read_files({"p.yml": text})
-    zones = DeployedLandingZones(cast(Any, None), Settings(), DeploySet("s", "/"), tmp_path)
+    zones = DeployedLandingZones(cast(Any, None), Settings().installation, DeploySet("s", "/"), tmp_path)
     with pytest.raises(InvalidPipeline, match=r"p\.yml: arrival: the files moved to in/loaded/ would be"):
         zones.wanted(file)

@@ -18,7 +18,7 @@ from sluice.contracts.run import RunResult
 from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.reference import DOCUMENTS
-from sluice.settings import Settings
+from sluice.settings import GROUP_OF
 from tests.harness.rooms import ALLOWED, DOMAIN, ROOMS_WITH_SHELVES, SHELVES
 
 ROOMS = {*ALLOWED, "tests"}
@@ -119,6 +119,7 @@ NAME_NESSIE = (
     "lakehouse/catalog.py",
     "lakehouse/open_catalog.py",
     "devstack/",
+    "sluice/setting_groups.py",
     "sluice/settings.py",
 )
 """The only paths that may name the catalog behind the port: its room, its selection, its settings, the local stack."""
@@ -220,7 +221,38 @@ def test_every_setting_is_documented_and_those_of_a_first_user_come_first() -> N
     assert len(variables[0]) <= 12
     documented = [*variables[0], *variables[1]]
     assert len(documented) == len(set(documented))
-    assert {field.upper() for field in Settings.model_fields} <= set(documented)
+    assert {field.upper() for field in GROUP_OF} <= set(documented)
+
+
+ALL_SETTINGS = {
+    "worker.py": "starts the worker",
+    "cli/context.py": "runs commands, and gives each the groups that it needs",
+    "devstack/split_users/set_up.py": "sets up workers of two users",
+    "hosting/": "builds the activities",
+    "lakehouse/open_catalog.py": "opens the catalog",
+    "lakehouse/iceberg_catalog/settings.py": "opens an Iceberg catalog",
+    "activities/installation/examine_installation.py": "examines the settings for `doctor`",
+    "runtime/installation/examination.py": "examines the settings for `doctor`",
+    "runtime/installation/identity.py": "completes the settings by the id of the installation",
+    "runtime/background.py": "starts the background tasks of a worker",
+    "runtime/arrivals/notifications/receivers.py": "starts the receivers of notifications",
+    "runtime/schedules/deploy.py": "deploys schedules and landing zones",
+    "runtime/run/start_run.py": "starts a run: queue, time-outs, signature and lineage",
+    "runtime/pipeline/rehearsals.py": "starts runs",
+    "activities/run/prepare_run.py": "starts runs",
+}
+"""The only paths that get all settings, each with its work. Other parts get a group."""
+
+
+def test_few_parts_get_all_settings() -> None:
+    annotated = re.compile(r"(?<=: )Settings\b")
+    holders = set()
+    for room in [*ALLOWED, "devstack", "worker.py", "run_workflow.py"]:
+        for file in (ROOT / room).rglob("*.py") if (ROOT / room).is_dir() else [ROOT / room]:
+            if annotated.search(file.read_text()):
+                holders.add(str(file.relative_to(ROOT)))
+    assert not [each for each in holders if not each.startswith(tuple(ALL_SETTINGS))]
+    assert not [path for path in ALL_SETTINGS if not any(each.startswith(path) for each in holders)]
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -327,7 +327,7 @@ def test_a_catalog_that_cannot_be_opened_is_one_line_with_the_settings_to_look_a
     other = HttpReceiver()
     other.answer = lambda number: 200  # another kind of server
     named = {key: value.format(folder=tmp_path, other=other.url) for key, value in changed.items()}
-    settings = Settings.model_validate({"catalog": "sql", "sluice_home": tmp_path, **named})
+    settings = Settings.of(**{"catalog": "sql", "sluice_home": tmp_path, **named})
     with pytest.raises(BadEnvironment, match=message) as refused:
         open_catalog(settings)
     other.close()

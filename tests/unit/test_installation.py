@@ -11,7 +11,7 @@ from sluice.settings import Settings, read_settings
 
 
 def installation(home: Path, **more: str) -> str:
-    return with_installation(Settings.model_validate({"sluice_home": home, **more})).sluice_installation
+    return with_installation(Settings.of(sluice_home=home, **more)).installation.sluice_installation
 
 
 def test_two_homes_have_different_ids_and_each_keeps_its_own(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_two_homes_have_different_ids_and_each_keeps_its_own(tmp_path: Path) -> 
 def test_the_setting_wins_and_makes_no_file(tmp_path: Path) -> None:
     assert installation(tmp_path / "home", sluice_installation="east") == "east"
     assert not (tmp_path / "home").exists()
-    assert read_settings({}).sluice_installation == ""
+    assert read_settings({}).installation.sluice_installation == ""
 
 
 def test_workers_that_start_at_once_agree(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_what_is_named_passes_unless_it_is_the_worker_s() -> None:
         with pytest.raises(BadEnvironment, match=r"SLUICE_JOB_ENVIRONMENT: .*a job never gets"):
             read_settings({"SLUICE_JOB_ENVIRONMENT": f"A, {name}"})
     assert "is not a valid name of a variable" in str(names_problem(["A B"]))
-    assert read_settings({"SLUICE_JOB_ENVIRONMENT": " A, B ,"}).job_variables == ["A", "B"]
+    assert read_settings({"SLUICE_JOB_ENVIRONMENT": " A, B ,"}).spark.job_variables == ["A", "B"]
 
 
 def test_a_process_of_spark_gets_what_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {**SECRETS, "MY_REGION": "eu"}.items():
         monkeypatch.setenv(name, value)
-    settings = Settings(sluice_home=tmp_path, sluice_job_environment="MY_REGION")
-    given = environment(settings, tmp_path, built_in=False)
+    settings = Settings.of(sluice_home=tmp_path, sluice_job_environment="MY_REGION")
+    given = environment(settings.spark_jobs, tmp_path, built_in=False)
     assert not given.keys() & SECRETS.keys() and given["MY_REGION"] == "eu"
     assert given.keys() - os.environ.keys() <= {"SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON",
                                                "SPARK_LOCAL_IP"}  # fmt: skip

@@ -69,7 +69,7 @@ async def test_every_branch_shares_the_routes_that_the_worker_read(
     monkeypatch.setattr(worker, "_open_for", lambda settings, target: MemoryCatalog())
     routes = tmp_path / "routes.yml"
     routes.write_text("- {to: 'json://127.0.0.1:1'}\n")
-    settings = Settings(sluice_notifications_file=str(routes), sluice_worker_role="control", sluice_home=tmp_path)
+    settings = Settings.of(sluice_notifications_file=str(routes), sluice_worker_role="control", sluice_home=tmp_path)
     client = cast(Any, SimpleNamespace(namespace="default"))
     ((*_, activities, _, _, (for_target,)),) = cast(Any, worker.make_workers(client, settings, UNUSED, MemoryCatalog()))
     routes.unlink()

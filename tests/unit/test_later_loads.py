@@ -97,7 +97,7 @@ def test_another_pipeline_has_partitions_of_its_own(lake: MemoryLake) -> None:
 def test_snapshots_of_a_job_carry_the_partition_of_their_run() -> None:
     def properties(partition: str) -> dict[str, str]:
         job = SparkJob(program=Path("p"), folder=Path(), branch="b", catalog={}, pipeline="rides", partition=partition)
-        named = session(Settings.model_validate({}), job).items()
+        named = session(Settings().spark_jobs, job).items()
         return {key.removeprefix(SNAPSHOT_PROPERTY): each for key, each in named if key.startswith(SNAPSHOT_PROPERTY)}
 
     assert properties("2018-01").items() >= {PIPELINE_MARK: "rides", PARTITION_MARK: "2018-01"}.items()

@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from activities.lineage.emit_lineage import EmitLineageActivity
 from activities.lineage.lineage_client import is_configured
 from devstack.stack import ROOT
+from lakehouse.open_catalog import catalog_address
 from sluice import VERSION
 from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import CheckResult
@@ -33,6 +34,7 @@ from sluice.lineage.datasets import DatasetName, dataset_name, source_dataset
 from sluice.lineage.description import closing_event, describe_event
 from sluice.lineage.identity import lineage_run_id, parse_parent
 from sluice.pipeline.model import Pipeline
+from sluice.setting_groups import LineageSettings
 from sluice.settings import Settings, read_settings
 from tests.harness.activity import run_activity
 from tests.harness.examination import examined
@@ -119,7 +121,9 @@ class Lake:
         )
 
     def sender(self, **settings: Any) -> EmitLineageActivity:
-        return EmitLineageActivity(Settings(**settings), self.catalog, {})
+        given = Settings.of(**settings)
+        name, address = given.catalog.catalog_name, catalog_address(given)
+        return EmitLineageActivity(given.lineage, self.catalog, {}, name, address)
 
 
 @pytest.fixture(autouse=True)
@@ -348,7 +352,12 @@ def test_an_event_is_sent_without_what_cannot_be_read_now(receiver: LineageRecei
     input = lake.input("COMPLETE", outcome="published")
     location = lake.version.metadata_location.rsplit("/", 2)[0]
     Path(lake.version.metadata_location.removeprefix("file://")).unlink()
-    run_activity(EmitLineageActivity(Settings(openlineage_url=receiver.url), AwayCatalog(), {}).emit_lineage, input)
+    run_activity(
+        EmitLineageActivity(
+            LineageSettings(openlineage_url=receiver.url), AwayCatalog(), {}, "nessie", ""
+        ).emit_lineage,
+        input,
+    )
     (event,) = receiver.events
     assert problems(event) == []
     assert [each["name"] for each in event["inputs"]] == ["/data/in"]
@@ -395,14 +404,14 @@ def test_without_settings_nothing_is_sent(lake: Lake, receiver: LineageReceiver)
 def test_the_configuration_file_of_the_client(receiver: LineageReceiver, lake: Lake, tmp_path: Path) -> None:
     transport = f"{{type: http, url: '{receiver.url}', endpoint: other/path, auth: {{type: api_key, apiKey: {KEY}}}}}"
     (tmp_path / "openlineage.yml").write_text(f"transport: {transport}\n")
-    assert is_configured(Settings())
+    assert is_configured(Settings().lineage)
     # The file takes precedence over the variable, as in the client.
     run_activity(lake.sender(openlineage_url="http://127.0.0.1:1").emit_lineage, lake.input("START"))
     assert receiver.keys == [f"Bearer {KEY}"]
     named = tmp_path / "home" / "named.yml"
     named.parent.mkdir()
     (tmp_path / "openlineage.yml").rename(named)
-    assert not is_configured(Settings())
+    assert not is_configured(Settings().lineage)
     run_activity(lake.sender(openlineage_config="~/named.yml").emit_lineage, lake.input("START"))
     assert len(receiver.bodies) == 2
 

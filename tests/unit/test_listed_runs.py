@@ -17,7 +17,7 @@ from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, l
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 
-SETTINGS = Settings(sluice_installation="My_lake.1")
+SETTINGS = Settings.of(sluice_installation="My_lake.1")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
 
 
@@ -55,11 +55,11 @@ class Temporal:
 
 
 def lines(temporal: Temporal, limit: int = 20, *, each_run: bool = False) -> list[ListedRuns]:
-    return asyncio.run(list_lines(cast(Client, temporal), SETTINGS, limit, ALL_RUNS, each_run=each_run))
+    return asyncio.run(list_lines(cast(Client, temporal), SETTINGS.installation, limit, ALL_RUNS, each_run=each_run))
 
 
 def test_the_runs_of_a_backfill_are_one_line() -> None:
-    root = backfill_id(SETTINGS, "rides")
+    root = backfill_id(SETTINGS.installation, "rides")
     temporal = Temporal(run(1, root), run(2), run(3, root, "failed"), run(4, f"{root}-of-another-kind"))
     listed = lines(temporal)
     assert [(line.backfill, [each.id for each in line.runs]) for line in listed] == [
@@ -73,7 +73,7 @@ def test_the_runs_of_a_backfill_are_one_line() -> None:
 
 
 def test_a_backfill_that_pauses_has_not_ended() -> None:
-    (line,) = lines(Temporal(run(1, backfill_id(SETTINGS, "rides")), is_running=True))
+    (line,) = lines(Temporal(run(1, backfill_id(SETTINGS.installation, "rides")), is_running=True))
     assert list_runs._backfill_fields(line)["outcome"] == "running"
 
 
@@ -90,7 +90,7 @@ def quarantines(monkeypatch: pytest.MonkeyPatch, temporal: Temporal, kept: list[
 
     monkeypatch.setattr(listed_runs, "query_lake", query_lake)
     stopped = [each for each in temporal.runs if "quarantined" in str(each)]
-    return asyncio.run(find_quarantines(cast(Client, temporal), SETTINGS, stopped))
+    return asyncio.run(find_quarantines(cast(Client, temporal), SETTINGS.installation, stopped))
 
 
 def test_a_quarantine_says_which_run_published_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ def test_drivers_share_half_of_the_machine(
     machine: int, drivers: int, heap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "machine_memory", lambda: machine)
-    assert memory.driver_memory(read_settings({}), drivers) == heap
+    assert memory.driver_memory(read_settings({}).spark, drivers) == heap
 
 
 def test_a_setting_stands() -> None:
-    assert memory.driver_memory(read_settings({"SPARK_DRIVER_MEMORY": "3g"}), 8) == "3g"
+    assert memory.driver_memory(read_settings({"SPARK_DRIVER_MEMORY": "3g"}).spark, 8) == "3g"
 
 
 def test_a_container_has_less_than_its_machine(

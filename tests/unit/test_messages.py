@@ -117,14 +117,16 @@ def test_a_wrong_file_of_routes_is_one_sentence(text: str, message: str) -> None
 
 
 def test_without_a_file_everything_goes_to_slack_if_it_is_set_up(tmp_path: Path) -> None:
-    assert read_routes(Settings()) == ()
-    (route,) = read_routes(Settings(slack_token="xoxb-1", slack_channel="#loads"))
+    assert read_routes(Settings().notifications) == ()
+    (route,) = read_routes(Settings.of(slack_token="xoxb-1", slack_channel="#loads").notifications)
     assert route.takes(FAILED) and route.to == "slack"
     with pytest.raises(BadEnvironment, match=r"SLUICE_NOTIFICATIONS_FILE=.*none.yml: No such file"):
-        read_routes(Settings(sluice_notifications_file=str(tmp_path / "none.yml")))
+        read_routes(Settings.of(sluice_notifications_file=str(tmp_path / "none.yml")).notifications)
     file = tmp_path / "routes.yml"
     file.write_text("- {to: slack}\n- {to: 'json://127.0.0.1:1', severity: error}\n")
-    assert [route.to for route in read_routes(Settings(sluice_notifications_file=str(file)))] == ["json://127.0.0.1:1"]
+    assert [route.to for route in read_routes(Settings.of(sluice_notifications_file=str(file)).notifications)] == [
+        "json://127.0.0.1:1"
+    ]
 
 
 def test_a_run_is_asked_for_no_message_that_no_route_takes() -> None:
@@ -296,7 +298,7 @@ def test_apprise_brings_messages_to_a_webhook(receiver: tuple[str, type[_Receive
     address, handler = receiver
     file = tmp_path / "routes.yml"
     file.write_text(f"- {{to: '{address}', severity: error}}\n")
-    notifier = open_notifier(Settings(sluice_notifications_file=str(file)))
+    notifier = open_notifier(Settings.of(sluice_notifications_file=str(file)).notifications)
     message = FAILED.model_copy(update={"lines": ["the disk is full"], "link": "http://ui/w"})
     notifier.send(message, "1")
     (sent,) = handler.received

@@ -149,7 +149,7 @@ def test_a_worker_refuses_a_start_that_came_another_way(
         return False
 
     monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
-    preparing = PrepareRunActivity(cast(Client, None), Settings.model_validate({}), cast(BatchStore, None))
+    preparing = PrepareRunActivity(cast(Client, None), Settings(), cast(BatchStore, None))
 
     def prepare(**more: Any) -> PreparedRun:
         text = PipelineText(name="p.yml", text=text_of(kind, tmp_path), folder=str(tmp_path))
@@ -268,7 +268,7 @@ def test_a_run_that_publishes_nothing_may_be_of_any_age(
     monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
     options = start_run.StartOptions(publish=publish, order=LoadOrder(partition="2018"))
     starter, loaded = start_run.Starter("ana", tmp_path), RunInput(digest="d")
-    settings, pipeline = Settings.model_validate({}), pipeline_of("merge", tmp_path)
+    settings, pipeline = Settings(), pipeline_of("merge", tmp_path)
     making = start_run.make_request(cast(Client, None), settings, pipeline, loaded, starter, options)
     request, _ = asyncio.run(making)
     assert request.order == LoadOrder(partition="2018", over_younger=not publish)

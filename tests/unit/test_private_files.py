@@ -41,9 +41,9 @@ def mode(path: Path) -> int:
 
 
 def test_every_file_of_a_run_is_its_owners(tmp_path: Path) -> None:
-    settings = Settings(sluice_home=tmp_path)
-    folder = create_job_folder(settings, RUN, "write")
-    assert {mode(each) for each in (settings.runs, *settings.runs.rglob("*"))} == {0o700}
+    settings = Settings.of(sluice_home=tmp_path)
+    folder = create_job_folder(settings.storage, RUN, "write")
+    assert {mode(each) for each in (settings.storage.runs, *settings.storage.runs.rglob("*"))} == {0o700}
     (folder / "old").touch(mode=0o666)
     files = [write_private(folder / "old", "text"), write_properties(folder / "spark.properties", {"a": "secret"})]
     with open_private(folder / "spark.log") as log:
@@ -91,23 +91,23 @@ class FakeClient:
 
 
 async def test_files_of_runs_that_ended_long_ago_are_removed(tmp_path: Path) -> None:
-    settings = Settings(sluice_home=tmp_path, sluice_keep_run_files=3600)
+    settings = Settings.of(sluice_home=tmp_path, sluice_keep_run_files=3600)
     names = [str(uuid.uuid4()) for _ in range(4)]
-    ended, running, forgotten, recent = (settings.runs / name for name in names)
-    others = [settings.runs / "duckdb", settings.runs / "notes"]
+    ended, running, forgotten, recent = (settings.storage.runs / name for name in names)
+    others = [settings.storage.runs / "duckdb", settings.storage.runs / "notes"]
     outside = private_folder(tmp_path / "outside")
     for folder in (ended, running, forgotten, recent, *others):
         private_folder(folder / "a1" / "write")
         (folder / "a1" / "write" / "spark.log").touch()
-    link = settings.runs / str(uuid.uuid4())
+    link = settings.storage.runs / str(uuid.uuid4())
     link.symlink_to(outside)
     past = time.time() - 7200
-    for path in [*settings.runs.rglob("*"), outside]:
+    for path in [*settings.storage.runs.rglob("*"), outside]:
         os.utime(path, (past, past), follow_symlinks=False)
     os.utime(recent / "a1" / "write" / "spark.log")
     client = FakeClient()
     client.states = {names[0]: WorkflowExecutionStatus.COMPLETED, names[1]: WorkflowExecutionStatus.RUNNING}
-    assert await remove_old_run_files(cast(Client, client), settings) == 2
+    assert await remove_old_run_files(cast(Client, client), settings.storage) == 2
     assert not ended.exists() and not forgotten.exists()
     assert all(each.exists() for each in (running, recent, *others, link, outside))
     assert client.queries == 3, "a recent one is not asked for"

@@ -63,7 +63,7 @@ def test_the_starter_is_refused_before_the_report_is_shown(by: str) -> None:
             by=by,
             reason="",
             named="",
-            settings=Settings(),
+            settings=Settings().approval,
             console=Console(file=output),
             link="",
         )

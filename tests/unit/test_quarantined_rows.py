@@ -49,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_table_that_cannot_be_read_hides_no_other(asked: list[str]) -> None:
-    listed, problems = asyncio.run(list_quarantined_rows(CLIENT, Settings()))
+    listed, problems = asyncio.run(list_quarantined_rows(CLIENT, Settings().installation))
     assert listed == [
         QuarantinedRows("shop.eu.rides", "r1", "2026-11-23", 2),
         QuarantinedRows("shop.orders", "r1", "2026-11-22", 2),
@@ -59,7 +59,7 @@ def test_a_table_that_cannot_be_read_hides_no_other(asked: list[str]) -> None:
 
 
 def test_the_rows_of_a_table_and_of_a_run(asked: list[str]) -> None:
-    (shown,) = asyncio.run(show_quarantined_rows(CLIENT, Settings(), "shop.orders", 3))
+    (shown,) = asyncio.run(show_quarantined_rows(CLIENT, Settings().installation, "shop.orders", 3))
     assert (shown.table, shown.rows, shown.checks, shown.run_id) == ("shop.orders", 2, {"not_null(id)": 2}, "")
     assert asked[-1].endswith("LIMIT 3") and not any("WHERE" in sql for sql in asked)
 

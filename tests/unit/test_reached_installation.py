@@ -143,13 +143,13 @@ async def test_who_sets_an_address_chose_it(home: Path, monkeypatch: pytest.Monk
 
 async def test_a_worker_takes_no_work_of_another_stack(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client: Any = Temporal(f"1@host#{OTHER}", f"1@host#{OWN}")
-    settings = Settings(sluice_installation=OWN, sluice_home=home)
+    settings = Settings.of(sluice_installation=OWN, sluice_home=home)
     with pytest.raises(BadEnvironment, match=rf"installation {OTHER} take work from the task queue 'sluice'.*make up"):
-        await check_task_queue(client, settings, read_environment())
+        await check_task_queue(client, settings.installation, read_environment())
     own: Any = Temporal(f"1@host#{OWN}", "1@host")
-    assert not await check_task_queue(own, settings, read_environment())
+    assert not await check_task_queue(own, settings.installation, read_environment())
     monkeypatch.setenv("TEMPORAL_ADDRESS", USUAL)
-    assert OTHER in await check_task_queue(client, settings, read_environment())
+    assert OTHER in await check_task_queue(client, settings.installation, read_environment())
 
 
 def test_a_worker_names_its_installation() -> None:

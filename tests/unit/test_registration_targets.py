@@ -118,4 +118,4 @@ def test_a_start_names_the_line_of_a_target_that_does_not_exist(tmp_path: Path) 
 
 
 def test_the_setting_is_empty_by_default() -> None:
-    assert Settings().sluice_targets_file == ""
+    assert Settings().registration.sluice_targets_file == ""

@@ -32,6 +32,7 @@ from sluice.contracts.references import RunRef
 from sluice.contracts.spark_jobs import JobAnswer, ScanAnswer, ScanSpec
 from sluice.errors import JobFailed
 from sluice.sealed_answer import seal_answer
+from sluice.setting_groups import SparkJobSettings
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK
 from tests.harness.activity import run_activity
@@ -44,7 +45,7 @@ class FakeSpark:
     """A stand-in for a worker's Spark that leaves this answer, and records the job."""
 
     answer: JobAnswer | None
-    settings: Settings
+    settings: SparkJobSettings
     jobs: list[tuple[SparkJob, ScanSpec]] = field(default_factory=list)
 
     async def run(self, job: SparkJob, _: Any) -> JobResult:
@@ -71,7 +72,7 @@ def scanned(spark: FakeSpark, folder: Path, **more: Any) -> dict[str, ScanAnswer
 
 def test_spark_scans_the_audited_hash_and_answers_every_check(tmp_path: Path) -> None:
     good = ScanAnswer(metrics={"failed": 0})
-    spark = FakeSpark(JobAnswer(scans={check_key("n.t", 0): good}), Settings(sluice_home=tmp_path))
+    spark = FakeSpark(JobAnswer(scans={check_key("n.t", 0): good}), Settings.of(sluice_home=tmp_path).spark_jobs)
     answers = scanned(spark, tmp_path, try_number=3, last_attempt=False)
     assert answers == {"n.t#0": good, "n.t#1": ScanAnswer(error="the scan gave no answer")}
     ((job, spec),) = spark.jobs
@@ -84,9 +85,9 @@ def test_spark_scans_the_audited_hash_and_answers_every_check(tmp_path: Path) ->
 def test_a_job_that_fails_as_a_whole_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "answer.json").write_text(JobAnswer().model_dump_json())  # left by an earlier attempt
     with pytest.raises(JobFailed):
-        scanned(FakeSpark(None, Settings(sluice_home=tmp_path)), tmp_path)
+        scanned(FakeSpark(None, Settings.of(sluice_home=tmp_path).spark_jobs), tmp_path)
     with pytest.raises(JobFailed, match="no Nessie"):
-        scanned(FakeSpark(JobAnswer(error="no Nessie", error_kind="InvalidInput"), Settings()), tmp_path)
+        scanned(FakeSpark(JobAnswer(error="no Nessie", error_kind="InvalidInput"), Settings().spark_jobs), tmp_path)
 
 
 def test_a_group_that_duckdb_cannot_answer_is_handed_back(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
     monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", slow)
 
     async def cancelled() -> None:
-        work = asyncio.create_task(DuckDBScan(Settings(sluice_home=tmp_path)).scan([], context(tmp_path)))
+        work = asyncio.create_task(DuckDBScan(Settings.of(sluice_home=tmp_path).scan).scan([], context(tmp_path)))
         await asyncio.to_thread(begun.wait)
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -145,7 +146,7 @@ def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
 
     async def cancelled_twice() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, problem: unread.append(problem))
-        work = asyncio.create_task(DuckDBScan(Settings(sluice_home=tmp_path)).scan([], context(tmp_path)))
+        work = asyncio.create_task(DuckDBScan(Settings.of(sluice_home=tmp_path).scan).scan([], context(tmp_path)))
         await asyncio.to_thread(begun.wait)
         for _ in range(2):
             work.cancel()
@@ -198,7 +199,7 @@ class FakeReports:
 def test_a_check_that_no_engine_answers_is_handed_back_or_an_error(tmp_path: Path) -> None:
     reports, engine = FakeReports(), cast(ScanEngine, SilentEngine())
     scanner = TableScanner(
-        cast(AuditedTables, FakeTables()), cast(ReportStore, reports), Settings(sluice_home=tmp_path)
+        cast(AuditedTables, FakeTables()), cast(ReportStore, reports), Settings.of(sluice_home=tmp_path).storage
     )
     order = ScanInput(audit=audit_input(t=[RANGE, UNIQUE]), undecided={"n.t": [0, 1]})
     by_files = asyncio.run(run_activity(ScanFilesActivity(scanner, [engine]).scan_files, order))
@@ -211,5 +212,5 @@ def test_a_check_that_no_engine_answers_is_handed_back_or_an_error(tmp_path: Pat
 
 
 def test_the_settings_leave_all_scans_to_spark() -> None:
-    assert [engine.name for engine in in_process_engines(Settings())] == ["duckdb"]
-    assert in_process_engines(Settings(sluice_scan_engine="spark")) == []
+    assert [engine.name for engine in in_process_engines(Settings().scan)] == ["duckdb"]
+    assert in_process_engines(Settings.of(sluice_scan_engine="spark").scan) == []

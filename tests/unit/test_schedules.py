@@ -20,7 +20,7 @@ from runtime.schedules.schedules import register_reaper
 from sluice.contracts.schedules import reaper_schedule_id
 from sluice.settings import Settings
 
-SETTINGS = Settings(sluice_installation="here", sluice_reap_every=60)
+SETTINGS = Settings.of(sluice_installation="here", sluice_reap_every=60)
 
 
 class FakeClient:
@@ -46,15 +46,15 @@ async def test_a_paused_schedule_stays_paused_and_follows_the_settings() -> None
     state = ScheduleState(paused=True, note="while we migrate")
     action = ScheduleActionStartWorkflow("Old", id="old", task_queue="old")
     client = FakeClient(Schedule(action=action, spec=ScheduleSpec(), state=state))
-    await register_reaper(cast(Client, client), SETTINGS)
+    await register_reaper(cast(Client, client), SETTINGS.installation, SETTINGS.reaper)
     assert client.updated and client.updated.state == state
     assert client.updated.spec.intervals[0].every == timedelta(seconds=60)
     assert cast(Any, client.updated.action).workflow == "ReapBranches"
 
 
 async def test_a_schedule_that_is_deleted_meanwhile_stops_no_worker() -> None:
-    await register_reaper(cast(Client, FakeClient(None)), SETTINGS)
+    await register_reaper(cast(Client, FakeClient(None)), SETTINGS.installation, SETTINGS.reaper)
 
 
 def test_each_installation_has_a_schedule_of_its_own() -> None:
-    assert reaper_schedule_id(SETTINGS.sluice_installation) == "sluice-reaper-here"
+    assert reaper_schedule_id("here") == "sluice-reaper-here"

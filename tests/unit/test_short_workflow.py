@@ -53,7 +53,7 @@ async def execute(handle: FakeHandle, *, read_only: bool = False) -> Any:
         return handle
 
     client = cast(Client, SimpleNamespace(start_workflow=start_workflow))
-    return await execute_short_workflow(client, Settings(), None, REQUEST, "discard", read_only=read_only)
+    return await execute_short_workflow(client, Settings().installation, None, REQUEST, "discard", read_only=read_only)
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from devstack.split_users.set_up import Request, set_up
 from devstack.split_users.system import check_names, check_user, ensure_folder
 from devstack.split_users.worker_settings import env_file, environment_file, given_to, temporal_credentials
 from sluice.job_environment import job_environment
-from sluice.settings import Settings
+from sluice.settings import GROUP_OF
 
 _OF_SPARK = ["SPARK_MASTER", "SPARK_SLOTS", "NESSIE_URI", "TEMPORAL_ADDRESS", "SLUICE_TASK_QUEUE"]
 
 
 def test_the_spark_worker_gets_no_secret() -> None:
     """The name of a setting does not matter: a new one stays with the control worker until it is listed."""
-    given = {field.upper(): "x" for field in Settings.model_fields}
+    given = {field.upper(): "x" for field in GROUP_OF}
     given |= dict.fromkeys(("TEMPORAL_ADDRESS", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "SOMETHING_NEW"), "x")
     control, spark = given_to("control", given), given_to("spark", given)
     secret = {"SLACK_TOKEN", "TEMPORAL_API_KEY", "AWS_SECRET_ACCESS_KEY", "SOMETHING_NEW", "SLUICE_APPROVERS_FILE"}

@@ -92,7 +92,7 @@ def test_a_stack_with_a_store_does_not_mix_with_another_lake(tmp_path: Path) -> 
     ],
 )
 def test_the_lake_is_in_its_bucket(given: dict[str, str], lake: str) -> None:
-    assert read_settings(given).lake == lake
+    assert read_settings(given).storage.lake == lake
 
 
 @pytest.mark.parametrize(

@@ -172,5 +172,5 @@ def test_a_store_that_is_away_is_waited_for_and_a_refusal_is_left_to_spark(
 
 
 def test_the_engine_reads_the_lake_by_the_properties_of_the_worker(tmp_path: Path) -> None:
-    (engine,) = in_process_engines(Settings(sluice_home=tmp_path), IO)
+    (engine,) = in_process_engines(Settings.of(sluice_home=tmp_path).scan, IO)
     assert isinstance(engine, DuckDBScan) and engine.io == IO

@@ -115,7 +115,7 @@ def write(
     )
     before(file)
     engine = Engine(during, file, error)
-    spark = Spark(Settings(sluice_home=home), engine)
+    spark = Spark(Settings.of(sluice_home=home).spark_jobs, engine)
     input = WriteTableInput(
         run_ref=run,
         branch="wap/p/r/a1",

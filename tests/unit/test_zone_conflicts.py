@@ -69,30 +69,32 @@ def test_a_zone_around_or_inside_of_what_is_ours_is_refused(tmp_path: Path, from
     home = tmp_path / "home"
     (home / "in").mkdir(parents=True)
     (tmp_path / "way").symlink_to(home)
-    settings = Settings(sluice_home=home)
+    settings = Settings.of(sluice_home=home)
     stated = pipeline("orders", from_.format(home=home, folder=tmp_path, root=ROOT))
     with pytest.raises(InvalidPipeline, match=r"has files in common with (the lake|SLUICE_HOME|a checkout of Sluice)"):
-        check_location(stated, settings, tmp_path)
+        check_location(stated, settings.storage, tmp_path)
 
 
 @pytest.mark.parametrize("from_", ["s3://lake", "s3a://lake/warehouse/t/", "s3://lake/*"])
 def test_a_prefix_around_or_inside_of_the_lake_is_refused(tmp_path: Path, from_: str) -> None:
     with pytest.raises(InvalidPipeline, match="has files in common with the lake, s3://lake/warehouse"):
-        check_location(pipeline("orders", from_), Settings(lake_bucket="lake"), tmp_path)
+        check_location(pipeline("orders", from_), Settings.of(lake_bucket="lake").storage, tmp_path)
 
 
 @pytest.mark.parametrize("from_", ["landing", "data/landing", f"{ROOT}/data/landing/demo-orders", "s3://lake/in/", "~"])
 def test_a_folder_beside_what_is_ours_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, from_: str) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "somebody"))
-    settings = Settings(sluice_home=tmp_path / "home", lake_bucket="lake")
-    check_location(pipeline("orders", from_), settings, tmp_path)
+    settings = Settings.of(sluice_home=tmp_path / "home", lake_bucket="lake")
+    check_location(pipeline("orders", from_), settings.storage, tmp_path)
 
 
 def test_any_checkout_around_a_zone_counts(tmp_path: Path) -> None:
     for name in ("run_workflow.py", "worker.py"):
         (tmp_path / name).touch()
     with pytest.raises(InvalidPipeline, match=r"a checkout of Sluice, .*pipelines"):
-        check_location(pipeline("orders", str(tmp_path / "pipelines")), Settings(sluice_home=Path("/h")), Path("/"))
+        check_location(
+            pipeline("orders", str(tmp_path / "pipelines")), Settings.of(sluice_home=Path("/h")).storage, Path("/")
+        )
 
 
 def test_two_zones_share_files_only_where_both_keep_them_and_no_table_is_common() -> None:

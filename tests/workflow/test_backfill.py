@@ -364,7 +364,7 @@ async def test_a_retry_that_waited_for_a_worker_replays(client: Client) -> None:
         assert STARTS[backfills.queue] == ["p0", "p1", "p0"]
     replayer = Replayer(workflows=[Backfill], workflow_runner=sandbox(), data_converter=client.data_converter)
     await replayer.replay_workflow(await handle.fetch_history())
-    ended = await read_backfill(client, SETTINGS, backfills.name)
+    ended = await read_backfill(client, SETTINGS.installation, backfills.name)
     assert count_states(ended.progress) == {"published": 2}, "no worker is needed to read what has ended"
 
 

@@ -106,7 +106,7 @@ class Waiting:
             pipeline=PipelineText(name="p.yml", text="", folder="/"), name="p", starter="tester",
             progress=BackfillState(partitions=list(HASHES), window=10),
         )  # fmt: skip
-        await start_backfill(self.client, self.settings, given)
+        await start_backfill(self.client, self.settings.installation, given)
 
         async def all_wait() -> bool:
             return len(await self.all_waiting()) == len(HASHES)
@@ -125,7 +125,7 @@ class Waiting:
 async def waiting(client: Client, stack: dict[str, str]) -> AsyncIterator[Waiting]:
     waiting = Waiting(client, stack)
     workflows = [Backfill, FakeStart, FakeRun]
-    queue = waiting.settings.sluice_task_queue
+    queue = waiting.settings.installation.sluice_task_queue
     async with Worker(client, task_queue=queue, workflows=workflows, workflow_runner=sandbox()):
         await waiting.start()
         yield waiting
@@ -173,7 +173,7 @@ async def test_all_are_rejected_and_then_the_list_has_their_states(
     names = [each.report for each in await waiting.all_waiting()]
     assert all(name in waiting.out.getvalue() for name in names)
     assert await waiting.decide(*names, approve=False) == 0
-    await backfill_handle(waiting.client, waiting.settings, "p").result()
+    await backfill_handle(waiting.client, waiting.settings.installation, "p").result()
     listed: dict[str, Any] = {}
 
     async def is_completed() -> bool:

@@ -30,7 +30,7 @@ class Installation:
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client, self.folder = client, folder
-        self.settings = Settings(sluice_installation=f"i-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
+        self.settings = Settings.of(sluice_installation=f"i-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
 
     def write(self, name: str, schedule: str = "{cron: 0 0 29 2 *}", set_name: str = "nightly") -> Path:
         path = self.folder / set_name / f"{name}.yml"
@@ -66,7 +66,7 @@ class Installation:
         await until(are_listed)
 
     async def names(self) -> list[str]:
-        return [given.name async for _, given in deployed_schedules(self.client, self.settings)]
+        return [given.name async for _, given in deployed_schedules(self.client, self.settings.installation)]
 
 
 @pytest.fixture
@@ -74,7 +74,9 @@ async def installation(client: Client, tmp_path: Path) -> AsyncIterator[Installa
     installation = Installation(client, tmp_path)
     yield installation
     for name in await installation.names():
-        await client.get_schedule_handle(schedule_id(installation.settings.sluice_installation, name)).delete()
+        await client.get_schedule_handle(
+            schedule_id(installation.settings.installation.sluice_installation, name)
+        ).delete()
 
 
 def actions(changes: Sequence[Change]) -> list[tuple[str, str]]:
@@ -97,7 +99,7 @@ async def test_a_deploy_makes_changes_and_removes_and_a_second_one_does_nothing(
     assert "cron: */15 1,3-5 * jan-mar 5-7 → 0 6 * * *" in changes[0].differences
     await installation.wait_until_listed("a")
     assert actions(await installation.deploy()) == [("unchanged", "a")]
-    [listed] = await list_schedules(installation.client, installation.settings)
+    [listed] = await list_schedules(installation.client, installation.settings.installation)
     assert (listed.given.properties["cron"], listed.last, listed.state) == ("0 6 * * *", None, "")
     assert listed.next and (listed.next.hour, listed.next.minute) == (6, 0)
 
@@ -107,17 +109,17 @@ async def test_a_paused_schedule_stays_paused_when_its_file_changes(installation
     await installation.deploy()
     await installation.wait_until_listed("a")
     with pytest.raises(InvalidPipeline, match="--note is empty"):
-        await pause_pipeline(installation.client, installation.settings, "a", " ")
+        await pause_pipeline(installation.client, installation.settings.installation, "a", " ")
     with pytest.raises(InvalidPipeline, match=r"has no schedule and no landing zone \(did you mean 'a'\?\)"):
-        await pause_pipeline(installation.client, installation.settings, "aa", "why")
-    await pause_pipeline(installation.client, installation.settings, "a", "we migrate")
+        await pause_pipeline(installation.client, installation.settings.installation, "aa", "why")
+    await pause_pipeline(installation.client, installation.settings.installation, "a", "we migrate")
     installation.write("a", "{cron: 0 6 * * *}")
     [change] = await installation.deploy()
     assert (change.action, change.paused) == ("change", "we migrate")
-    [listed] = await list_schedules(installation.client, installation.settings)
+    [listed] = await list_schedules(installation.client, installation.settings.installation)
     assert (listed.paused, listed.next) == ("we migrate", None)
-    await resume_pipeline(installation.client, installation.settings, "a", "done")
-    [listed] = await list_schedules(installation.client, installation.settings)
+    await resume_pipeline(installation.client, installation.settings.installation, "a", "done")
+    [listed] = await list_schedules(installation.client, installation.settings.installation)
     assert listed.paused is None and listed.next
 
 
@@ -125,7 +127,9 @@ async def test_what_somebody_changed_in_temporal_is_taken_back(installation: Ins
     installation.write("a")
     await installation.deploy()
     await installation.wait_until_listed("a")
-    handle = installation.client.get_schedule_handle(schedule_id(installation.settings.sluice_installation, "a"))
+    handle = installation.client.get_schedule_handle(
+        schedule_id(installation.settings.installation.sluice_installation, "a")
+    )
     before = (await handle.describe()).schedule
 
     def other_zone(present: ScheduleUpdateInput) -> ScheduleUpdate:
@@ -169,9 +173,9 @@ async def test_a_landing_zone_over_the_files_of_a_schedule_of_another_set_is_ref
 async def test_an_installation_whose_name_begins_like_another_leaves_its_schedules_alone(
     installation: Installation,
 ) -> None:
-    mine = installation.settings.sluice_installation
+    mine = installation.settings.installation.sluice_installation
     other = Installation(installation.client, installation.folder)
-    other.settings = installation.settings.model_copy(update={"sluice_installation": f"{mine}-schedule-x"})
+    other.settings = installation.settings.with_values(sluice_installation=f"{mine}-schedule-x")
     installation.write("a")
     await other.deploy()
     await other.wait_until_listed("a")
@@ -191,7 +195,9 @@ async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A plan that counted the zone as unchanged would leave nobody to load the files once a worker has ended it."""
-    settings = installation.settings.model_copy(update={"sluice_task_queue": installation.settings.sluice_installation})
+    settings = installation.settings.with_values(
+        sluice_task_queue=installation.settings.installation.sluice_installation
+    )
     installation.settings = settings
     file = installation.write("p", "")
     text = file.read_text().replace('{source: {path: "*.csv"}}', "{source: {format: csv}}")
@@ -200,7 +206,7 @@ async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
     monkeypatch.setattr(landing_zones, "_LIMIT", 1.0)
     file.write_text(text)
     assert actions(await installation.deploy()) == [("create", "p")]
-    handle = installation.client.get_workflow_handle(landing_zone_id(settings.sluice_installation, "p"))
+    handle = installation.client.get_workflow_handle(landing_zone_id(settings.installation.sluice_installation, "p"))
     first = (await handle.describe()).run_id
     await installation.wait_until_planned(("unchanged", "p"))
     file.unlink()
@@ -212,7 +218,7 @@ async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
     monkeypatch.setattr(landing_zones, "_LIMIT", 30.0)
     async with Worker(
         installation.client,
-        task_queue=settings.sluice_task_queue,
+        task_queue=settings.installation.sluice_task_queue,
         workflows=[LandingZone],
         workflow_runner=sandbox(),
         activities=[collect_nothing],

@@ -66,7 +66,7 @@ class Lake:
     results: AuditResultsTable
 
     async def ask(self, query: LakeQueryInput) -> Any:
-        return await query_lake(self.client, self.settings, query, RESULTS[type(query)])
+        return await query_lake(self.client, self.settings.installation, query, RESULTS[type(query)])
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +93,12 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     }
     create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
     results = AuditResultsTable(catalog, location, {})
-    settings = Settings(sluice_task_queue=uuid.uuid4().hex, sluice_installation="here")
+    settings = Settings.of(sluice_task_queue=uuid.uuid4().hex, sluice_installation="here")
     queries = QueryRunner("1GB", tmp_path / "queries")
     async with make_worker(
         server,
         settings,
-        settings.sluice_task_queue,
+        settings.installation.sluice_task_queue,
         [
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
@@ -151,18 +151,18 @@ async def test_a_quarantine_table_counts_and_one_table_needs_no_worker(lake: Lak
     lake.catalog.capabilities = replace(CAPABILITIES, guarantee="checked")
     table = {"on_bad_rows": "quarantine", "max_bad_rows": 1}
     both = loads("a.b").model_copy(update={"tables": {"a.b": Table.model_validate(table)}})
-    assert (await plan_publish(lake.client, lake.settings, both)).guarantee == "checked"
-    nowhere = Settings(sluice_task_queue="nobody")
-    assert (await plan_publish(lake.client, nowhere, loads("a.b"))).guarantee == "atomic"
+    assert (await plan_publish(lake.client, lake.settings.installation, both)).guarantee == "checked"
+    nowhere = Settings.of(sluice_task_queue="nobody")
+    assert (await plan_publish(lake.client, nowhere.installation, loads("a.b"))).guarantee == "atomic"
 
 
 async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(short_workflow, "_NO_WORKER", 0.2)
-    nowhere = Settings(sluice_task_queue="nobody")
+    nowhere = Settings.of(sluice_task_queue="nobody")
     with pytest.raises(ServiceUnavailable, match="no worker takes work"):
-        await plan_publish(lake.client, nowhere, loads("a.b", "a.c"))
+        await plan_publish(lake.client, nowhere.installation, loads("a.b", "a.c"))
     context = CommandContext(lake.client, nowhere, make_console(), False, Interruption())
     digest = RunInput(digest="d3")
     assert not await start_and_follow(context, loads("a.b", "a.c"), digest, StartOptions(), detach=True)
@@ -172,7 +172,7 @@ async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
 
 async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:
     await lake.ask(ListQuarantineInput())
-    assert await serving_installations(lake.client, lake.settings.sluice_task_queue) == {"here"}
+    assert await serving_installations(lake.client, lake.settings.installation.sluice_task_queue) == {"here"}
     assert await serving_installations(lake.client, "nobody") == set()
 
 
@@ -185,7 +185,11 @@ async def test_a_command_of_a_folder_talks_to_its_own_installation(
     address = lake.client.service_client.config.target_host
     (tmp_path / "stack.json").write_text(json.dumps({"environment": {"TEMPORAL_ADDRESS": address}}))
     (tmp_path / "installation").write_text(f"{installation}\n")
-    environment = {**os.environ, "SLUICE_HOME": str(tmp_path), "SLUICE_TASK_QUEUE": lake.settings.sluice_task_queue}
+    environment = {
+        **os.environ,
+        "SLUICE_HOME": str(tmp_path),
+        "SLUICE_TASK_QUEUE": lake.settings.installation.sluice_task_queue,
+    }
     asked = ("results", "SELECT pipeline FROM results", "--json")
     ended = await asyncio.to_thread(run_command, tmp_path, environment, *asked)
     assert ended.code == code, ended
@@ -218,8 +222,8 @@ async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -
 
 async def test_a_missing_worker_is_one_message_within_seconds(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_workflow, "_NO_WORKER", 1.0)
-    settings = Settings(sluice_task_queue="nobody-polls-this")
+    settings = Settings.of(sluice_task_queue="nobody-polls-this")
     with pytest.raises(ServiceUnavailable, match="no worker takes work from the task queue 'nobody-polls-this'"):
-        await query_lake(lake.client, settings, ListQuarantineInput(), RESULTS[ListQuarantineInput])
+        await query_lake(lake.client, settings.installation, ListQuarantineInput(), RESULTS[ListQuarantineInput])
     async for execution in lake.client.list_workflows("TaskQueue = 'nobody-polls-this'"):
         assert execution.status and execution.status.name == "TERMINATED"

@@ -541,8 +541,8 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
 
 async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Zone, tmp_path: Path) -> None:
     """Deploys of this installation do not change the zones of another one."""
-    settings = Settings(sluice_installation=zone.name, sluice_task_queue=zone.name)
-    other = settings.model_copy(update={"sluice_installation": f"{zone.name}-other"})
+    settings = Settings.of(sluice_installation=zone.name, sluice_task_queue=zone.name)
+    other = settings.with_values(sluice_installation=f"{zone.name}-other")
     file = tmp_path / "p.yml"
     text = f"name: p\nwrite: {{source: {{format: csv}}}}\ntables: [t.x]\narrival: {{from: {tmp_path}, settle: 5s}}\n"
 
@@ -553,7 +553,7 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
 
     async def until_listed(names: list[str], to: Settings = settings) -> None:
         async def are_listed() -> bool:
-            return await list_zones(zone.client, to) == names
+            return await list_zones(zone.client, to.installation) == names
 
         await until(are_listed, lambda: f"{names} are not what is listed")
 
@@ -562,19 +562,19 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
         assert [action for action, _ in await deploy(each)] == ["create"]
         await until_listed(["p"], each)
     zone.handle = zone.client.get_workflow_handle_for(LandingZone.run, landing_zone_id(zone.name, "p"))
-    await pause_pipeline(zone.client, settings, "p", "the supplier repairs files")
+    await pause_pipeline(zone.client, settings.installation, "p", "the supplier repairs files")
     assert await deploy() == [("unchanged", [])]
     file.write_text(text.replace("settle: 5s", "settle: 6s, after: move, move_to: /elsewhere"))
     [(action, differences)] = await deploy()
     assert action == "change" and {"settle: 5s → 6s", "after: keep → move to /elsewhere"} <= {*differences}
     now = await zone.status()
     assert "6s" in now.pipeline.text and now.paused.startswith("the supplier repairs files (")
-    await resume_pipeline(zone.client, settings, "p", "")
+    await resume_pipeline(zone.client, settings.installation, "p", "")
     assert (await zone.status()).paused == ""
     file.unlink()
     assert [action for action, _ in await deploy()] == ["remove"]
     await until_listed([])
-    assert await list_zones(zone.client, other) == ["p"]
+    assert await list_zones(zone.client, other.installation) == ["p"]
     await zone.client.get_workflow_handle(landing_zone_id(f"{zone.name}-other", "p")).terminate()
     await zone.start()  # for the fixture to end
 
@@ -583,12 +583,12 @@ async def test_without_a_worker_a_command_says_so(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runtime.arrivals.landing_zones._LIMIT", 1.0)
-    settings = Settings(sluice_installation=f"zone-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
+    settings = Settings.of(sluice_installation=f"zone-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
     stated = LandingZoneInput(pipeline=TEXT, name="p", installation="here", look=600, at_once=1, on_failure="continue")
-    id = landing_zone_id(settings.sluice_installation, "p")
+    id = landing_zone_id(settings.installation.sluice_installation, "p")
     handle = await client.start_workflow(LandingZone.run, stated, id=id, task_queue="nobody")
     with pytest.raises(ServiceUnavailable, match=r"no worker answered for .*SLUICE_TASK_QUEUE=nobody"):
-        await pause_zone(client, settings, "p", PauseZone(paused=True, by="ana"))
+        await pause_zone(client, settings.installation, "p", PauseZone(paused=True, by="ana"))
     await handle.terminate()
 
 

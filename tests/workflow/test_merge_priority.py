@@ -48,11 +48,11 @@ class FakeRun:
     """A fake run that gets merge slots, until its test ends."""
 
     @workflow.init
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._granted: list[MergeTicket] = []
 
     @workflow.run
-    async def run(self) -> None:
+    async def run(self, name: str) -> None:
         await workflow.wait_condition(lambda: False)
 
     @workflow.signal(name=SLOT_SIGNAL)
@@ -82,6 +82,7 @@ class PriorityHarness:
         """Request the merge slot of a table for a run, as it does after a conflict."""
         run = await self.client.start_workflow(
             FakeRun.run,
+            name,
             id=f"{name}-{self.task_queue}",
             task_queue=self.task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
@@ -100,7 +101,7 @@ class PriorityHarness:
 
     async def wait_for_slot(self, ticket: MergeTicket) -> None:
         """Wait until a run got the slot that it requested."""
-        run = self.client.get_workflow_handle_for(FakeRun.run, ticket.workflow_id)
+        run = self.client.get_workflow_handle(ticket.workflow_id)
 
         async def granted() -> bool:
             return ticket in await run.query(FakeRun.granted)

@@ -162,16 +162,16 @@ def test_settings_that_would_let_anybody_send_are_refused(tmp_path: Path) -> Non
     file = tmp_path / "token"
     file.write_text("short")
     with pytest.raises(BadEnvironment, match="other machines can reach it"):
-        events_address(Settings(sluice_events_address="0.0.0.0:7099"))
+        events_address(Settings.of(sluice_events_address="0.0.0.0:7099").arrivals)
     for port in (0, 99999):
         with pytest.raises(BadEnvironment, match="from 1 to 65535"):
-            events_address(Settings(sluice_events_address=f"127.0.0.1:{port}"))
+            events_address(Settings.of(sluice_events_address=f"127.0.0.1:{port}").arrivals)
     with pytest.raises(BadEnvironment, match="at least 16 letters"):
-        events_address(Settings(sluice_events_address="127.0.0.1:7099", sluice_events_token_file=str(file)))
+        events_address(Settings.of(sluice_events_address="127.0.0.1:7099", sluice_events_token_file=str(file)).arrivals)
     file.write_text(TOKEN)
-    stated = Settings(sluice_events_address="0.0.0.0:7099", sluice_events_token_file=str(file))
-    assert events_address(stated) == ("0.0.0.0", 7099, TOKEN)
-    assert events_address(Settings()) is None
+    stated = Settings.of(sluice_events_address="0.0.0.0:7099", sluice_events_token_file=str(file))
+    assert events_address(stated.arrivals) == ("0.0.0.0", 7099, TOKEN)
+    assert events_address(Settings().arrivals) is None
 
 
 async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(

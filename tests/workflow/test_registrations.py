@@ -164,11 +164,11 @@ async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: Workf
     targets = Targets(targets={"hook": WebhookTarget(kind="webhook", url=f"{receiver.url}/h", secret=secret)})
     with run_slack() as slack, pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as threads:
         patch.setenv("HOOK", "whsec_" + base64.b64encode(os.urandom(32)).decode())
-        settings = Settings(slack_token="xoxb-1", slack_channel="#loads", slack_api_url=slack.url)
+        settings = Settings.of(slack_token="xoxb-1", slack_channel="#loads", slack_api_url=slack.url)
         starts = StartRegistrationsActivity(client, targets, queue, queue)
         activities: list[Any] = [
             RegisterPublicationActivity(targets, queue, cast(MirrorWriter, None)).register_publication,
-            NotifyActivities(open_notifier(settings), "http://ui").notify_registration,
+            NotifyActivities(open_notifier(settings.notifications), "http://ui").notify_registration,
         ]
         slack.status, slack.answer = 500, {"ok": False, "error": "fatal_error"}
         async with Worker(

@@ -104,7 +104,7 @@ class Starts:
 @pytest.fixture
 async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
     starts = Starts(client, tmp_path)
-    settings = Settings(sluice_task_queue=starts.queue, sluice_open_timeout=1)
+    settings = Settings.of(sluice_task_queue=starts.queue, sluice_open_timeout=1)
     of_runs = starts.fakes.activities()
     control = Worker(
         client,
@@ -122,7 +122,7 @@ async def starts(client: Client, tmp_path: Path) -> AsyncIterator[Starts]:
     )
     async with (
         control,
-        Worker(client, task_queue=settings.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
+        Worker(client, task_queue=settings.installation.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
     ):
         yield starts
 

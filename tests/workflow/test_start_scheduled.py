@@ -103,7 +103,7 @@ class Scheduled:
 @pytest.fixture
 async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
     scheduled = Scheduled(client, tmp_path)
-    settings = Settings(sluice_task_queue=scheduled.queue)
+    settings = Settings.of(sluice_task_queue=scheduled.queue)
     of_runs = scheduled.fakes.activities()
     control = Worker(
         client,
@@ -124,7 +124,7 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
     )
     async with (
         control,
-        Worker(client, task_queue=settings.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
+        Worker(client, task_queue=settings.installation.spark_queue, interceptors=[ErrorMapping()], activities=of_runs),
     ):
         yield scheduled
         await client.get_schedule_handle(scheduled.id).delete()

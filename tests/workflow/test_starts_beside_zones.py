@@ -40,7 +40,7 @@ class Beside:
         self.client, self.landing, self.pipelines = client, folder / "in", folder / "pipelines"
         self.landing.mkdir()
         self.pipelines.mkdir()
-        self.settings = Settings(
+        self.settings = Settings.of(
             sluice_installation=f"i-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody", sluice_home=folder / "home"
         )
         self.context = CommandContext(client, self.settings, make_console(), False, Interruption())
@@ -64,7 +64,7 @@ class Beside:
         reader = self.pipeline("other", write={"source": {"path": str(self.landing), "format": "csv"}})
 
         for _ in range(300):  # for a moment after a deploy, the server's list is out of date
-            if await find_zone_problems(self.client, self.settings, reader):
+            if await find_zone_problems(self.client, self.settings.installation, reader):
                 return
             await asyncio.sleep(0.1)
         raise AssertionError("the landing zone is not listed")
@@ -75,7 +75,9 @@ async def beside(client: Client, tmp_path: Path) -> AsyncIterator[Beside]:
     beside = Beside(client, tmp_path)
     yield beside
     with suppress(RPCError):  # it was not deployed
-        await client.get_workflow_handle(landing_zone_id(beside.settings.sluice_installation, "orders")).terminate()
+        await client.get_workflow_handle(
+            landing_zone_id(beside.settings.installation.sluice_installation, "orders")
+        ).terminate()
 
 
 async def test_a_start_of_a_deployed_landing_zone_is_refused_with_what_to_do(beside: Beside) -> None:
@@ -120,15 +122,17 @@ async def test_named_files_are_shown_and_loaded_by_their_zone(
 ) -> None:
     (tmp_path / "lake").mkdir()
     lake = Zone(tmp_path / "lake")
-    name = beside.settings.sluice_installation
-    beside.settings = beside.settings.model_copy(update={"sluice_task_queue": name})
+    name = beside.settings.installation.sluice_installation
+    beside.settings = beside.settings.with_values(sluice_task_queue=name)
     beside.context = CommandContext(beside.client, beside.settings, make_console(), False, Interruption())
     file = beside.file("a.csv")
     missing = beside.landing / "missing.csv"
 
     async def load(*, yes: bool) -> int:
         files = [str(file), str(missing)]
-        return await load_named(beside.context, beside.settings, "orders", files, yes=yes, over_younger=False)
+        return await load_named(
+            beside.context, beside.settings.installation, "orders", files, yes=yes, over_younger=False
+        )
 
     async with Worker(
         beside.client,
@@ -147,9 +151,9 @@ async def test_named_files_are_shown_and_loaded_by_their_zone(
             await load(yes=False)
         shown = capsys.readouterr().out
         assert f"load {file} (5 bytes): it is settled" in shown and f"leave {missing}: it is not in the" in shown
-        assert (await read_zone(beside.client, beside.settings, "orders")).batches == []
+        assert (await read_zone(beside.client, beside.settings.installation, "orders")).batches == []
         await load(yes=True)
-        (batch,) = (await read_zone(beside.client, beside.settings, "orders")).batches
+        (batch,) = (await read_zone(beside.client, beside.settings.installation, "orders")).batches
         assert (batch.state, batch.is_named, batch.ref.files) == ("waiting", True, 1)
         with pytest.raises(InvalidPipeline, match="none of these files can be loaded"):
             await load(yes=True)
@@ -171,4 +175,4 @@ async def test_another_pipeline_that_reads_files_of_a_zone_is_asked_about(
     text = f"name: months\nwrite: {{source: {{path: '{beside.landing}/{{{{ partition }}}}.csv'}}}}\ntables: [t.x]\n"
     stated = PipelineText(name="months.yml", text=text, folder="/")
     with pytest.raises(InvalidPipeline, match="'months' reads"):
-        await refuse_backfill(beside.client, beside.settings, stated, ["2018-01"])
+        await refuse_backfill(beside.client, beside.settings.installation, stated, ["2018-01"])

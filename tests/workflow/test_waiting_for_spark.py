@@ -33,7 +33,7 @@ class Queue:
 
     def __init__(self, client: Client, write: Callable[[Any, int], Any]) -> None:
         self.client, self.name = client, f"waiting-{uuid.uuid4()}"
-        self._settings = Settings(sluice_task_queue=self.name, spark_slots=2, sluice_shutdown_timeout=0)
+        self._settings = Settings.of(sluice_task_queue=self.name, spark_slots=2, sluice_shutdown_timeout=0)
         fakes = FakeActivities()
         fakes.overrides["write_table"] = write
         both = {activity._Definition.must_from_callable(each).name: each for each in fakes.activities()}
@@ -47,7 +47,9 @@ class Queue:
     def spark(self) -> Worker:
         """Return a worker for Spark."""
         settings = self._settings
-        return make_worker(self.client, settings, settings.spark_queue, self._spark, [], settings.slots)
+        return make_worker(
+            self.client, settings, settings.installation.spark_queue, self._spark, [], settings.spark.slots
+        )
 
     async def start(self, name: str, number: int) -> Any:
         """Start a run of a pipeline whose job may fail only once."""
@@ -119,10 +121,10 @@ async def test_a_pipeline_of_one_run_does_not_wait_behind_one_of_many(client: Cl
 
 async def test_what_each_worker_takes(client: Client) -> None:
     """A process for both roles runs Spark activities only from Spark's queue, which has its slots."""
-    settings = Settings(nessie_uri="http://127.0.0.1:1/api/v2", spark_slots=3, sluice_task_queue="q")
+    settings = Settings.of(nessie_uri="http://127.0.0.1:1/api/v2", spark_slots=3, sluice_task_queue="q")
     taken = {}
     async with AsyncExitStack():
-        for worker in make_workers(client, settings, SubmitEngine(settings), open_catalog(settings)):
+        for worker in make_workers(client, settings, SubmitEngine(settings.spark_jobs), open_catalog(settings)):
             config = worker.config()
             names = {activity._Definition.must_from_callable(each).name for each in config["activities"]}
             taken[config["task_queue"]] = (names & ON_SPARK, config["max_concurrent_activities"])

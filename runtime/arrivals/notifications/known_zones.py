@@ -13,7 +13,7 @@ from sluice.arrivals.notifications import StoredObject
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZone, NotifiedZones
 from sluice.contracts.arrivals import landing_zone_id
 from sluice.errors import InvalidInput
-from sluice.settings import Settings
+from sluice.setting_groups import InstallationSettings
 
 _EVERY = 10.0
 """Interval between two listings of the landing zones, in seconds."""
@@ -26,7 +26,7 @@ log = logging.getLogger("sluice.notifications")
 class KnownZones:
     """The landing zones to which notifications are assigned."""
 
-    def __init__(self, client: Client, settings: Settings, sender: SignalSender) -> None:
+    def __init__(self, client: Client, settings: InstallationSettings, sender: SignalSender) -> None:
         self._client, self._settings, self._sender = client, settings, sender
         self._paths: dict[tuple[str, str], str] = {}
         self._logged: set[object] = set()

@@ -12,6 +12,7 @@ from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.queue import receive_from_queue
 from runtime.arrivals.notifications.signal_sender import SignalSender, signal_by
 from runtime.arrivals.notifications.webhook import events_address, serve_webhook
+from sluice.setting_groups import StorageSettings
 from sluice.settings import Settings
 
 _PAUSE = 30.0
@@ -32,14 +33,14 @@ class Receivers:
 
     def __init__(self, client: Client, settings: Settings) -> None:
         self._sender = sender = SignalSender(signal_by(client))
-        self.known = known = KnownZones(client, settings, sender)
+        self.known = known = KnownZones(client, settings.installation, sender)
         self._receivers: dict[str, Receive] = {
-            "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings))
+            "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings.storage))
         }
-        if address := events_address(settings):
+        if address := events_address(settings.arrivals):
             self._receivers["webhook"] = lambda: serve_webhook(*address, known, sender)
-        if queue := settings.sluice_events_queue:
-            self._receivers["queue"] = lambda: receive_from_queue(queue, settings.aws_region, known, sender)
+        if queue := settings.arrivals.sluice_events_queue:
+            self._receivers["queue"] = lambda: receive_from_queue(queue, settings.storage.aws_region, known, sender)
 
     async def run(self) -> None:
         """Signal the landing zones of arriving files, until this is cancelled."""
@@ -55,7 +56,7 @@ class Receivers:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _own_folders(settings: Settings) -> list[str]:
+def _own_folders(settings: StorageSettings) -> list[str]:
     """Return the folders that workers write to: the home, and the lake if it is local."""
     local = [settings.lake] if not is_remote(settings.lake) else []
     return [str(settings.sluice_home), *map(without_scheme, local)]

@@ -14,7 +14,7 @@ from runtime.arrivals.notifications.signal_sender import SignalSender
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject, UnreadableNotification, read_notification
 from sluice.errors import BadEnvironment
 from sluice.secrets import read_secret
-from sluice.settings import Settings
+from sluice.setting_groups import ArrivalSettings
 
 _TIMEOUT = 5.0
 """Time limit for the body of a request, in seconds."""
@@ -32,7 +32,7 @@ _BEARER = "Bearer "
 log = logging.getLogger("sluice.notifications")
 
 
-def events_address(settings: Settings) -> tuple[str, int, str] | None:
+def events_address(settings: ArrivalSettings) -> tuple[str, int, str] | None:
     """Return the host, port and token of the server; None if the settings name no address.
 
     Raises:
