@@ -99,7 +99,7 @@ COMMANDS = {
     ),
     "arrivals": LazyCommand(
         "cli.arrivals.commands:arrivals_command",
-        "Show what arrived in a landing zone, and what became of each file. Without a pipeline, show all zones.",
+        "Show the files of a landing zone with their states. Without a pipeline, show all zones.",
     ),
     "query": LazyCommand(
         "cli.lake.query:query",

@@ -24,6 +24,7 @@ from cli.confirming import Yes
 from cli.context import CommandContext, check_locally, no_preparation, run_command
 from cli.exit_codes import DETACHED
 from cli.layout import print_line
+from cli.options import show_help
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import program
 from runtime.arrivals.zone_conflicts import refuse_backfill
@@ -56,6 +57,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Run a pipeline for each of many partitions. `backfill FILE` is short for `backfill start FILE`.",
 )
+app.callback(invoke_without_command=True)(show_help)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]

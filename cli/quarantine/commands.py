@@ -16,6 +16,7 @@ from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.installation.keys import refuse
 from cli.layout import print_entries, print_line, print_rows
+from cli.options import show_help
 from cli.program import program
 from cli.quarantine.quarantined_rows import print_listed_rows, show_rows
 from cli.run.follow import start_and_follow
@@ -56,6 +57,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Inspect branches that were kept out of main; repair, release or delete them. These commands need a worker.",
 )
+app.callback(invoke_without_command=True)(show_help)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Shown = Annotated[
