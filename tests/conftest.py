@@ -23,6 +23,8 @@ from tests.harness.session_guard import SessionGuard
 from tests.harness.system import SystemHarness, link_tools
 from tests.harness.waiting import LIMIT
 
+_KEPT = ("TEMPORAL_CLI_PATH", "SLUICE_SEED")
+"""Variables of this shell that tests read: the Temporal CLI, and the seed that repeats a random test."""
 _PREFIXES = (
     "CATALOG",
     "ICEBERG",
@@ -62,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def plain_environment() -> None:
     """Remove this shell's settings of Temporal, Nessie and Slack: tests bring their own. Start Spark for short use."""
     for name in list(os.environ):
-        if name.startswith(_PREFIXES) and name != "TEMPORAL_CLI_PATH":
+        if name.startswith(_PREFIXES) and name not in _KEPT:
             del os.environ[name]
     os.environ["SPARK_SUBMIT_OPTS"] = _SHORT_JVM
 
