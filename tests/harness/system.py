@@ -26,7 +26,8 @@ from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.publishing.outcomes import exit_code
-from sluice.settings import Settings, read_settings
+from sluice.setting_groups import InstallationSettings
+from sluice.settings import read_settings
 from tests.harness.command_line import CommandResult, run_command
 from tests.harness.processes import wait_for
 from tests.harness.temporal_thread import TEMPORAL
@@ -45,8 +46,8 @@ class EndedRun:
     err: str = ""
 
 
-class _OtherSparkQueue(Settings):
-    """Settings that name another worker's task queue for Spark."""
+class _OtherSparkQueue(InstallationSettings):
+    """Settings of an installation that name another worker's task queue for Spark."""
 
     other_spark_queue: str
 
@@ -144,7 +145,9 @@ class SystemHarness:
         pipeline = load_pipeline(file, environment, self.folder)
         client, settings = await TEMPORAL.client(environment), read_settings(environment)
         if self._spark_queue:
-            settings = _OtherSparkQueue.model_construct(**dict(settings), other_spark_queue=self._spark_queue)
+            own = settings.installation
+            installation = _OtherSparkQueue.model_construct(**dict(own), other_spark_queue=self._spark_queue)
+            settings = settings.model_copy(update={"installation": installation})
         starter = Starter(f"{getpass.getuser()}@{socket.gethostname()}", self.folder)
         started = await start_run(client, settings, pipeline, find_input(pipeline), starter, StartOptions(again=again))
         return started.handle.id
