@@ -177,15 +177,25 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
 def _is_exact_double(text: Column, value: Column) -> Column:
     """Return a column that is true if a text has the digits that identify a DOUBLE.
 
-    Java 17 writes more digits than needed for a few values, so a text with fewer digits than Java writes is accepted.
+    Java 17 writes more digits than needed for a few values, and all digits of whole numbers. So a text is accepted if
+    its digits are those of Java, rounded.
     """
     is_short = (F.length(text) <= DOUBLE_DIGITS) & ~text.rlike("[eE]")
     stated, stored = _digits(text), _digits(value.cast(StringType()))
-    is_shorter = (F.length(stated) < F.length(stored)) & (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit(""))
+    is_rounded = (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit("")) & _is_rounded(stated, stored)
     is_finite = F.abs(value) < F.lit(math.inf)
     return F.coalesce(
-        text.rlike(rf"^{_NUMBER}\z") & is_finite & (is_short | (stated == stored) | is_shorter), F.lit(False)
+        text.rlike(rf"^{_NUMBER}\z") & is_finite & (is_short | (stated == stored) | is_rounded), F.lit(False)
     )
+
+
+def _is_rounded(stated: Column, stored: Column) -> Column:
+    """Return a column that is true if fewer digits are those of a number, rounded in either direction at the half."""
+    missing = F.length(stored) - F.length(stated)
+    padded = F.concat(stated, F.repeat(F.lit("0"), missing))
+    whole = DecimalType(20, 0)
+    difference = F.abs(padded.try_cast(whole) - stored.try_cast(whole))
+    return (missing > 0) & (difference * 2 <= F.pow(F.lit(10), missing))
 
 
 def _is_exact_float(text: Column, value: Column) -> Column:
