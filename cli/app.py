@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         problem = unknown_command(words[0], COMMANDS) if words else ""
         words.insert(0, _DEFAULT)
     try:
-        if not {*words} & {*_HELP}:
+        if words[0] not in _HELP:
             _export_store_access()
         if problem:
             code = print_error(InvalidPipeline(problem), "--json" in words, WRONG_USE)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _export_store_access() -> None:
     """Export the variables of the object store, before a command imports a library that reads them."""
-    from runtime.store_access import export_store_access  # noqa: PLC0415  # the help does without these imports
+    from runtime.store_access import export_store_access  # noqa: PLC0415  # the list of commands does without these imports
     from sluice.settings import read_environment  # noqa: PLC0415
 
     export_store_access(read_environment())

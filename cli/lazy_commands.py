@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from typer import Context, Typer
+from typer import Context, Exit, Typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+from cli.exit_codes import WRONG_USE
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,10 @@ class LazyGroup(TyperGroup):
         """Write the list of commands for the help, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+
+def show_help(context: Context) -> None:
+    """Show the help of a group of commands that is called without one, as wrong use."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise Exit(WRONG_USE)

@@ -8,13 +8,12 @@ from temporalio.client import WorkflowUpdateFailedError
 from cli.approval.approving import make_decision, refusal_in
 from cli.approval.waiving import NO_WAIVER, WaiverRequest
 from cli.context import CommandContext, run_command
-from cli.options import AsJson, Run
+from cli.options import AsJson, By, Run
 from runtime.run.find_run import find_run_to_end, query_status
 from sluice.errors import InvalidPipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
 from workflows.write_audit_publish import WriteAuditPublish
 
-By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
 Named = Annotated[
     str,
     typer.Option("--hash", help="The report that you saw, as `status` shows it: HASH or HASH:DIGEST.", metavar="HASH"),

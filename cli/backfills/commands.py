@@ -24,7 +24,8 @@ from cli.confirming import Yes
 from cli.context import CommandContext, check_locally, no_preparation, run_command
 from cli.exit_codes import DETACHED
 from cli.layout import print_line
-from cli.options import show_help
+from cli.lazy_commands import show_help
+from cli.options import AsJson, By
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import program
 from runtime.arrivals.zone_conflicts import refuse_backfill
@@ -59,8 +60,6 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(show_help)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
-By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
 Reason = Annotated[str, typer.Option("--reason", help="The reason.")]
 Reports = Annotated[
     list[str] | None,

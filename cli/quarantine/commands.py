@@ -16,7 +16,8 @@ from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.installation.keys import refuse
 from cli.layout import print_entries, print_line, print_rows
-from cli.options import show_help
+from cli.lazy_commands import show_help
+from cli.options import AsJson, By
 from cli.program import program
 from cli.quarantine.quarantined_rows import print_listed_rows, show_rows
 from cli.run.follow import start_and_follow
@@ -59,14 +60,12 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(show_help)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 Shown = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline for its newest quarantine.")
 ]
 Quarantined = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline that has one quarantine.")
 ]
-By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]
 Rows = Annotated[
     int,
     typer.Option("--rows", help="Maximum number of added rows of each table, and of bad rows of each check.", min=0),

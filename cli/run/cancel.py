@@ -7,6 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
+from cli.options import AsJson
 from cli.run.report import print_detail
 from runtime.run.find_run import RunLookup, find_run_to_end, query_status
 from sluice.errors import InvalidPipeline
@@ -19,9 +20,7 @@ def cancel(
         str, typer.Argument(metavar="RUN", help="A run as `list` shows it, or a pipeline with one run under way.")
     ],
     yes: Yes = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Cancel a run: stop its Spark job and delete its branch. Main does not change."""
 
