@@ -26,7 +26,6 @@ from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
 from activities.errors import ErrorMapping
 from activities.heartbeats import Heartbeats
-from activities.notifications.notifier import RoutedNotifier
 from activities.notifications.open_notifier import open_notifier
 from activities.run.target_catalog import TargetCatalog
 from engine.private_files import private_folder
@@ -129,9 +128,6 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     reports = ReportStore(settings.storage.lake, io)
     log.info("the catalog: %s", describe_capabilities(catalog.capabilities))
 
-    def control(notifier: RoutedNotifier) -> MakeActivities:
-        return lambda catalog: control_activities(client, settings, catalog, io, reports, notifier)
-
     def spark(catalog: BranchCatalog) -> list[Activity]:
         return spark_activities(settings, engine, catalog, io, reports)
 
@@ -142,8 +138,11 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     workers = []
     if role != "spark":
         notifier = open_notifier(settings.notifications)
-        queue = settings.installation.sluice_task_queue
-        workers.append(make(queue, control(notifier), WORKFLOWS, _CONTROL_AT_ONCE))
+
+        def control(catalog: BranchCatalog) -> list[Activity]:
+            return control_activities(client, settings, catalog, io, reports, notifier)
+
+        workers.append(make(settings.installation.sluice_task_queue, control, WORKFLOWS, _CONTROL_AT_ONCE))
     if role != "control":
         workers.append(make(settings.installation.spark_queue, spark, [], settings.spark.slots))
     return workers

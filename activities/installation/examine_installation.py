@@ -41,7 +41,7 @@ class ExamineInstallationActivity:
     catalog: BranchCatalog
     io: Mapping[str, str]
     notifier: RoutedNotifier
-    """The notifier by which this worker sends messages."""
+    """The notifier of this worker."""
     targets: Targets = NO_TARGETS
     folder: Path = field(default_factory=Path.cwd)
     """The folder of this worker, with its `.env`."""

@@ -44,8 +44,8 @@ class RoutedNotifier:
     _opened: dict[str, Notifier] = field(default_factory=dict)
     _sent: dict[tuple[int, str], float] = field(default_factory=dict)
     """By route and content, the time of the last message."""
-    _deliveries: dict[tuple[str, int], Future[None]] = field(default_factory=dict)
-    """By key and route, the deliveries under way and done. A repeated activity waits for them, and repeats none."""
+    _deliveries: dict[tuple[str, int], Future[SluiceError | None]] = field(default_factory=dict)
+    """Deliveries under way and done, by key and route, with their failure. A repeated activity does not repeat them."""
     _lock: Lock = field(default_factory=Lock)
     _opening: Lock = field(default_factory=Lock)
 
@@ -77,7 +77,7 @@ class RoutedNotifier:
                 self._opened[to] = self.open(to)
             return self._opened[to]
 
-    def _begin(self, number: int, route: Route, message: Message, key: str) -> "Future[None] | None":
+    def _begin(self, number: int, route: Route, message: Message, key: str) -> "Future[SluiceError | None] | None":
         """Begin a delivery, or return the one that an earlier try began; return None if the route is quiet."""
         with self._lock:
             if earlier := self._deliveries.get((key, number)):
@@ -90,30 +90,32 @@ class RoutedNotifier:
         Thread(target=copy_context().run, args=arguments, name=f"message-{route.service}", daemon=True).start()
         return delivery
 
-    def _deliver(self, number: int, route: Route, message: Message, key: str, delivery: "Future[None]") -> None:
-        failure: SluiceError
+    def _deliver(
+        self, number: int, route: Route, message: Message, key: str, delivery: "Future[SluiceError | None]"
+    ) -> None:
+        failure = self._send_by(route, message)
+        with self._lock:
+            if failure:
+                self._deliveries.pop((key, number), None)  # the next try sends the message again
+            else:
+                self._sent[(number, message.content)] = self.clock()
+                _forget_oldest(self._sent)
+        delivery.set_result(failure)
+
+    def _send_by(self, route: Route, message: Message) -> SluiceError | None:
+        """Send a message by one route; return the failure."""
         try:
             self.service(route.to).send(message)
         except SluiceError as error:
-            failure = error
+            return error
         except Exception as error:  # of whatever kind a service raises; its text may contain an address with a key
-            failure = ServiceUnavailable(f"a service of messages failed: {type(error).__name__}")
-        else:
-            with self._lock:
-                self._sent[(number, message.content)] = self.clock()
-                _forget_oldest(self._sent)
-            delivery.set_result(None)
-            return
-        with self._lock:
-            self._deliveries.pop((key, number), None)  # the next try sends the message again
-        delivery.set_exception(failure)
+            return ServiceUnavailable(f"a service of messages failed: {type(error).__name__}")
+        return None
 
-    def _failure(self, route: Route, delivery: "Future[None]") -> SluiceError | None:
-        if not delivery.done():
-            return ServiceUnavailable(f"{route.service} did not take the message within {self.limit:g} s")
-        failure = delivery.exception()
-        assert failure is None or isinstance(failure, SluiceError)
-        return failure
+    def _failure(self, route: Route, delivery: "Future[SluiceError | None]") -> SluiceError | None:
+        if delivery.done():
+            return delivery.result()
+        return ServiceUnavailable(f"{route.service} did not take the message within {self.limit:g} s")
 
     def _is_quiet(self, number: int, route: Route, message: Message) -> bool:
         sent = self._sent.get((number, message.content))

@@ -27,7 +27,7 @@ _MOST_WAITING = 20
 Each waiting run blocks a thread that other activities could use.
 """
 _PAUSE = (0.3, 0.7)
-"""Minimum and maximum time between two looks at the queue, in seconds."""
+"""Minimum and maximum time between two questions to Temporal, in seconds."""
 
 _log = logging.getLogger("sluice.activity")
 _waiting = threading.BoundedSemaphore(_MOST_WAITING)
@@ -65,15 +65,15 @@ class MergePriority:
             longest = min(self.longest_wait, limit.total_seconds() / 3) if limit else self.longest_wait
             give_up = time.monotonic() + longest
             for table in tables:
-                while time.monotonic() < give_up and self._is_claimed(table):
+                while time.monotonic() < give_up and self._must_wait(table):
                     time.sleep(random.uniform(*_PAUSE))
                     if activity.is_cancelled():
                         raise CancelledError("cancelled while another run merged first")
         finally:
             _waiting.release()
 
-    def _is_claimed(self, table: str) -> bool:
-        """Return True if the queue of a table says so. No failure to find out may end a publish."""
+    def _must_wait(self, table: str) -> bool:
+        """Return True if another run has priority at a table; False if Temporal does not answer that."""
         question = self._read_priority(table)
         try:
             future = asyncio.run_coroutine_threadsafe(question, self.loop)

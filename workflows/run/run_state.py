@@ -54,16 +54,16 @@ class Attempt:
     """The last finished audit before the rebase that began this attempt."""
     is_publishing: bool = False
     """True while a requested merge may still happen, because its answer is missing or not final."""
-    _digest: tuple[AuditReport | None, str] = (None, "")
+    _digest: str = ""
 
     def record_report(self, report: AuditReport) -> None:
         """Record the finished audit, and compute its digest once."""
-        self.report, self._digest = report, (report, report.digest)
+        self.report, self._digest = report, report.digest
 
     @property
     def audit_digest(self) -> str:
         """The digest of the audit report; empty while there is none."""
-        return self._digest[1] if self.report is not None and self._digest[0] is self.report else ""
+        return self._digest if self.report else ""
 
 
 class RunState:
