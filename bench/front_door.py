@@ -1,4 +1,4 @@
-"""Measure what a command costs before it does anything, beside the imports that it cannot do without.
+"""Measure the processor time of commands that do no work, compared with that of the imports that they need.
 
     python -m bench.front_door [--rounds 9]
 

@@ -32,10 +32,6 @@ class SettingsGroup(Model):
         return value
 
 
-def _default_name(given: dict[str, Any]) -> str:
-    return "nessie" if given["catalog"] == "nessie" else "iceberg"
-
-
 class StorageSettings(SettingsGroup):
     """The folder of this installation, the lake, and the object store."""
 
@@ -67,7 +63,7 @@ class StorageSettings(SettingsGroup):
 
 
 class InstallationSettings(SettingsGroup):
-    """The names by which command line and workers find each other in Temporal."""
+    """The names that the command line and the workers share in Temporal."""
 
     sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$")
     """Id of this installation. Each installation that shares a catalog has its own; empty means the id of the home."""
@@ -80,6 +76,10 @@ class InstallationSettings(SettingsGroup):
     def spark_queue(self) -> str:
         """Task queue of activities that run Spark. They wait there until a worker has a free slot."""
         return spark_queue(self.sluice_task_queue)
+
+
+def _default_name(given: dict[str, Any]) -> str:
+    return "nessie" if given["catalog"] == "nessie" else "iceberg"
 
 
 class CatalogSettings(SettingsGroup):
@@ -112,7 +112,7 @@ class CatalogSettings(SettingsGroup):
 
     @property
     def is_iceberg(self) -> bool:
-        """Return True for a catalog in which Sluice stores branches and commits itself."""
+        """True for an Iceberg catalog, where Sluice itself stores branches and commits."""
         return self.catalog != "nessie"
 
 

@@ -16,7 +16,7 @@ from sluice.publishing.written_tables import WrittenTable, check_rebased
 
 _ID_DIGITS = 12
 _STATEMENT = re.compile(r"statement (\d{1,6}): ")
-"""Pattern by which a failed job of several statements names the statement that failed."""
+"""Pattern of the message that names the failed statement of a job."""
 _SHOWN_OF_STATEMENT = 60
 
 
