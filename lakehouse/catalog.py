@@ -1,7 +1,7 @@
 """The port for catalogs: the operations that Sluice needs of a catalog with branches, in the domain's terms.
 
 `lakehouse/nessie/` implements it, `lakehouse/open_catalog.py` chooses the implementation, and
-`tests/component/test_catalog_contract.py` states the behaviour required of every implementation (ADR 21).
+`tests/component/catalog_contract/` states the behaviour required of every implementation (ADR 21).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A catalog in memory, for tests only: the port `lakehouse.catalog.BranchCatalog` without a server.
 
-It passes `tests/component/test_catalog_contract.py`, as every implementation must.
+It passes `tests/component/catalog_contract/`, as every implementation must.
 """
 
 import copy
