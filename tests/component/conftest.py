@@ -12,6 +12,7 @@ from engine.spark.configuration import properties
 from engine.spark.java import find_java
 from lakehouse.open_catalog import open_catalog
 from sluice.settings import read_settings
+from tests.harness.audited_table import Table
 from tests.harness.glue_server import GlueServer
 from tests.harness.ingester import Ingester
 from tests.harness.lake import LakeReader
@@ -75,3 +76,9 @@ def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.F
     """The built-in job on a table named after the test."""
     plain = "".join(character if character.isalnum() else "_" for character in request.node.name)
     return Ingester(spark, lake, f"i.{plain}", tmp_path)
+
+
+@pytest.fixture
+def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path) -> Table:
+    """An audited table named after the test, the same for all its parameters."""
+    return Table(spark, open_catalog(read_settings(stack)), f"i.{request.node.name.split('[')[0]}", tmp_path)

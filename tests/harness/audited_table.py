@@ -122,3 +122,8 @@ class Table:
         answers = scan_all(self.spark, spec).scans
         by_index = {verdict.index: verdict for group in groups for verdict in verdicts(group, answers, "spark")}
         return [by_index[index] for index in range(len(checks))]
+
+
+def seen(result: CheckResult) -> tuple[Any, ...]:
+    assert not result.message, result.message
+    return result.verdict, result.observed

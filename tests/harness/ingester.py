@@ -16,6 +16,8 @@ from spark_jobs.job import error_answer
 from tests.harness.lake import LakeReader
 from tests.harness.warm_branch import BRANCH
 
+ROWS: list[dict[str, Any]] = [{"id": 1, "name": "a", "ratio": 0.5}, {"id": 2, "name": None, "ratio": 1.5}]
+
 
 class Ingester:
     """The built-in job on a table of the test's own."""
