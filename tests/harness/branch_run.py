@@ -7,13 +7,9 @@ from activities.publishing.publish_branch import PublishBranchActivity
 from activities.publishing.rebase_branch import RebaseBranchActivity
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.verify_write import VerifyWriteActivity
-from sluice.contracts.existing_rows import (
-    RebaseBranchInput,
-    RebaseResult,
-)
-from sluice.contracts.publish import (
-    Publication,
-)
+from lakehouse.catalog import TableCommit
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
+from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.pipeline.table import Table
@@ -66,3 +62,14 @@ class Run:
         )
         result: RebaseResult = run_activity(RebaseBranchActivity(self.catalog, {}, "here").rebase_branch, input)
         return result
+
+
+def replace_table(lake: MemoryLake) -> None:
+    """Drop the table on main, and create a new one of its name, as another program does."""
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit("t.x", None)])
+    lake.append("main", "t.x", [9])
+
+
+def write_rows(run: Run, *ids: int) -> tuple[BranchRef, str]:
+    branch, written = run.write(*ids)
+    return branch, written.head

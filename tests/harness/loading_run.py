@@ -6,18 +6,25 @@ from typing import Any
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.publishing.publish_branch import PublishBranchActivity
+from activities.publishing.rebase_branch import RebaseBranchActivity
+from activities.quarantine.plan_release import PlanReleaseActivity
 from activities.quarantine.quarantine_branch import QuarantineBranchActivity
+from activities.quarantine.resume_branch import ResumeBranchActivity
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.select_input import SelectInputActivity
 from lakehouse.source_files import find_files, identify_input
+from lakehouse.table_versions import changed_tables
+from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
 from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
+from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import OpenBranchInput
+from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
+from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
 from sluice.publishing.certificate import approved_properties
 from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID, WORKFLOW_ID
@@ -158,3 +165,43 @@ def roll_back(lake: MemoryLake, name: str, *runs: str) -> str:
 
 def names(lake: MemoryLake, selected: SelectedInput) -> list[str]:
     return [Path(file.path).name for file in lake.manifests.read(selected.manifest).loaded]
+
+
+def release_plan(lake: MemoryLake, run_id: str) -> ReleasePlan:
+    plan: ReleasePlan = run_activity(
+        PlanReleaseActivity(lake.catalog, "here", lake.loaded_files).plan_release, PlanReleaseInput(run=run_id)
+    )
+    return plan
+
+
+def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
+    ref = RunRef(run_id="release-".ljust(36, "0"), workflow_id="w-release", pipeline="p", label="p", attempt=1)
+    append = Write.model_validate({"source": {"path": "/in.csv"}})
+    input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
+    resumed = run_activity(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
+    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
+    properties = approved_properties(ref, resumed.write_result.head, "", [], [])
+    properties.update(input_properties(plan.input_digest, [TABLE], plan.resume.manifest))
+    head, published = resumed.write_result.head, plan.resume.published
+    publishing = publish_input(ref, resumed.branch, head, properties, published=published)
+    publish = PublishBranchActivity(lake.catalog, ApprovalPolicy(lake.catalog), {}, lake.loaded_files).publish_branch
+    assert run_activity(publish, publishing).merged
+
+
+def rebase(lake: MemoryLake, run: Run, branch: BranchRef, selected: SelectedInput) -> RebaseResult:
+    head = lake.catalog.head(branch.name)
+    change = TableChange(operation="append", added_rows=selected.files, added_files=1)
+    versions = changed_tables(lake.catalog.diff(branch.base, branch.name, head))
+    run.ref = run.ref.model_copy(update={"attempt": run.ref.attempt + 1})
+    input = RebaseBranchInput(
+        run_ref=run.ref,
+        branch=branch,
+        write_result=WriteResult(head=head, tables={TABLE: change}, versions=versions),
+        write=Write.model_validate({"source": {"path": "/in.csv"}}),
+        rows_quarantined=False,
+        published=PublicationCheck(tables=[TABLE], manifest=selected.manifest),
+    )
+    result: RebaseResult = run_activity(
+        RebaseBranchActivity(lake.catalog, {}, "here", lake.loaded_files).rebase_branch, input
+    )
+    return result

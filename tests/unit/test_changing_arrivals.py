@@ -16,11 +16,6 @@ from sluice.pipeline.source import Source
 from tests.harness.memory_zone import Zone
 
 
-@pytest.fixture
-def zone(tmp_path: Path) -> Zone:
-    return Zone(tmp_path)
-
-
 def test_a_file_that_vanishes_before_it_is_read_is_looked_at_again(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
     zone.landing.file("a.csv", "1")
     zone.landing.file("b.csv", "2")

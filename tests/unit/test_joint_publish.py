@@ -78,11 +78,6 @@ async def test_every_branch_shares_the_routes_that_the_worker_read(
     assert of_branch.__self__.notifier is notify.__self__.notifier
 
 
-@pytest.fixture
-def catalog() -> MemoryCatalog:
-    return MemoryCatalog()
-
-
 def opened(catalog: MemoryCatalog, request: str = "one") -> BackfillBranch:
     activity = OpenBackfillActivity(catalog, "here")
     input = OpenBackfillInput(pipeline="p", request=request)

@@ -37,11 +37,6 @@ APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
 REPLACE = Write.model_validate({"mode": "overwrite_partitions", "source": {"path": "/in.csv"}})
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> MemoryLake:
-    return MemoryLake(MemoryCatalog(), tmp_path)
-
-
 def run_of(lake: MemoryLake, name: str, partition: str = "") -> Run:
     run = Run(lake, name)
     run.ref = run.ref.model_copy(update={"partition": partition})

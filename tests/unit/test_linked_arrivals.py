@@ -18,11 +18,6 @@ from tests.harness.memory_zone import Zone
 
 
 @pytest.fixture
-def zone(tmp_path: Path) -> Zone:
-    return Zone(tmp_path)
-
-
-@pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """A folder next to the zone, with a token."""
     folder = tmp_path / "outside"

@@ -2,17 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from sluice.contracts.arrivals import ROLLED_BACK
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from tests.harness.loading_run import roll_back
 from tests.harness.memory_zone import TEXT, Zone
-
-
-@pytest.fixture
-def zone(tmp_path: Path) -> Zone:
-    return Zone(tmp_path)
 
 
 def plan(zone: Zone, *names: str) -> LoadPlan:

@@ -34,11 +34,6 @@ from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import HERE, LATER, PAST, FakeWorkflows, LakeRun, plan_release
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> MemoryLake:
-    return MemoryLake(MemoryCatalog(), tmp_path)
-
-
 def reap(lake: MemoryLake, *running: str, installation: str = HERE) -> ReapBranchesResult:
     activity = ReapBranchesActivity(lake.catalog, {}, FakeWorkflows(*running), installation)
     result: ReapBranchesResult = run_activity(activity.reap_branches, ReapBranchesInput(grace=0))

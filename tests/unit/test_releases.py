@@ -1,7 +1,6 @@
 """Releases: the resumed rows are verified like a write, published once, and otherwise stay in the quarantine."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -17,15 +16,9 @@ from sluice.pipeline.write import Write
 from sluice.publishing.commit_properties import BASE, EXPIRES, INSTALLATION, QUARANTINED, VERIFIED
 from sluice.publishing.release import release_workflow_id
 from tests.harness.activity import run_activity
-from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import HERE, LATER, FakeWorkflows, LakeRun
 from tests.harness.quarantined_run import plan_release as plan
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> MemoryLake:
-    return MemoryLake(MemoryCatalog(), tmp_path)
 
 
 @pytest.fixture(autouse=True)

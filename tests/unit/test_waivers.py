@@ -1,16 +1,12 @@
-"""Waivers: waivable checks, the decisions that waive them, the end of waivers, and their messages."""
+"""Waivers: waivable checks, the decisions that waive them, and the end of waivers."""
 
-import io
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
-from typing import Any
+from datetime import timedelta
 
 import pytest
-from rich.console import Console
 
-from cli.run.report import print_report, print_status
-from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision
+from sluice.approval.decisions import AwaitedDecision, Decision
 from sluice.approval.signatures import signed_text
 from sluice.approval.waivers import (
     GRACE,
@@ -36,53 +32,11 @@ from sluice.approval.waiving import (
     waiver_refusal,
 )
 from sluice.checks.base import Evaluation
-from sluice.checks.verdicts import AnswerSource, CheckResult, Verdict, check_result, count_verdicts, verdicts_digest
-from sluice.contracts.run import Notification, RunResult, RunStatus
+from sluice.checks.verdicts import AnswerSource, check_result, verdicts_digest
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.decisions import describe_decisions, describe_state
-from sluice.presentation.markdown import markdown_report
-from sluice.presentation.web_ui import details
-from tests.harness.slack import blocks, headline
-
-NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
-UNTIL = "2026-12-01T23:59:59+00:00"
-PIPELINE = """\
-name: orders
-write: {source: {path: in.csv}}
-tables:
-  t.x:
-    checks:
-      - unique: {column: id, waivable: true}
-      - not_null: {column: id, waivable: true}
-      - row_count: {min: 1}
-"""
-
-
-def parsed(old: str = "", new: str = "") -> Pipeline:
-    assert old in PIPELINE
-    return parse_pipeline(PIPELINE.replace(old, new, 1), "p.yml")
-
-
-CHECKS = parsed().tables["t.x"].checks
-UNIQUE, NOT_NULL = (
-    WaivableCheck(table="t.x", index=index, check=title, fingerprint=check_fingerprint(CHECKS[index], "p"))
-    for index, title in enumerate(("unique(id)", "not_null(id)"))
-)
-WAIVER = Waiver(table="t.x", check="unique(id)", fingerprint=UNIQUE.fingerprint, reason="late feed", until=UNTIL)
-OTHER = Waiver(table="t.x", check="not_null(id)", fingerprint=NOT_NULL.fingerprint, reason="late feed", until=UNTIL)
-WAIVED = WaivedCheck(**dict(UNIQUE), by=["ana"], reason="late feed", until=UNTIL, run_id="r1", workflow_id="w1")
-
-
-def verdict(index: int, given: Verdict = "fail", table: str = "t.x") -> CheckResult:
-    name = ("unique", "not_null", "row_count")[index]
-    return CheckResult(table=table, index=index, check=name, columns=["id"], verdict=given, observed=2, expected="0")
-
-
-def yes(*waivers: Waiver, **fields: Any) -> Decision:
-    return Decision(**{"approve": True, "by": "ana", "waivers": list(waivers), **fields})
-
+from tests.harness.waivers import NOT_NULL, NOW, OTHER, UNIQUE, UNTIL, WAIVED, WAIVER, parsed, verdict, yes
 
 # Waivable checks
 
@@ -309,85 +263,3 @@ def test_nothing_is_merged_under_a_waiver_that_ended_long_ago() -> None:
     for changed in ({"until": "2026-12-02T00:00:00+00:00"}, {"by": ["ben"]}, {"fingerprint": "0"}, {"run_id": "r2"}):
         claimed = WAIVED.model_copy(update=changed)
         assert "no approver has waived unique(id) of t.x" in unwaived_error([claimed], [WAIVED], [], NOW)
-
-
-# Messages
-
-
-def test_waived_verdicts_are_counted_apart() -> None:
-    checks = [verdict(0), verdict(1), verdict(2, "pass")]
-    assert count_verdicts(checks) == "1 pass, 2 fail"
-    assert count_verdicts(checks, 1) == "1 pass, 2 fail (1 waived)"
-    assert count_verdicts(checks, 2) == "1 pass, 2 fail (waived)"
-
-
-HOSTILE = "<!channel> *bold* | `code` [link](http://x) @here"
-
-
-def published(**waiver: Any) -> RunResult:
-    waived = WAIVED.model_copy(update=waiver)
-    fields = {"run_id": "r1", "workflow_id": "w1", "pipeline": "p", "outcome": "published"}
-    return RunResult(**fields, checks=[verdict(0), verdict(2, "pass")], waived=[waived])
-
-
-def printed(result: RunResult) -> str:
-    console = Console(file=io.StringIO(), width=160)
-    print_report(result, "link", console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def test_a_waiver_is_loud_in_each_report() -> None:
-    line = "unique(id) of t.x failed, waived by ana until 2026-12-01 23:59 UTC: late feed"
-    result = published()
-    terminal = printed(result)
-    assert f"WAIVED  {line}" in terminal and "fail WAIVED" in terminal and "1 pass, 1 fail (waived)" in terminal
-    markdown = markdown_report(result, "link")
-    assert f"- **WAIVED** {line}" in markdown and "| **fail WAIVED** | t.x |" in markdown and "(waived)" in markdown
-    web_ui = details(RunStatus(stage="ended", events=[], result=result))
-    assert f"- **WAIVED** {line}" in web_ui and "**fail WAIVED**" in web_ui
-    message = Notification(result=result)
-    assert headline(message) == ":white_check_mark: p: published, 1 failed check WAIVED"
-    assert f"WAIVED {line}" in str(blocks(message, "link")) and "1 fail (waived)" in str(blocks(message, "link"))
-    later = published(run_id="r0", workflow_id="w0")
-    assert "late feed (granted for w0)" in printed(later) and "granted" not in terminal
-
-
-def test_a_hostile_reason_controls_no_report() -> None:
-    result = published(reason=HOSTILE)
-    (section,) = (each for each in blocks(Notification(result=result), "l")[1:] if HOSTILE in each["text"]["text"])
-    assert section["text"]["type"] == "plain_text", "no markup and no mention is read in it"
-    markdown = markdown_report(result, "link")
-    assert "&lt;!channel>" in markdown and r"\`code\`" in markdown and r"\[link\]" in markdown and "@" not in markdown
-    assert "\\x1b" in printed(published(reason="a\x1b[2J")) and "\x1b[2J" not in printed(published(reason="a\x1b[2J"))
-
-
-def test_many_long_reasons_fit_into_a_message_of_slack() -> None:
-    result = published()
-    many = [WAIVED.model_copy(update={"reason": "x" * REASON_LIMIT, "index": index}) for index in range(20)]
-    sections = blocks(Notification(result=result.model_copy(update={"waived": many})), "l")
-    assert all(len(each["text"]["text"]) <= 3000 for each in sections) and "and 12 more" in sections[1]["text"]["text"]
-
-
-def test_details_in_the_web_ui_stay_short() -> None:
-    many = [WAIVED.model_copy(update={"reason": "x" * REASON_LIMIT, "index": index}) for index in range(20)]
-    shown = details(RunStatus(stage="ended", events=[], result=published().model_copy(update={"waived": many})))
-    assert len(shown) < 2000 and "- and 15 more" in shown
-
-
-def test_a_run_that_waits_says_what_to_waive_and_how() -> None:
-    record = ApprovalRecord(required=1, to_waive=[UNIQUE], decisions=[])
-    result = RunResult(run_id="r1", workflow_id="w1", pipeline="p", checks=[verdict(0)], approval=record)
-    status = RunStatus(stage="waiting for approval", events=[], result=result, deadline=UNTIL)
-    assert describe_state(status) == "waiting for approval (0 of 1, a failed check waits for a waiver)"
-    command = "python run_workflow.py approve w1 --waive 'unique(id)' --reason ... --until DATE"
-    console = Console(file=io.StringIO(), width=160)
-    print_status(status, "", console)
-    assert isinstance(console.file, io.StringIO)
-    assert command in console.file.getvalue() and "unique(id) of t.x failed" in console.file.getvalue()
-    message = Notification(result=result, waiting_until=UNTIL)
-    assert headline(message) == ":raised_hand: p waits for a waiver: its audit failed"
-    assert f"`{command}`" in str([each["text"]["text"] for each in blocks(message, "l")])[:4000].replace("\\'", "'")
-    assert "unique(id) of t.x failed" in details(status)
-    decided = record.model_copy(update={"decisions": [yes(WAIVER, at=UNTIL, reason="late feed")]})
-    assert describe_decisions(decided).endswith(": late feed (waives unique(id) of t.x until 2026-12-01 23:59 UTC)")

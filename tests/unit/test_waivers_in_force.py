@@ -32,7 +32,6 @@ from sluice.publishing.certificate import certificate
 from sluice.publishing.commit_properties import GRANTS_WAIVERS, WAIVED_CHECKS
 from tests.harness.activity import run_activity
 from tests.harness.branch_run import Run
-from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.publish_input import publish_input
 
@@ -120,11 +119,6 @@ class WaiverHarness:
 
     def properties(self) -> dict[str, str]:
         return dict(next(self.lake.catalog.history("main")).properties)
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> MemoryLake:
-    return MemoryLake(MemoryCatalog(), tmp_path)
 
 
 @pytest.fixture

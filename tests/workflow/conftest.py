@@ -14,9 +14,16 @@ from temporalio.service import RPCError, TestService
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
+from activities.errors import ErrorMapping
 from engine.spark.java import find_java
+from sluice.contracts.arrival_runs import arrival_runs_id
+from tests.harness.backfill_workflow import Backfills
 from tests.harness.waiting import LIMIT
 from tests.harness.workflow import FakeActivities, WorkflowHarness
+from tests.harness.zone_workflow import RunOfATest, Zone
+from workflows.arrivals.arrival_runs import ArrivalRuns
+from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -116,3 +123,31 @@ async def _hosted(harness: WorkflowHarness) -> AsyncIterator[WorkflowHarness]:
         max_heartbeat_throttle_interval=timedelta(milliseconds=100),
     ):
         yield harness
+
+
+@pytest.fixture
+async def zone(client: Client) -> AsyncIterator[Zone]:
+    """A landing zone whose looks and runs the test answers."""
+    zone = Zone(client)
+    reporting = ReportArrivalRunsActivity(client, zone.name, zone.name, 100)
+    async with Worker(
+        client,
+        task_queue=zone.name,
+        workflows=[LandingZone, RunOfATest, ArrivalRuns],
+        workflow_runner=sandbox(),
+        interceptors=[ErrorMapping()],
+        activities=[zone.collect, zone.read, zone.split, zone.notify, zone.finish, reporting.report_arrival_runs],
+    ):
+        yield zone
+        with suppress(RPCError):  # the test has ended it
+            await zone.handle.terminate()
+        with suppress(RPCError):  # the test has nothing to start
+            await client.get_workflow_handle(arrival_runs_id(zone.name, zone.name)).terminate()
+
+
+@pytest.fixture
+async def backfills(client: Client) -> AsyncIterator[Backfills]:
+    """Backfills of fake starts, whose worker runs."""
+    backfills = Backfills(client)
+    async with backfills.worker():
+        yield backfills

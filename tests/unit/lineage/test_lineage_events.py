@@ -1,158 +1,30 @@
-"""OpenLineage events: their content, their validity, and the possible effects of a receiver on the sender."""
+"""OpenLineage events: their content, their names, and their validity."""
 
 import copy
 import json
-import os
-import subprocess
-import sys
-import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from temporalio.exceptions import ApplicationError
 
-from activities.lineage.emit_lineage import EmitLineageActivity
-from activities.lineage.lineage_client import is_configured
 from devstack.stack import ROOT
-from lakehouse.open_catalog import catalog_address
 from sluice import VERSION
 from sluice.approval.waivers import WaivedCheck
-from sluice.checks.verdicts import CheckResult
-from sluice.contracts.examination import Finding
-from sluice.contracts.input import ManifestRef, SelectedInput
-from sluice.contracts.lineage import EmitLineageInput, LineageEventType
-from sluice.contracts.references import BranchRef, LineageParent, RunRef
+from sluice.contracts.lineage import LineageEventType
+from sluice.contracts.references import LineageParent
 from sluice.contracts.run import RunInput, RunRequest, RunResult
-from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
-from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.contracts.write import TableChange
+from sluice.errors import BadEnvironment
 from sluice.lineage.datasets import DatasetName, dataset_name, source_dataset
 from sluice.lineage.description import closing_event, describe_event
 from sluice.lineage.identity import lineage_run_id, parse_parent
 from sluice.pipeline.model import Pipeline
-from sluice.setting_groups import LineageSettings
-from sluice.settings import Settings, read_settings
-from tests.harness.activity import run_activity
-from tests.harness.examination import examined
-from tests.harness.lineage import LineageReceiver, lineage_receiver, problems
-from tests.harness.memory_catalog import MemoryCatalog
-from tests.harness.memory_lake import MemoryLake
+from sluice.settings import read_settings
+from tests.harness.lineage import LineageReceiver, problems
+from tests.harness.lineage_events import AT, CHECKS, PIPELINE, RUN, RUN_ID, Lake, sent
 from workflows.metrics import count_run
-
-RUN_ID = "01a206c9-4d1d-779e-bab1-11165e9ad64e"
-RUN = RunRef(run_id=RUN_ID, workflow_id="p-123", pipeline="p", label="p", attempt=1)
-AT = "2026-01-31T12:00:00+00:00"
-KEY = "lineage-key-5up3r"
-PIPELINE: dict[str, Any] = {
-    "name": "p",
-    "description": "Loads permits",
-    "write": {
-        "source": {"path": "/data/in/*.csv"},
-        "transform": "SELECT s.* FROM source s JOIN t.other o ON o.id = s.id",
-    },
-    "tables": {
-        "t.x": {
-            "checks": [
-                {"check": "not_null", "column": "id"},
-                {"check": "row_count", "min": 9, "severity": "warn"},
-                {"check": "max_in_range", "column": "id", "max": 5},
-                {"check": "unique_combination_of_columns", "columns": ["id", "day"]},
-            ]
-        }
-    },
-}
-CHECKS = [
-    CheckResult(table="t.x", index=0, check="not_null", columns=["id"], verdict="pass", observed=0, expected="no null"),
-    CheckResult(table="t.x", index=1, check="row_count", columns=[], verdict="warn", observed=2, expected="at least 9"),
-    CheckResult(
-        table="t.x", index=2, check="max_in_range", columns=["id"], verdict="fail", observed=98765, failed_rows=1
-    ),
-    CheckResult(
-        table="t.x",
-        index=3,
-        check="unique_combination_of_columns",
-        columns=["id", "day"],
-        verdict="error",
-        message="no memory",
-    ),
-]
-
-
-class Lake:
-    """A lake with a table that a run published, and a table that it read."""
-
-    def __init__(self, folder: Path) -> None:
-        self.catalog = MemoryCatalog()
-        lake = MemoryLake(self.catalog, folder)
-        self.catalog.initialize_main()
-        lake.append("main", "t.other", [1], RUN)
-        base = self.catalog.head("main")
-        self.branch = BranchRef(name=RUN.branch, base=base, catalog_id=self.catalog.identity())
-        lake.append("main", "t.x", [1, 2], RUN)
-        version = self.catalog.table_version("main", "t.x")
-        assert version
-        self.version = version
-        self.written = WriteResult(
-            head="h",
-            tables={"t.x": TableChange(operation="append", added_rows=2, added_bytes=900, added_files=1)},
-            versions={"t.x": ChangedTable(after=TableVersionRef(**vars(version)))},
-        )
-
-    def input(self, event: LineageEventType, request: dict[str, Any] | None = None, **result: Any) -> EmitLineageInput:
-        """Return an event as the workflow describes it."""
-        loaded = SelectedInput(manifest=ManifestRef(location="m", digest="d"), files=3, bytes=120)
-        known = {"input": loaded, "attempts": 1, **result}
-        return describe_event(
-            event,
-            AT,
-            RunRequest(
-                pipeline=Pipeline.model_validate(PIPELINE), input=RunInput(digest="d"), starter="ana", **(request or {})
-            ),
-            RUN,
-            RunResult(run_id=RUN_ID, workflow_id="p-123", pipeline="p", **known),
-            scheduled_at=AT,
-            read_tables=["t.x", "t.missing", "nessie.t.other"],
-            branch=self.branch,
-            written=self.written,
-        )
-
-    def sender(self, **settings: Any) -> EmitLineageActivity:
-        given = Settings.of(**settings)
-        name, address = given.catalog.catalog_name, catalog_address(given)
-        return EmitLineageActivity(given.lineage, self.catalog, {}, name, address)
-
-
-@pytest.fixture(autouse=True)
-def _no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run each test in a folder and a home without configuration; undo the client's changes of variables."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
-
-
-@pytest.fixture
-def receiver() -> Iterator[LineageReceiver]:
-    with lineage_receiver() as server:
-        yield server
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path / "lake")
-
-
-def sent(receiver: LineageReceiver, lake: Lake, input: EmitLineageInput) -> dict[str, Any]:
-    run_activity(lake.sender(openlineage_url=receiver.url).emit_lineage, input)
-    event = receiver.events[-1]
-    assert problems(event) == []
-    return event
 
 
 def test_a_published_run(receiver: LineageReceiver, lake: Lake) -> None:
@@ -341,134 +213,6 @@ def test_values_are_shown_where_the_pipeline_says_so(lake: Lake) -> None:
     assert [each.observed for each in shown.checks if each.kind == "max_in_range"] == ["98765"]
 
 
-class AwayCatalog(MemoryCatalog):
-    """A catalog that does not answer."""
-
-    def check_identity(self, expected: str) -> None:
-        raise ServiceUnavailable("it does not answer")
-
-
-def test_an_event_is_sent_without_what_cannot_be_read_now(receiver: LineageReceiver, lake: Lake) -> None:
-    input = lake.input("COMPLETE", outcome="published")
-    location = lake.version.metadata_location.rsplit("/", 2)[0]
-    Path(lake.version.metadata_location.removeprefix("file://")).unlink()
-    run_activity(
-        EmitLineageActivity(
-            LineageSettings(openlineage_url=receiver.url), AwayCatalog(), {}, "nessie", ""
-        ).emit_lineage,
-        input,
-    )
-    (event,) = receiver.events
-    assert problems(event) == []
-    assert [each["name"] for each in event["inputs"]] == ["/data/in"]
-    assert [each["name"] for each in event["outputs"]] == [location.removeprefix("file://")]
-
-
-@pytest.mark.parametrize(("status", "is_final"), [(500, False), (503, False), (429, False), (403, True), (422, True)])
-def test_a_receiver_that_refuses(receiver: LineageReceiver, lake: Lake, status: int, is_final: bool) -> None:
-    receiver.status = status
-    with pytest.raises(ApplicationError) as raised:
-        run_activity(
-            lake.sender(openlineage_url=receiver.url, openlineage_api_key=KEY).emit_lineage, lake.input("START")
-        )
-    assert str(status) in raised.value.message and raised.value.non_retryable is is_final
-    assert len(receiver.bodies) == 1, "Temporal tries again, not the client"
-    assert receiver.keys == [f"Bearer {KEY}"] and KEY not in str(raised.value)
-
-
-def test_a_receiver_that_never_answers(receiver: LineageReceiver, lake: Lake) -> None:
-    receiver.hangs = True
-    began = time.monotonic()
-    with pytest.raises(ApplicationError) as raised:
-        run_activity(lake.sender(openlineage_url=receiver.url).emit_lineage, lake.input("START"))
-    assert time.monotonic() - began < 9 and not raised.value.non_retryable
-
-
-def test_a_receiver_that_is_not_there(lake: Lake) -> None:
-    url = "http://user:pa55word@127.0.0.1:1"
-    with pytest.raises(ApplicationError) as raised:
-        run_activity(lake.sender(openlineage_url=url).emit_lineage, lake.input("START"))
-    assert not raised.value.non_retryable and "pa55word" not in str(raised.value)
-
-
-def test_without_settings_nothing_is_sent(lake: Lake, receiver: LineageReceiver) -> None:
-    off = lake.sender()
-    assert not run_activity(off.can_emit_lineage, RUN)
-    run_activity(off.emit_lineage, lake.input("START"))
-    disabled = lake.sender(openlineage_url=receiver.url, openlineage_disabled=True)
-    assert not run_activity(disabled.can_emit_lineage, RUN)
-    run_activity(disabled.emit_lineage, lake.input("START"))
-    assert receiver.bodies == []
-
-
-def test_the_configuration_file_of_the_client(receiver: LineageReceiver, lake: Lake, tmp_path: Path) -> None:
-    transport = f"{{type: http, url: '{receiver.url}', endpoint: other/path, auth: {{type: api_key, apiKey: {KEY}}}}}"
-    (tmp_path / "openlineage.yml").write_text(f"transport: {transport}\n")
-    assert is_configured(Settings().lineage)
-    # The file takes precedence over the variable, as in the client.
-    run_activity(lake.sender(openlineage_url="http://127.0.0.1:1").emit_lineage, lake.input("START"))
-    assert receiver.keys == [f"Bearer {KEY}"]
-    named = tmp_path / "home" / "named.yml"
-    named.parent.mkdir()
-    (tmp_path / "openlineage.yml").rename(named)
-    assert not is_configured(Settings().lineage)
-    run_activity(lake.sender(openlineage_config="~/named.yml").emit_lineage, lake.input("START"))
-    assert len(receiver.bodies) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (None, "No such file"),
-        ("transport: [", "cannot be read"),
-        ("- a list", "is not a mapping"),
-        ("facets: {}", "names no `transport.type`"),
-        ("transport: {type: http}", "not valid"),
-        ("transport: {type: sluice.no.such.Transport}", "not valid"),
-    ],
-)
-def test_a_configuration_that_is_wrong(lake: Lake, tmp_path: Path, text: str | None, why: str) -> None:
-    file = tmp_path / "named.yml"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(ApplicationError, match=why) as raised:
-        run_activity(lake.sender(openlineage_config=str(file)).emit_lineage, lake.input("START"))
-    assert raised.value.non_retryable
-    finding = examined(tmp_path, openlineage_config=str(file))["OpenLineage"]
-    assert finding.state == "failed" and why in finding.detail
-
-
-@pytest.mark.parametrize(
-    ("status", "state", "detail"),
-    [
-        (405, "ok", "answers; no event was sent"),
-        (401, "failed", "refuses the key"),
-        (503, "failed", "answers 503"),
-        (404, "warning", "answers 404"),
-    ],
-)
-def test_doctor_looks_at_the_receiver(
-    tmp_path: Path, receiver: LineageReceiver, status: int, state: str, detail: str
-) -> None:
-    receiver.status = status
-    finding = examined(tmp_path, openlineage_url=receiver.url, openlineage_api_key=KEY)["OpenLineage"]
-    assert finding.state == state and detail in finding.detail and KEY not in finding.detail
-    assert receiver.bodies == [] and receiver.keys == [f"Bearer {KEY}"]
-
-
-def test_doctor_of_a_receiver_that_is_off_or_away(tmp_path: Path) -> None:
-    states: list[Finding] = [
-        examined(tmp_path, **settings)["OpenLineage"]
-        for settings in (
-            {},
-            {"openlineage_url": "http://127.0.0.1:1", "openlineage_disabled": True},
-            {"openlineage_url": "http://ana:pa55word@127.0.0.1:1"},
-        )
-    ]
-    assert [each.state for each in states] == ["off", "off", "failed"]
-    assert "does not answer" in states[2].detail and states[2].remedy and "pa55word" not in states[2].detail
-
-
 @pytest.mark.parametrize(
     ("location", "namespace", "name"),
     [
@@ -522,12 +266,6 @@ def test_the_parent_of_a_run() -> None:
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(BadEnvironment, match="OPENLINEAGE_URL"):
         read_settings({"OPENLINEAGE_URL": url})
-
-
-def test_a_worker_without_events_does_not_import_the_client() -> None:
-    shown = "import sys, worker; print([name for name in sys.modules if name.startswith('openlineage')])"
-    done = subprocess.run([sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_version_is_that_of_the_project() -> None:
