@@ -134,10 +134,10 @@ def test_nessie_is_named_in_its_room_alone() -> None:
 
 
 def test_modules_fit_on_a_few_screens() -> None:
-    for room in ALLOWED:
+    for room, most in {**dict.fromkeys(ALLOWED, 330), "tests": 400}.items():
         for file in (ROOT / room).rglob("*.py"):
             lines = len(file.read_text().splitlines())
-            assert lines <= 330, f"{file.relative_to(ROOT)} has {lines} lines: cut it where its subject changes"
+            assert lines <= most, f"{file.relative_to(ROOT)} has {lines} lines: cut it where its subject changes"
 
 
 def test_what_tests_share_is_in_the_harness() -> None:
