@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
-from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from typer.testing import CliRunner, Result
 
@@ -20,16 +19,13 @@ from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
 from cli import confirming, context
-from cli.quarantine import commands as quarantine
 from cli.quarantine import requeue
-from cli.run import cancel
 from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
-from runtime.quarantine import quarantined_rows
-from sluice import errors
-from sluice.contracts.lake_queries import QueryRows
+from sluice.contracts.lake_queries import PlanRequeueInput, QueryRows, QueryTablesInput, RequeuePlan
 from sluice.contracts.quarantine import VerifiedWrite
-from sluice.pipeline.model import Pipeline
+from sluice.contracts.run import RunInput, RunRequest
+from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.commit_properties import (
     BASE,
     EXPIRES,
@@ -40,20 +36,15 @@ from sluice.publishing.commit_properties import (
     VERIFIED,
     WORKFLOW_ID,
 )
-from tests.harness.activity import run_activity
+from tests.harness.lake_client import LakeClient
 from tests.harness.memory_catalog import MemoryCatalog
 
-REQUEUED = Pipeline.model_validate(
-    {
-        **{"name": "cities", "write": {"source": {"path": "in.csv"}}},
-        "tables": {
-            "geo.cities": {
-                **{"on_bad_rows": "quarantine", "max_bad_rows": 10},
-                "checks": [{"check": "not_null", "column": "name"}],
-            }
-        },
-    }
-)
+TEXT = """\
+name: cities
+write: {source: {path: in.csv}}
+tables: {geo.cities: {on_bad_rows: quarantine, max_bad_rows: 10, checks: [not_null: name]}}
+"""
+REQUEUED = parse_pipeline(TEXT, "p.yml")
 OLD, NEW = "run-old", "run-new"
 START = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
@@ -64,16 +55,16 @@ class NoWorkflows:
 
 
 @pytest.fixture(autouse=True)
-def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def connect(_: object) -> SimpleNamespace:
-        return SimpleNamespace(client=None, installation="", hint="")
-
-    monkeypatch.setattr(context, "connect_command", connect)
+def reached(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The Temporal that commands reach. Tests set its client."""
+    reached = SimpleNamespace(client=None, installation="", hint="")
+    monkeypatch.setattr(context, "connect_command", lambda _: asyncio.sleep(0, reached))
+    return reached
 
 
 @pytest.fixture
-def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
-    """Two quarantines of one pipeline: the old one is kept longer than the new one."""
+def catalog(reached: SimpleNamespace, tmp_path: Path) -> MemoryCatalog:
+    """Two quarantines of one pipeline, which commands reach: the old one is kept longer than the new one."""
     catalog = MemoryCatalog()
     main = catalog.initialize_main()
     catalog.create_branch("wap/x/a1", main)
@@ -85,30 +76,16 @@ def catalog(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MemoryCatalog:
         }
         create_quarantine(catalog, f"quarantine/cities/{day}/{run}", main, "wap/x/a1", properties)
     reports = ReportStore(tmp_path.as_uri(), {})
-    activities: dict[str, Callable[..., Any]] = {
+    answers: dict[str, Callable[..., Any]] = {
         "list_quarantine": ListQuarantineActivity(catalog, {}).list_quarantine,
         "plan_release": PlanReleaseActivity(catalog, "here").plan_release,
         "describe_quarantine": DescribeQuarantineActivity(catalog, {}, reports).describe_quarantine,
         "query_tables": lambda _: QueryRows(columns=["name"], rows=[]),  # there is no quarantine table
+        "ManageQuarantine": ManageQuarantineActivity(catalog, NoWorkflows(), "here").manage_quarantine,  # type: ignore[arg-type]
     }
-
-    async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
-        return call(activities[query.kind], query)
-
-    async def execute(client: object, settings: object, run: object, argument: Any, name: str) -> Any:
-        return call(ManageQuarantineActivity(catalog, NoWorkflows(), "here").manage_quarantine, argument)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(quarantine, "query_lake", query_lake)
-    monkeypatch.setattr(quarantined_rows, "query_lake", query_lake)
-    monkeypatch.setattr(quarantine, "execute_short_workflow", execute)
+    request = RunRequest(pipeline=REQUEUED, input=RunInput(digest="d"), starter="ana")
+    reached.client = LakeClient(answers, request)
     return catalog
-
-
-def call(activity: Callable[..., Any], argument: object) -> Any:
-    try:
-        return run_activity(activity, argument)
-    except ApplicationError as error:
-        raise getattr(errors, error.type or "")(error.message) from error
 
 
 def command(*arguments: str, typed: str = "") -> Result:
@@ -166,9 +143,8 @@ def test_a_quarantine_that_does_not_say_when_it_was_made_is_of_the_day_in_its_na
 
 
 def test_without_a_terminal_what_it_takes_is_shown_and_nothing_is_done(
-    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+    catalog: MemoryCatalog,
 ) -> None:
-    monkeypatch.setattr(quarantine, "read_request", lambda *_: asyncio.sleep(0, SimpleNamespace(pipeline=REQUEUED)))
     for words in (["discard", OLD], ["keep", OLD, "--for", "1h"], ["release", OLD], ["discard", OLD, "--json"]):
         done = command("quarantine", *words)
         assert done.exit_code == 2 and "the command cannot ask. Add --yes" in done.stderr
@@ -186,31 +162,29 @@ def test_on_a_terminal_the_answer_counts(catalog: MemoryCatalog, monkeypatch: py
     assert command("quarantine", "discard", OLD, typed="y\n").exit_code == 0 and kept(catalog) == {NEW}
 
 
-def test_a_quarantine_that_changed_since_it_was_shown_stays(
-    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def keep_meanwhile(*_: object, **__: object) -> None:
+def test_a_quarantine_that_changed_since_it_was_shown_stays(catalog: MemoryCatalog, reached: SimpleNamespace) -> None:
+    def keep_meanwhile() -> None:
         branch = find_quarantined_branch(catalog, OLD)
         catalog.commit_tables(branch.branch, branch.head, "kept", properties={**branch.properties, EXPIRES: "2027"})
 
-    monkeypatch.setattr(quarantine, "confirm", keep_meanwhile)
+    reached.client.after("list_quarantine", keep_meanwhile)
     for words in (["discard", OLD], ["keep", OLD, "--for", "1h"]):
-        done = command("quarantine", *words)
+        done = command("quarantine", *words, "--yes")
         assert done.exit_code == 2 and "changed since it was shown" in done.stderr
     assert find_quarantined_branch(catalog, OLD).properties[EXPIRES] == "2027"
 
 
 def test_a_quarantine_that_appears_meanwhile_is_not_the_one_that_is_discarded(
-    catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+    catalog: MemoryCatalog, reached: SimpleNamespace
 ) -> None:
     catalog.delete_branch(find_quarantined_branch(catalog, NEW).branch)
 
-    def another_appears(*_: object, **__: object) -> None:
+    def another_appears() -> None:
         properties = {**find_quarantined_branch(catalog, OLD).properties, RUN_ID: "run-3", CREATED: "2026-04-01"}
         create_quarantine(catalog, "quarantine/cities/2026-04-01/run-3", catalog.head("main"), "wap/x/a1", properties)
 
-    monkeypatch.setattr(quarantine, "confirm", another_appears)
-    assert command("quarantine", "discard", "cities").exit_code == 0
+    reached.client.after("list_quarantine", another_appears)
+    assert command("quarantine", "discard", "cities", "--yes").exit_code == 0
     assert kept(catalog) == {"run-3"}
 
 
@@ -236,7 +210,10 @@ class Runs:
         async def cancelled() -> None:
             self.cancelled.append(workflow_id)
 
-        return SimpleNamespace(id=workflow_id, run_id=run_id, describe=describe, cancel=cancelled)
+        async def no_answer(_: object) -> None:
+            raise RPCError("no worker", RPCStatusCode.UNAVAILABLE, b"")
+
+        return SimpleNamespace(id=workflow_id, run_id=run_id, describe=describe, cancel=cancelled, query=no_answer)
 
     async def list_workflows(self, query: str, limit: int) -> Any:
         for number, (workflow_id, running) in enumerate(self.running.items()):
@@ -245,41 +222,28 @@ class Runs:
                 yield SimpleNamespace(id=workflow_id, run_id=f"of-{workflow_id}", start_time=start)
 
 
-def cancelling(monkeypatch: pytest.MonkeyPatch, runs: Runs, *words: str) -> Result:
-    async def connect(_: object) -> SimpleNamespace:
-        return SimpleNamespace(client=runs, installation="", hint="")
-
-    async def no_status(_: object) -> None:
-        return None
-
-    monkeypatch.setattr(context, "connect_command", connect)
-    monkeypatch.setattr(cancel, "query_status", no_status)
-    return command("cancel", *words)
-
-
 A, B = "cities-0123456789ab", "cities-ba9876543210"
 
 
-def test_a_pipeline_with_several_runs_under_way_is_not_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = Runs(**{A: True, B: True})
-    done = cancelling(monkeypatch, runs, "cities", "--yes")
+def test_a_pipeline_with_several_runs_under_way_is_not_cancelled(reached: SimpleNamespace) -> None:
+    reached.client = runs = Runs(**{A: True, B: True})
+    done = command("cancel", "cities", "--yes")
     assert done.exit_code == 2 and "names 2 runs that are under way" in done.stderr and not runs.cancelled
     assert done.stderr.index(f"\n  {B}  ") < done.stderr.index(f"\n  {A}  ")
-    assert cancelling(monkeypatch, runs, A, "--yes").exit_code == 0 and runs.cancelled == [A]
+    assert command("cancel", A, "--yes").exit_code == 0 and runs.cancelled == [A]
 
 
-def test_a_pipeline_names_its_run_that_is_under_way_and_not_a_later_one_that_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    runs = Runs(**{A: True, B: False})
-    assert cancelling(monkeypatch, runs, "cities", "--yes").exit_code == 0 and runs.cancelled == [A]
-    ended = cancelling(monkeypatch, Runs(**{A: False}), "cities", "--yes")
+def test_a_pipeline_names_its_run_that_is_under_way_and_not_a_later_one_that_ended(reached: SimpleNamespace) -> None:
+    reached.client = runs = Runs(**{A: True, B: False})
+    assert command("cancel", "cities", "--yes").exit_code == 0 and runs.cancelled == [A]
+    reached.client = Runs(**{A: False})
+    ended = command("cancel", "cities", "--yes")
     assert ended.exit_code == 2 and "has ended: there is nothing to cancel" in ended.stderr
 
 
-def test_a_cancel_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = Runs(**{A: True})
-    done = cancelling(monkeypatch, runs, A)
+def test_a_cancel_asks(reached: SimpleNamespace) -> None:
+    reached.client = runs = Runs(**{A: True})
+    done = command("cancel", A)
     assert done.exit_code == 2 and "Add --yes" in done.stderr and not runs.cancelled
     assert A in done.stdout and "2026-03-01 00:00 UTC" in done.stdout
 
@@ -287,27 +251,26 @@ def test_a_cancel_asks(monkeypatch: pytest.MonkeyPatch) -> None:
 # Requeues
 
 
-def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(
+    reached: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, planned = tmp_path / "p.yml", list[PlanRequeueInput]()
+    file.write_text(TEXT)
 
-    async def query_lake(client: object, settings: object, query: Any, result_type: object) -> Any:
-        asked.append(query)
-        if query.kind != "query_tables":
-            return SimpleNamespace(pipeline=REQUEUED, input=None, runs=[])
+    def plan(query: PlanRequeueInput) -> RequeuePlan:
+        planned.append(query)
+        return RequeuePlan(pipeline=REQUEUED, input=RunInput(digest="d"), runs=[])
+
+    def rows(query: QueryTablesInput) -> QueryRows:
         if "EXCLUDE" in query.sql:
             return QueryRows(columns=["id", "city", "new city"], rows=[[7, None, "Rom"], [8, "Ulm", "Ulm"]])
         return QueryRows(columns=["run", "rows"], rows=[["r2", 2], ["r1", 5]])
 
-    async def start_and_follow(*_: object, **__: object) -> int:
-        return 0
-
-    monkeypatch.setattr(requeue, "query_lake", query_lake)
-    monkeypatch.setattr(quarantined_rows, "query_lake", query_lake)
-    monkeypatch.setattr(requeue, "start_and_follow", start_and_follow)
-    monkeypatch.setattr(requeue, "load_pipeline", lambda *_: REQUEUED)
-    refused = command("requeue", "p.yml", "--where", "id > 1")
+    reached.client = LakeClient({"plan_requeue": plan, "query_tables": rows})
+    monkeypatch.setattr(requeue, "start_and_follow", lambda *_, **__: asyncio.sleep(0, 0))
+    refused = command("requeue", str(file), "--where", "id > 1")
     assert refused.exit_code == 2 and "Add --yes" in refused.stderr
     assert "geo.cities__quarantine: 7 rows of 2 runs, those for which id > 1" in refused.stdout
     assert [line.split() for line in refused.stdout.splitlines()[-2:]] == [["7", "null", "->", "Rom"], ["8", "Ulm"]]
-    assert command("requeue", "p.yml", "--yes").exit_code == 0
-    assert asked[-1].selection.runs == ["r1", "r2"]
+    assert command("requeue", str(file), "--yes").exit_code == 0
+    assert planned[-1].selection.runs == ["r1", "r2"]

@@ -1,0 +1,61 @@
+"""A client of Temporal in memory: functions answer its short workflows, and it has the request of each run."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowFailureError
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
+
+from sluice.contracts.lake_queries import LakeQueryRequest
+from sluice.contracts.run import RunRequest
+from tests.harness.activity import run_activity
+
+
+class LakeClient:
+    """The part of a client that commands need for queries about the lake.
+
+    `answers` has a function, such as an activity, for each kind of query and for each other workflow by its name.
+    `request` is the request that every run was started with.
+    """
+
+    data_converter = pydantic_data_converter
+
+    def __init__(self, answers: Mapping[str, Callable[..., Any]], request: RunRequest | None = None) -> None:
+        self.answers, self._request = dict(answers), request
+
+    def after(self, kind: str, happens: Callable[[], object]) -> None:
+        """Let something happen after each answer of a kind."""
+        answer = self.answers[kind]
+
+        def answer_and_go_on(given: object) -> object:
+            result = run_activity(answer, given)
+            happens()
+            return result
+
+        self.answers[kind] = answer_and_go_on
+
+    async def start_workflow(self, run: Callable[..., Any], argument: Any, **_: object) -> SimpleNamespace:
+        if isinstance(argument, LakeQueryRequest):
+            answer, given = self.answers[argument.query.kind], argument.query
+        else:
+            answer, given = self.answers[run.__qualname__.partition(".")[0]], argument
+
+        async def result() -> object:
+            try:
+                return run_activity(answer, given)
+            except ApplicationError as error:
+                raise WorkflowFailureError(cause=error) from error
+
+        return SimpleNamespace(result=result)
+
+    def get_workflow_handle(self, _: str, **__: object) -> SimpleNamespace:
+        async def fetch_history_events(**_: object) -> AsyncIterator[HistoryEvent]:
+            event = HistoryEvent()
+            payloads = await self.data_converter.encode([self._request])
+            event.workflow_execution_started_event_attributes.input.payloads.extend(payloads)
+            yield event
+
+        return SimpleNamespace(fetch_history_events=fetch_history_events)
