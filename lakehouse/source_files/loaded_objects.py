@@ -18,10 +18,6 @@ from lakehouse.source_files.object_store import split_url, store_identity
 from lakehouse.source_files.s3_client import error_code, map_passing_errors, open_client, store_endpoint
 
 TAG, TAG_VALUE = "sluice", "loaded"
-_PART = 1024**3
-"""Size of a copied part if the object's own parts are unknown, in bytes. 10,000 parts exceed the largest object."""
-_LARGEST = 5 * 1024**3
-"""Maximum size that a store copies in one piece, in bytes."""
 _IN_MEMORY = 16 * 1024**2
 _OF_PARTS = re.compile(r'"?[0-9a-f]{32}-(\d{1,5})"?')
 """ETag of an object that was uploaded in parts, with the number of parts."""
@@ -37,9 +33,16 @@ _NO_UPLOAD = "NoSuchUpload"
 
 
 class LoadedObjects:
-    """Client that tags and moves objects, with the credentials and the endpoint of the environment."""
+    """Client that tags and moves objects, with the credentials and the endpoint of the environment.
 
-    def __init__(self) -> None:
+    Args:
+        largest: maximum size that a store copies in one piece, in bytes.
+        part: size of a copied part if the object's own parts are unknown, in bytes. By default, 10,000 parts exceed the
+            largest object.
+    """
+
+    def __init__(self, largest: int = 5 * 1024**3, part: int = 1024**3) -> None:
+        self._largest, self._part = largest, part
         self._is_amazon = store_endpoint() is None
         self._s3: Any = open_client()
 
@@ -132,7 +135,7 @@ class LoadedObjects:
             tags = self._call("get_object_tagging", path)["TagSet"]
             kept["Tagging"] = urlencode([(tag["Key"], tag["Value"]) for tag in tags])
         kept["Metadata"] = {**head.get("Metadata", {}), _IDENTITY: identity}
-        in_parts = head["ContentLength"] > _LARGEST or _OF_PARTS.fullmatch(head["ETag"])
+        in_parts = head["ContentLength"] > self._largest or _OF_PARTS.fullmatch(head["ETag"])
         try:
             if in_parts:
                 self._copy_parts(path, target, head, kept, progress)
@@ -195,7 +198,7 @@ class LoadedObjects:
     def _parts(self, path: str, head: dict[str, Any]) -> list[tuple[int, int]]:
         """Return the start and size of each part of an object: the uploaded parts if the store knows them."""
         whole, match = head["ContentLength"], _OF_PARTS.fullmatch(head["ETag"])
-        size = _PART
+        size = self._part
         if match:
             first = self._call("head_object", path, PartNumber=1, IfMatch=head["ETag"])["ContentLength"]
             if -(-whole // first) == int(match[1]):  # all have one size, except the last

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pytest
 
 from devstack.stack import ROOT
 from lakehouse.arrivals.finisher import ArrivalFinisher
-from lakehouse.source_files import loaded_objects
 from lakehouse.source_files.arriving import find_arriving, list_arriving
 from lakehouse.source_files.identify import find_files
 from lakehouse.source_files.loaded_objects import LoadedObjects
@@ -49,6 +49,17 @@ class Bucket:
     def put(self, key: str, content: str, **more: Any) -> str:
         self.s3.put_object(Bucket="landing", Key=key, Body=content.encode(), **more)
         return f"s3://landing/{key}"
+
+    def once_before(self, operation: str, path: str, happens: Callable[[], object]) -> None:
+        """Let something happen before the first call of an operation on an object."""
+        event = f"provide-client-params.s3.{operation}"
+
+        def happen(params: dict[str, Any], **_: object) -> None:
+            if f"s3://{params['Bucket']}/{params['Key']}" == path:
+                self.s3.meta.events.unregister(event, happen)
+                happens()
+
+        self.s3.meta.events.register(event, happen)
 
     def identity(self, path: str) -> str:
         (file,) = find_files(Source(path=path, format="csv"))
@@ -116,9 +127,8 @@ def test_an_object_of_parts_keeps_its_identity(bucket: Bucket) -> None:
     assert bucket.files() == {"loaded/a.csv": b"".join(contents).decode()}
 
 
-def test_an_object_of_unknown_parts_is_copied_in_others(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded_objects, "_PART", 5 * 1024**2)
-    monkeypatch.setattr(loaded_objects, "_LARGEST", 1024**2)
+def test_an_object_of_unknown_parts_is_copied_in_others(bucket: Bucket) -> None:
+    bucket.objects = LoadedObjects(largest=1024**2, part=5 * 1024**2)
     content = "0123456789abcdef" * (700 * 1024)
     path = bucket.put("in/a.csv", content)
     assert bucket.move(path) == "s3://loaded/a.csv" and bucket.files() == {"loaded/a.csv": content}
@@ -151,38 +161,24 @@ def test_no_object_is_overwritten(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "before the copy", "before the deletion"])
-def test_an_object_that_is_replaced_stays(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+def test_an_object_that_is_replaced_stays(bucket: Bucket, when: str) -> None:
     path = bucket.put("in/a.csv", "1")
     identity = bucket.identity(path)
-    operation = {"before": "", "before the copy": "get_object", "before the deletion": "delete_object"}[when]
-    call = LoadedObjects._call
-
-    def late(self: LoadedObjects, name: str, path: str, **arguments: Any) -> Any:
-        if name == operation and "landing" in path:
-            bucket.put("in/a.csv", "2")
-        return call(self, name, path, **arguments)
-
-    monkeypatch.setattr(LoadedObjects, "_call", late)
-    if not operation:
+    operation = {"before": "", "before the copy": "GetObject", "before the deletion": "DeleteObject"}[when]
+    if operation:
+        bucket.once_before(operation, path, lambda: bucket.put("in/a.csv", "2"))
+    else:
         bucket.put("in/a.csv", "2")
     with pytest.raises(InputChanged):
         bucket.move(path, identity)
-    copied = {"loaded/a.csv": "1"} if operation == "delete_object" else {}
+    copied = {"loaded/a.csv": "1"} if operation == "DeleteObject" else {}
     assert bucket.files() == {"landing/in/a.csv": "2", **copied}
 
 
-def test_an_object_that_appears_at_the_target_meanwhile_is_not_overwritten(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_appears_at_the_target_meanwhile_is_not_overwritten(bucket: Bucket) -> None:
     path = bucket.put("in/a.csv", "1")
-    call = LoadedObjects._call
-
-    def late(self: LoadedObjects, name: str, path: str, **arguments: Any) -> Any:
-        if name == "put_object" and path.endswith("/a.csv"):
-            bucket.s3.put_object(Bucket="loaded", Key="a.csv", Body=b"2")
-        return call(self, name, path, **arguments)
-
-    monkeypatch.setattr(LoadedObjects, "_call", late)
+    appear = partial(bucket.s3.put_object, Bucket="loaded", Key="a.csv", Body=b"2")
+    bucket.once_before("PutObject", "s3://loaded/a.csv", appear)
     beside = bucket.move(path)
     assert bucket.files() == {"loaded/a.csv": "2", beside.removeprefix("s3://"): "1"}
 
@@ -225,19 +221,10 @@ def test_a_tag_is_added_to_others(bucket: Bucket) -> None:
     assert bucket.tags(path) == {}
 
 
-def test_an_object_that_is_replaced_while_it_is_tagged_has_no_tag(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_is_replaced_while_it_is_tagged_has_no_tag(bucket: Bucket) -> None:
     path = bucket.put("in/a.csv", "1")
-    call = LoadedObjects._call
-
-    def late(self: LoadedObjects, name: str, path: str, **arguments: Any) -> Any:
-        if name == "get_object_tagging" and "2" not in bucket.files().values():
-            bucket.put("in/a.csv", "2", Tagging="k=v")
-        return call(self, name, path, **arguments)
-
     identity = bucket.identity(path)
-    monkeypatch.setattr(LoadedObjects, "_call", late)
+    bucket.once_before("GetObjectTagging", path, lambda: bucket.put("in/a.csv", "2", Tagging="k=v"))
     with pytest.raises(InputChanged):
         bucket.objects.tag(path, identity)
     assert bucket.tags(path) == {"k": "v"}
