@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from runtime.arrivals.notifications.receivers import Receivers
+from runtime.arrivals.notifications.webhook import LIMITS, WebhookLimits
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     CollectArrivalsInput,
@@ -77,10 +78,12 @@ class NotifiedZones:
         )
 
     @asynccontextmanager
-    async def receiving(self, client: Client | None = None, **settings: object) -> AsyncIterator[Receivers]:
+    async def receiving(
+        self, client: Client | None = None, limits: WebhookLimits = LIMITS, **settings: object
+    ) -> AsyncIterator[Receivers]:
         """Run the receivers of a worker; yield them once they know the zones."""
         stated = Settings.of(sluice_installation=self.installation, **settings)
-        receivers = Receivers(client or self.client, stated)
+        receivers = Receivers(client or self.client, stated, limits)
         task = asyncio.create_task(receivers.run())
         try:
             await in_time(receivers.known.until_known())

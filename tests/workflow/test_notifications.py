@@ -14,8 +14,8 @@ from aiohttp import web
 from temporalio.client import Client
 
 from devstack.ports import choose_port
-from runtime.arrivals.notifications import known_zones, webhook
-from runtime.arrivals.notifications.webhook import events_address
+from runtime.arrivals.notifications import known_zones
+from runtime.arrivals.notifications.webhook import WebhookLimits, events_address, webhook_app
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.errors import BadEnvironment
@@ -91,11 +91,8 @@ async def test_what_is_no_notification_is_refused_and_changes_nothing(zones: Not
         assert zones.looks == {"orders": 1}
 
 
-async def test_a_body_that_does_not_arrive_is_not_waited_for(
-    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhook, "_TIMEOUT", 0.5)
-    async with zones.receiving(sluice_events_address=address):
+async def test_a_body_that_does_not_arrive_is_not_waited_for(zones: NotifiedZones, address: str) -> None:
+    async with zones.receiving(limits=WebhookLimits(body=0.5), sluice_events_address=address):
         await post(address, b"{}")
         reader, writer = await asyncio.open_connection(*address.split(":"))
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
@@ -105,11 +102,8 @@ async def test_a_body_that_does_not_arrive_is_not_waited_for(
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST / HTTP/1.1\r\nX: "])
-async def test_a_connection_without_a_request_is_cut(
-    sent: bytes, zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhook, "_CONNECTION_TIME", 1.0)
-    async with zones.receiving(sluice_events_address=address):
+async def test_a_connection_without_a_request_is_cut(sent: bytes, zones: NotifiedZones, address: str) -> None:
+    async with zones.receiving(limits=WebhookLimits(connection=1.0), sluice_events_address=address):
         await post(address, b"{}")
         reader, writer = await asyncio.open_connection(*address.split(":"))
         writer.write(sent)
@@ -123,11 +117,8 @@ async def test_a_connection_without_a_request_is_cut(
         writer.close()
 
 
-async def test_connections_that_do_nothing_keep_nobody_out(
-    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhook, "_CONNECTIONS", 3)
-    async with zones.receiving(sluice_events_address=address):
+async def test_connections_that_do_nothing_keep_nobody_out(zones: NotifiedZones, address: str) -> None:
+    async with zones.receiving(limits=WebhookLimits(connections=3), sluice_events_address=address):
         await post(address, b"{}")
         idle = [await asyncio.open_connection(*address.split(":")) for _ in range(6)]
         assert (await post(address, b'{"Service": "S3", "Event": "s3:TestEvent"}'))[0] == 204
@@ -175,9 +166,10 @@ def test_settings_that_would_let_anybody_send_are_refused(tmp_path: Path) -> Non
 
 
 async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(
-    caplog: pytest.LogCaptureFixture, address: str, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, address: str
 ) -> None:
-    runner = web.AppRunner(webhook.webhook_app(TOKEN, lambda _: None))
+    now = 0.0
+    runner = web.AppRunner(webhook_app(TOKEN, lambda _: None, clock=lambda: now))
     await runner.setup()
     await web.TCPSite(runner, *address.split(":")).start()  # type: ignore[arg-type]
 
@@ -194,7 +186,7 @@ async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(
             assert [len(logged()), " ".join(logged()).count("SLUICE_EVENTS_QUEUE")] == [3, 1]
             messages = " ".join(logged())  # the log may quote text as JSON, as a worker's log does
             assert r"the topic 'arn:aws:sns:eu:1:files\n'" in messages and "token" in messages
-            monkeypatch.setattr(webhook, "_LOG_EVERY", 0.0)
+            now += 600
             await post(address, b"{}")
             assert len(logged()) == 4
     finally:
@@ -219,16 +211,15 @@ async def test_a_zone_whose_memo_is_odd_stops_no_other_one(
 
 
 async def test_a_port_that_another_worker_has_is_waited_for(
-    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    zones: NotifiedZones, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refusals() -> list[str]:
         return [each for each in caplog.messages if "cannot receive notifications" in each]
 
-    monkeypatch.setattr(webhook, "_RETRY", 0.1)
     host, port = address.split(":")
     await zones.start("orders", "s3://landing/")
     with caplog.at_level(logging.WARNING), socket.create_server((host, int(port))) as other:
-        async with zones.receiving(sluice_events_address=address):
+        async with zones.receiving(limits=WebhookLimits(retry=0.1), sluice_events_address=address):
             await until(refusals)
             await asyncio.sleep(0.5)  # until the receiver has tried again
             assert len(refusals()) == 1

@@ -5,6 +5,7 @@ import hmac
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -16,12 +17,6 @@ from sluice.errors import BadEnvironment
 from sluice.secrets import read_secret
 from sluice.setting_groups import ArrivalSettings
 
-_TIMEOUT = 5.0
-"""Time limit for the body of a request, in seconds."""
-_CONNECTION_TIME, _CONNECTIONS = 10.0, 100
-"""Time limit of a connection, in seconds, for headers, body and answer together; maximum number of connections."""
-_RETRY = 5.0
-"""Pause between tries to listen while another program, such as another worker, has the port, in seconds."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MIN_TOKEN = 16
 _MAX_PORT = 65535
@@ -30,6 +25,23 @@ _LOG_EVERY = 600.0
 _BEARER = "Bearer "
 
 log = logging.getLogger("sluice.notifications")
+
+
+@dataclass(frozen=True)
+class WebhookLimits:
+    """Limits of the server. Times are in seconds."""
+
+    body: float = 5.0
+    """Time limit for the body of a request."""
+    connection: float = 10.0
+    """Time limit of a connection, for headers, body and answer together."""
+    connections: int = 100
+    """Maximum number of connections at the same time."""
+    retry: float = 5.0
+    """Pause between tries to listen while another program, such as another worker, has the port."""
+
+
+LIMITS = WebhookLimits()
 
 
 def events_address(settings: ArrivalSettings) -> tuple[str, int, str] | None:
@@ -60,13 +72,15 @@ def events_address(settings: ArrivalSettings) -> tuple[str, int, str] | None:
     return host, int(port), token
 
 
-async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sender: SignalSender) -> None:
+async def serve_webhook(
+    host: str, port: int, token: str, known: KnownZones, sender: SignalSender, limits: WebhookLimits = LIMITS
+) -> None:
     """Receive notifications until this is cancelled. While another program has the port, wait for it."""
-    app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)))
-    runner = web.AppRunner(app, access_log=None, keepalive_timeout=_TIMEOUT, lingering_time=1.0)
+    app = webhook_app(token, lambda objects: sender.request(known.concerned(objects)), limits)
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=limits.body, lingering_time=1.0)
     await runner.setup()
     assert runner.server
-    connections = ConnectionLimits(runner.server, _CONNECTION_TIME, _CONNECTIONS)
+    connections = ConnectionLimits(runner.server, limits.connection, limits.connections)
     server: asyncio.Server | None = None
     is_taken = False
     try:
@@ -79,14 +93,19 @@ async def serve_webhook(host: str, port: int, token: str, known: KnownZones, sen
                 if not is_taken:
                     log.warning("cannot receive notifications at %s:%d, will try again: %s", host, port, error.strerror)
                 is_taken = True
-                await asyncio.sleep(_RETRY)
+                await asyncio.sleep(limits.retry)
     finally:
         if server:
             server.close()
         await runner.cleanup()
 
 
-def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Application:
+def webhook_app(
+    token: str,
+    take: Callable[[set[StoredObject]], None],
+    limits: WebhookLimits = LIMITS,
+    clock: Callable[[], float] = time.monotonic,
+) -> web.Application:
     """Return the server: a notification is the body of a POST at any path, with the token if there is one.
 
     Each answer closes its connection: versitygw opens one for each event, and closes none.
@@ -96,7 +115,7 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
 
     def refused(status: int, why: str, kind: object = None) -> web.Response:
         """Answer with a reason. Log the first such refusal, then at most one every ten minutes."""
-        now = time.monotonic()
+        now = clock()
         if now - logged.get(kind or status, -_LOG_EVERY) >= _LOG_EVERY:
             logged[kind or status] = now
             log.warning("refused a notification by HTTP (%d): %s", status, why)
@@ -111,12 +130,12 @@ def webhook_app(token: str, take: Callable[[set[StoredObject]], None]) -> web.Ap
         if token and not _has_token(request, token):
             return refused(401, "this receiver requires the token of SLUICE_EVENTS_TOKEN_FILE")
         try:
-            body = await asyncio.wait_for(request.read(), _TIMEOUT)
+            body = await asyncio.wait_for(request.read(), limits.body)
             take(read_notification(body))
         except web.HTTPRequestEntityTooLarge:
             return refused(413, f"a notification has at most {MAX_BYTES:,} bytes")
         except asyncio.TimeoutError:
-            return refused(408, f"the body did not arrive within {_TIMEOUT:g} s")
+            return refused(408, f"the body did not arrive within {limits.body:g} s")
         except UnreadableNotification as error:
             return refused(400, f"this is not a notification: {error}", type(error))
         return web.Response(status=204)
