@@ -16,8 +16,10 @@ from tests.harness.audited_table import Table
 from tests.harness.glue_server import GlueServer
 from tests.harness.ingester import Ingester
 from tests.harness.lake import LakeReader
+from tests.harness.main_tables import MainTables
 from tests.harness.memory_system import MemorySystem, memory_system
 from tests.harness.postgres_server import PostgresServer
+from tests.harness.rest_catalog import RestCatalogServer
 from tests.harness.warm_branch import BRANCH
 
 
@@ -82,3 +84,17 @@ def job(spark: SparkSession, lake: LakeReader, tmp_path: Path, request: pytest.F
 def table(spark: SparkSession, stack: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path) -> Table:
     """An audited table named after the test, the same for all its parameters."""
     return Table(spark, open_catalog(read_settings(stack)), f"i.{request.node.name.split('[')[0]}", tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[RestCatalogServer]:
+    """An empty REST catalog, as a target of registrations."""
+    server = RestCatalogServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> MainTables:
+    """Tables on main, which targets register."""
+    return MainTables(tmp_path)

@@ -4,7 +4,6 @@
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,18 +26,6 @@ from tests.harness.activity import run_activity
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.main_tables import MainTables
 from tests.harness.rest_catalog import RestCatalogServer
-
-
-@pytest.fixture
-def server() -> Iterator[RestCatalogServer]:
-    server = RestCatalogServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def main(tmp_path: Path) -> MainTables:
-    return MainTables(tmp_path)
 
 
 class Checker:

@@ -1,7 +1,6 @@
 """Glue as a target, on moto's server: its optimistic lock, entries of other programs, and unsupported names."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -39,11 +38,6 @@ def target(server: str, monkeypatch: pytest.MonkeyPatch) -> GlueTarget:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test")
     requests.post(f"{server}/moto-api/reset", timeout=10).raise_for_status()
     return _GlueOfLocalFiles(kind="glue", region="eu-central-1", endpoint_url=server, catalog_id="123456789012")
-
-
-@pytest.fixture
-def main(tmp_path: Path) -> MainTables:
-    return MainTables(tmp_path)
 
 
 @pytest.fixture

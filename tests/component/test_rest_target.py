@@ -1,6 +1,5 @@
 """A REST catalog as a target: brought to the present main, from any earlier state and despite concurrent changes."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,18 +12,6 @@ from sluice.registration.target_kinds import RestTarget, SecretSource
 from sluice.registration.targets import Targets
 from tests.harness.main_tables import MainTables
 from tests.harness.rest_catalog import RestCatalogServer
-
-
-@pytest.fixture
-def server() -> Iterator[RestCatalogServer]:
-    server = RestCatalogServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def main(tmp_path: Path) -> MainTables:
-    return MainTables(tmp_path)
 
 
 def target_of(uri: str, **more: object) -> RestTarget:

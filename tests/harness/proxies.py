@@ -94,28 +94,50 @@ class ProxyThread:
         self._thread.join(10)
 
 
-class _CatalogProxy:
+class ProxyServer:
+    """An HTTP server in a thread of its own, which answers by `_handle`."""
+
+    _unpacks = True
+    """True if the session unpacks compressed answers."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._thread = ProxyThread()
+        self.uri: str = self._thread.do(self._start())
+
+    async def _start(self) -> str:
+        self._session = aiohttp.ClientSession(auto_decompress=self._unpacks)
+        app = web.Application(client_max_size=2**28)
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        (address,) = self._runner.addresses
+        return f"http://127.0.0.1:{address[1]}"
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Stop serving."""
+
+        async def end() -> None:
+            await self._runner.cleanup()
+            await self._session.close()
+
+        self._thread.do(end())
+        self._thread.stop()
+
+
+class _CatalogProxy(ProxyServer):
     """A proxy before a catalog's server."""
 
     def __init__(self, target: str, rule: Rule) -> None:
         self.rule = rule
         self.done: list[tuple[str, str, Fault]] = []
         """The injected faults: method, kind, fault."""
-        self._target = target.removesuffix("/")
         self._seen: Counter[str] = Counter()
-        self._thread = ProxyThread()
-        self.uri: str = self._thread.do(self._start())
-
-    async def _start(self) -> str:
-        self._session = aiohttp.ClientSession(auto_decompress=True)
-        app = web.Application(client_max_size=2**28)
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        (address,) = self._runner.addresses
-        return f"http://127.0.0.1:{address[1]}"
+        super().__init__(target.removesuffix("/"))
 
     def _kind_of(self, request: web.Request, body: bytes) -> str:
         raise NotImplementedError
@@ -152,16 +174,6 @@ class _CatalogProxy:
             return web.Response(status=int(fault))
         shown = {key: value for key, value in kept.items() if key.lower() not in _CONNECTION_HEADERS}
         return web.Response(status=status, body=content, headers=shown)
-
-    def stop(self) -> None:
-        """Stop serving."""
-
-        async def end() -> None:
-            await self._runner.cleanup()
-            await self._session.close()
-
-        self._thread.do(end())
-        self._thread.stop()
 
 
 class NessieProxy(_CatalogProxy):

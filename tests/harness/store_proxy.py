@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
-import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from tests.harness.proxies import ProxyThread
+from tests.harness.proxies import ProxyServer
 
 StoreFault = Literal["SlowDown", "InternalError", "NoSuchKey", "ExpiredToken", "slow", "cut"]
 """A fault: an error by its S3 code, a late answer (`slow`), or an answer that ends in the middle (`cut`)."""
@@ -21,34 +20,23 @@ The number counts the requests of the same kind.
 _STATUS = {"SlowDown": 503, "InternalError": 500, "NoSuchKey": 404, "ExpiredToken": 400}
 _MESSAGES = {"ExpiredToken": "The provided token has expired."}
 _LATE = 3.0
-_MOST_BYTES = 2**28
 _NOT_PASSED_ON = {"transfer-encoding", "connection", "keep-alive", "expect"}
 
 
-class StoreProxy:
+class StoreProxy(ProxyServer):
     """A proxy before a store. Requests keep their Host header, which their signatures cover."""
+
+    _unpacks = False
 
     def __init__(self, target: str) -> None:
         self.rule: StoreRule = lambda kind, path, number: None
         self.seen: Counter[str] = Counter()
-        self._target = target
-        self._thread = ProxyThread()
-        self.uri: str = self._thread.do(self._start())
+        super().__init__(target)
 
     def break_all(self, fault: StoreFault, *kinds: str, first: int | None = None) -> None:
         """Answer every request of these kinds with a fault from now on, or only the `first` ones."""
         self.seen.clear()
         self.rule = lambda kind, _, number: fault if kind in kinds and (first is None or number <= first) else None
-
-    async def _start(self) -> str:
-        self._session = aiohttp.ClientSession(auto_decompress=False)
-        app = web.Application(client_max_size=_MOST_BYTES)
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        (address,) = self._runner.addresses
-        return f"http://127.0.0.1:{address[1]}"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         kind, body = _kind_of(request), await request.read()
@@ -70,16 +58,6 @@ class StoreProxy:
         if fault == "cut" and request.transport:
             request.transport.abort()
         return shown
-
-    def stop(self) -> None:
-        """Stop serving."""
-
-        async def end() -> None:
-            await self._runner.cleanup()
-            await self._session.close()
-
-        self._thread.do(end())
-        self._thread.stop()
 
 
 def _kind_of(request: web.Request) -> str:

@@ -19,6 +19,7 @@ from activities.errors import ErrorMapping
 from engine.spark.java import find_java
 from sluice.contracts.arrival_runs import arrival_runs_id
 from tests.harness.backfill_workflow import Backfills
+from tests.harness.notified_zone import NotifiedZones, notified_zones
 from tests.harness.waiting import LIMIT
 from tests.harness.workflow import FakeActivities, WorkflowHarness
 from tests.harness.zone_workflow import RunOfATest, Zone
@@ -151,3 +152,10 @@ async def backfills(client: Client) -> AsyncIterator[Backfills]:
     backfills = Backfills(client)
     async with backfills.worker():
         yield backfills
+
+
+@pytest.fixture
+async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
+    """Landing zones that notifications concern."""
+    async with notified_zones(client) as zones:
+        yield zones

@@ -4,14 +4,12 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
-from temporalio.client import Client
 
 from devstack.ports import choose_port
 from runtime.arrivals.notifications import known_zones
@@ -20,16 +18,10 @@ from sluice.arrivals.notifications import MAX_BYTES, StoredObject
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
-from tests.harness.notified_zone import NotifiedZones, notified_zones
+from tests.harness.notified_zone import NotifiedZones
 from tests.harness.waiting import LIMIT, in_time, until
 
 TOKEN = "0123456789abcdef01234567"
-
-
-@pytest.fixture
-async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
-    async with notified_zones(client) as zones:
-        yield zones
 
 
 @pytest.fixture
@@ -166,12 +158,13 @@ def test_settings_that_would_let_anybody_send_are_refused(tmp_path: Path) -> Non
 
 
 async def test_refusals_are_logged_seldom_and_a_subscription_with_what_to_do(
-    caplog: pytest.LogCaptureFixture, address: str
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = 0.0
     runner = web.AppRunner(webhook_app(TOKEN, lambda _: None, clock=lambda: now))
     await runner.setup()
-    await web.TCPSite(runner, *address.split(":")).start()  # type: ignore[arg-type]
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address = f"127.0.0.1:{runner.addresses[0][1]}"
 
     def logged() -> list[str]:  # Temporal's core logs too
         return [record.getMessage() for record in caplog.records if record.name == "sluice.notifications"]

@@ -1,24 +1,16 @@
 """Events of a real versitygw on a real Temporal server. Skipped if versitygw is not available."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client
 
 from devstack.ports import choose_port
 from devstack.store_events import answering, event_variables
-from tests.harness.notified_zone import NotifiedZones, notified_zones
+from tests.harness.notified_zone import NotifiedZones
 from tests.harness.object_store import running_store, store_files
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
-    async with notified_zones(client) as zones:
-        yield zones
 
 
 @pytest.mark.timeout(900)  # building the store may be necessary
