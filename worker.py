@@ -24,6 +24,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
 
+from activities.catalog_identity import CatalogIdentity
 from activities.errors import ErrorMapping
 from activities.heartbeats import Heartbeats
 from activities.notifications.open_notifier import open_notifier
@@ -133,7 +134,8 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
 
     def make(queue: str, activities: MakeActivities, workflows: Sequence[type], at_once: int) -> Worker:
         for_target = TargetCatalog(lambda target: activities(_open_for(settings, target)))
-        return make_worker(client, settings, queue, activities(catalog), workflows, at_once, [for_target])
+        of_catalog = [for_target, CatalogIdentity()]
+        return make_worker(client, settings, queue, activities(catalog), workflows, at_once, of_catalog)
 
     workers = []
     if role != "spark":

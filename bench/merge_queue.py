@@ -27,6 +27,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.catalog_identity import CatalogIdentity
 from activities.notifications.open_notifier import open_notifier
 from bench.stack import BenchStack, bench_stack, median, save, say, small
 from hosting.activities import control_activities
@@ -132,7 +133,8 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
             reports, notifier = ReportStore(settings.storage.lake, io), open_notifier(settings.notifications)
             control = control_activities(client, settings, stack.catalog, io, reports, notifier)
             activities = [*control, FakeWrite(stack).write_table]
-            await running.enter_async_context(make_worker(client, settings, queue, activities, WORKFLOWS))
+            worker = make_worker(client, settings, queue, activities, WORKFLOWS, interceptors=[CatalogIdentity()])
+            await running.enter_async_context(worker)
         for number in range(rounds + 1):
             for way in ("with", "without") if number % 2 else ("without", "with"):
                 table = f"q.{writes}_{way}_{number}_{Path(stack.folder).name[-8:].replace('-', '_')}"

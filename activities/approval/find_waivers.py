@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from temporalio import activity
 
 from activities.approval.require_approval import ApprovalPolicy
-from activities.catalog_identity import check_catalog
+from lakehouse.catalog import BranchCatalog
 from sluice.approval.waivers import WaivedCheck
 from sluice.contracts.publish import FindWaiversInput
 from sluice.publishing.recorded_waivers import last_to_end
@@ -18,8 +18,12 @@ class FindWaiversActivity:
 
     policy: ApprovalPolicy
 
+    @property
+    def catalog(self) -> BranchCatalog:
+        """Catalog of the policy."""
+        return self.policy.catalog
+
     @activity.defn(name="find_waivers")
     def find_waivers(self, input: FindWaiversInput) -> list[WaivedCheck]:
         """Return the failed checks that are waived now, each with the waiver that ends last."""
-        check_catalog(self.policy.catalog, input.branch.catalog_id)
         return last_to_end(self.policy.waivers_in_force(input, datetime.now(timezone.utc)))

@@ -8,6 +8,7 @@ from temporalio import activity
 
 from engine.scan import SamplingEngine
 from lakehouse.audited_tables import AuditedTables
+from lakehouse.catalog import BranchCatalog
 from lakehouse.report_store import ReportStore
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.planner import plan_audit, sample_group
@@ -29,6 +30,11 @@ class AuditBranchActivity:
     reports: ReportStore
     settings: StorageSettings
     engines: Sequence[SamplingEngine]
+
+    @property
+    def catalog(self) -> BranchCatalog:
+        """Catalog of the audited tables."""
+        return self.tables.catalog
 
     @activity.defn(name="audit_branch")
     def audit_branch(self, input: AuditInput) -> AuditResult:

@@ -6,6 +6,7 @@ from temporalio import activity
 
 from activities.audit.scan_tables import TableScanner
 from engine.scan import ScanEngine
+from lakehouse.catalog import BranchCatalog
 from sluice.contracts.audit import AuditResult, ScanInput
 
 
@@ -15,6 +16,11 @@ class ScanBranchActivity:
 
     scanner: TableScanner
     engine: ScanEngine
+
+    @property
+    def catalog(self) -> BranchCatalog:
+        """Catalog of the scanned tables."""
+        return self.scanner.tables.catalog
 
     @activity.defn(name="scan_branch")
     async def scan_branch(self, input: ScanInput) -> AuditResult:

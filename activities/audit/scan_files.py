@@ -7,6 +7,7 @@ from temporalio import activity
 
 from activities.audit.scan_tables import TableScanner
 from engine.scan import ScanEngine
+from lakehouse.catalog import BranchCatalog
 from sluice.contracts.audit import AuditResult, ScanInput
 
 
@@ -16,6 +17,11 @@ class ScanFilesActivity:
 
     scanner: TableScanner
     engines: Sequence[ScanEngine]
+
+    @property
+    def catalog(self) -> BranchCatalog:
+        """Catalog of the scanned tables."""
+        return self.scanner.tables.catalog
 
     @activity.defn(name="scan_files")
     async def scan_files(self, input: ScanInput) -> AuditResult:

@@ -6,7 +6,6 @@ from itertools import takewhile
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.input_manifests import InputManifests
 from lakehouse.quarantine import create_quarantine
@@ -55,7 +54,6 @@ class CollectBackfillActivity:
             InvalidInput: the branch does not exist any more.
             UnexpectedWrite: the branch contains changes that no run of the pipeline published to it.
         """
-        check_catalog(self.catalog, input.catalog_id)
         check_same_for_all(input.pipeline, input.values)
         pipeline = pipeline_of_text(input.pipeline, input.values)
         name = quarantine_branch(pipeline.name, input.day, input.run_id)

@@ -8,7 +8,6 @@ import requests
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.catalog_identity import check_catalog
 from activities.lineage.lineage_client import is_configured, open_client
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import load_table
@@ -97,7 +96,8 @@ class EmitLineageActivity:
         if not input.base:
             return
         try:
-            check_catalog(self.catalog, input.catalog_id)
+            if input.catalog_id is not None:
+                self.catalog.check_identity(input.catalog_id)
             for name in self._table_names(input):
                 version = self.catalog.table_version(self.catalog.main, name, input.base)
                 if version is not None:

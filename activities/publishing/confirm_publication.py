@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from lakehouse.catalog import BranchCatalog
 from lakehouse.published_commits import find_merge_of_run, with_overtaken
 from sluice.contracts.publish import ConfirmPublicationInput, Publication
@@ -19,7 +18,6 @@ class ConfirmPublicationActivity:
     @activity.defn(name="confirm_publication")
     def confirm_publication(self, input: ConfirmPublicationInput) -> Publication:
         """Return the publication of a run by any of its attempts, regardless of the answers to its merge requests."""
-        check_catalog(self.catalog, input.catalog_id)
         publication = find_merge_of_run(self.catalog, input.run_id, input.since)
         if publication is None and input.head:
             publication = self.catalog.find_publication(input.head, input.since)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from lakehouse.catalog import BranchCatalog
 from lakehouse.table_versions import tables_changed_since
 from sluice.contracts.publish import FindConflictsInput
@@ -19,6 +18,5 @@ class FindConflictsActivity:
     @activity.defn(name="find_conflicts")
     def find_conflicts(self, input: FindConflictsInput) -> list[str]:
         """Return the tables that would make a merge fail now."""
-        check_catalog(self.catalog, input.branch.catalog_id)
         conflicts = self.catalog.find_conflicts(input.branch.name, input.head)
         return conflicts or tables_changed_since(self.catalog, input.watched_tables, input.branch.base)

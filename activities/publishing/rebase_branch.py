@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from activities.publishing.input_overlap import input_overlap
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
@@ -43,7 +42,6 @@ class RebaseBranchActivity:
 
         The branch of the earlier attempt is already deleted. The versions of its tables can be read without it.
         """
-        check_catalog(self.catalog, input.branch.catalog_id)
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
         diffs = table_diffs(input.write_result.versions)
         tables = [read_rebase(self.catalog, self.io, diff, attempt.base) for diff in diffs]

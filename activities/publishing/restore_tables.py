@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pyiceberg.table import StaticTable
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import table_commit
@@ -40,8 +39,7 @@ class RestoreTablesActivity:
     @activity.defn(name="restore_tables")
     def restore_tables(self, input: RestoreTablesInput) -> ExistingRowsResult:
         """Commit earlier versions of all tables to the branch of a new attempt, in one commit."""
-        identity = self.catalog.identity()
-        check_catalog(self.catalog, input.catalog_id)
+        identity = input.catalog_id or self.catalog.identity()
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)
         tables = list(input.restore.tables)
         require_capabilities(self.catalog.capabilities, tables, allow_partial=input.allow_partial)

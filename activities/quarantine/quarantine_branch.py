@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff
 from lakehouse.iceberg.commit import table_commit
 from lakehouse.iceberg.table_state import load_table
@@ -34,7 +33,6 @@ class QuarantineBranchActivity:
 
         If the attempt changed no table, there is nothing to inspect. Then no quarantine is created, and the name is "".
         """
-        check_catalog(self.catalog, input.branch.catalog_id)
         name = self._copy(input)
         self.catalog.delete_branch(input.branch.name)
         return name

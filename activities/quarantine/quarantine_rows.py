@@ -13,6 +13,7 @@ from engine.runner import Spark
 from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
 from lakehouse.audited_tables import AuditedTables
+from lakehouse.catalog import BranchCatalog
 from sluice import errors
 from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
@@ -29,10 +30,15 @@ class QuarantineRowsActivity:
     tables: AuditedTables
     spark: Spark
 
+    @property
+    def catalog(self) -> BranchCatalog:
+        """Catalog of the audited tables."""
+        return self.tables.catalog
+
     @activity.defn(name="quarantine_rows")
     async def quarantine_rows(self, input: QuarantineRowsInput) -> QuarantineRowsResult:
         """Move the rows that break these checks, unless a table has more such rows than its cap."""
-        run_ref, catalog = input.audit.run_ref, self.tables.catalog
+        run_ref, catalog = input.audit.run_ref, self.catalog
         spark_catalog = self.spark.settings.catalog_name
         make_folder = partial(create_job_folder, self.spark.settings.storage, run_ref, "quarantine-rows")
         folder = await run_in_thread(make_folder, activity.heartbeat, "preparing the job")

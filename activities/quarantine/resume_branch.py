@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from activities.publishing.input_overlap import input_overlap
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableDiff
@@ -58,8 +57,7 @@ class ResumeBranchActivity:
 
         The request's description of the quarantine must match the quarantine, which is never changed.
         """
-        identity = self.catalog.identity()
-        check_catalog(self.catalog, input.catalog_id)
+        identity = input.catalog_id or self.catalog.identity()
         quarantined = read_quarantined_branch(self.catalog, input.resume.branch)
         verified = self._check_quarantine(input, quarantined)
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.publish import DiscardBranchInput
 
@@ -18,5 +17,4 @@ class DiscardBranchActivity:
     @activity.defn(name="discard_branch")
     def discard_branch(self, input: DiscardBranchInput) -> None:
         """Delete a branch for good, if it exists. Later commits to it, and its merge, fail."""
-        check_catalog(self.catalog, input.catalog_id)
         self.catalog.delete_branch(input.branch)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.catalog_identity import check_catalog
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState, load_table
@@ -42,8 +41,7 @@ class OpenBranchActivity:
     def open_branch(self, input: OpenBranchInput) -> BranchRef:
         """Create the attempt's branch at the head of main, with the namespaces that its tables need."""
         require_capabilities(self.catalog.capabilities, ())  # `_refuse_repeat` searches by properties
-        identity = self.catalog.identity()
-        check_catalog(self.catalog, input.catalog_id)
+        identity = input.catalog_id or self.catalog.identity()
         attempt = AttemptBranch(self.catalog, self.installation, input.run_ref.branch, input.requested_at)
         if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
             raise InvalidPipeline("\n".join(unregistrable))

@@ -45,7 +45,6 @@ class SelectInputActivity:
         return await run_with_progress(work, activity.heartbeat, "identifying the source files")
 
     def _select(self, input: SelectInputInput, on_progress: OnProgress) -> SelectedInput:
-        self.catalog.check_identity(input.branch.catalog_id)
         files = self._list(input, on_progress)
         loaded = self._find_loaded(input, files)
         selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope)

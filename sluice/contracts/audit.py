@@ -4,7 +4,7 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.references import RunRef
+from sluice.contracts.references import CatalogIdMessage, CatalogMessage, RunRef
 from sluice.pipeline.table import Table
 
 
@@ -18,14 +18,13 @@ class PreviousAudit(Model):
     """Its verdicts that are still valid."""
 
 
-class AuditInput(Model):
+class AuditInput(CatalogIdMessage):
     """Input of `audit_branch`: answer the checks of a branch at one hash."""
 
     run_ref: RunRef
     branch: str
     base: str
     head: str
-    catalog_id: str | None = None
     tables: dict[str, Table]
     now: str = ""
     """Start of the audit, in ISO 8601; `freshness` measures from here."""
@@ -60,10 +59,20 @@ SCAN_ATTEMPTS = 6
 """Maximum number of failed tries of a scan. On the last try, a check that cannot be answered gets an error."""
 
 
-class ScanInput(Model):
-    """Input of `scan_files` and `scan_branch`: answer undecided checks from the rows."""
+class AuditMessage(CatalogMessage):
+    """Input about an audit, which names its catalog."""
 
     audit: AuditInput
+
+    @property
+    def expected_catalog(self) -> str | None:
+        """Identity of the catalog of the audited branch."""
+        return self.audit.catalog_id
+
+
+class ScanInput(AuditMessage):
+    """Input of `scan_files` and `scan_branch`: answer undecided checks from the rows."""
+
     undecided: dict[str, list[int]]
     """Indexes of the checks to answer, by table."""
     try_number: int = 1
@@ -78,10 +87,9 @@ class ScanInput(Model):
         return sum(map(len, self.undecided.values()))
 
 
-class QuarantineRowsInput(Model):
+class QuarantineRowsInput(AuditMessage):
     """Input of `quarantine_rows`: move the rows that break these checks."""
 
-    audit: AuditInput
     failing: dict[str, list[int]]
     """Indexes of the checks, by table."""
     runs_apart: bool = False

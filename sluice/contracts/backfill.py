@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.contracts.references import CatalogIdMessage
 from sluice.contracts.run import Cause, Outcome
 from sluice.contracts.starting import EndedRun, PipelineText
 
@@ -77,7 +78,7 @@ class DiscardBackfillInput(Model):
     pipeline: str
 
 
-class CollectBackfillInput(Model):
+class CollectBackfillInput(CatalogIdMessage):
     """Input of `collect_backfill`."""
 
     branch: str

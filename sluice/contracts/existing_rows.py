@@ -4,12 +4,12 @@ from pydantic import Field
 
 from sluice.base_model import Model
 from sluice.contracts.input import ManifestRef, PublicationCheck
-from sluice.contracts.references import BranchRef, BranchRequest, RunRef
+from sluice.contracts.references import BranchMessage, BranchRef, BranchRequest, CatalogIdMessage, RunRef
 from sluice.contracts.write import WriteResult
 from sluice.pipeline.write import Write
 
 
-class RebaseBranchInput(BranchRequest):
+class RebaseBranchInput(BranchRequest, BranchMessage):
     """Input of `rebase_branch`: re-add the files of an attempt to a newer main, on the branch of a new attempt."""
 
     run_ref: RunRef
@@ -59,7 +59,7 @@ class Resume(Model):
     """Check that main does not have the input yet; None if it may be published again."""
 
 
-class ResumeBranchInput(Model):
+class ResumeBranchInput(CatalogIdMessage):
     """Input of `resume_branch`: rebase the rows of a quarantined branch onto main, on the branch of a new attempt."""
 
     run_ref: RunRef
@@ -71,8 +71,6 @@ class ResumeBranchInput(Model):
     """True if several tables may be published one by one when the catalog cannot commit them together."""
     input_properties: dict[str, str] = Field(default_factory=dict)
     """Properties that describe the run's input, for the first commit of the branch."""
-    catalog_id: str | None = None
-    """Catalog that earlier attempts of this run used, if any."""
 
 
 class Restore(Model):
@@ -86,15 +84,13 @@ class Restore(Model):
     """Hash of main that contains the version to restore, by table."""
 
 
-class RestoreTablesInput(Model):
+class RestoreTablesInput(CatalogIdMessage):
     """Input of `restore_tables`: commit earlier versions of tables to the branch of a new attempt."""
 
     run_ref: RunRef
     restore: Restore
     allow_partial: bool = False
     """True if several tables may be published one by one when the catalog cannot commit them together."""
-    catalog_id: str | None = None
-    """Catalog that earlier attempts of this run used, if any."""
 
 
 class ExistingRowsResult(Model):

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from sluice.base_model import Model
-from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.references import BranchMessage, RunRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
@@ -16,11 +16,10 @@ class ManifestRef(Model):
     digest: str
 
 
-class SelectInputInput(Model):
+class SelectInputInput(BranchMessage):
     """Input of `select_input`: list the files of a source, and select those that an attempt loads."""
 
     run_ref: RunRef
-    branch: BranchRef
     source: Source
     tables: list[str]
     """Tables that the run loads its files into."""

@@ -10,14 +10,13 @@ from sluice.approval.waivers import WaivableCheck, WaivedCheck
 from sluice.base_model import Model
 from sluice.contracts.input import PublicationCheck
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.references import BranchMessage, CatalogIdMessage, RunRef
 from sluice.pipeline.write import Write
 
 
-class FindConflictsInput(Model):
+class FindConflictsInput(BranchMessage):
     """Input of `find_conflicts`: find out whether a merge would fail now."""
 
-    branch: BranchRef
     head: str
     watched_tables: list[str] = Field(default_factory=list)
     """Tables that checks read, as they were at the base."""
@@ -30,21 +29,19 @@ class VerifyDecisionInput(Model):
     decision: Decision
 
 
-class RequireApprovalInput(Model):
+class RequireApprovalInput(BranchMessage):
     """Input of `require_approval`: determine the approval that a run needs for its changes."""
 
-    branch: BranchRef
     head: str
     terms: ApprovalTerms
     at_least: int = 0
     """Minimum number of people in any case, for example to waive a failed check."""
 
 
-class FindWaiversInput(Model):
+class FindWaiversInput(BranchMessage):
     """Input of `find_waivers`: find the waivers in force for failed checks of a run, among the published ones."""
 
     run_ref: RunRef
-    branch: BranchRef
     head: str
     terms: ApprovalTerms
     checks: list[WaivableCheck]
@@ -86,11 +83,10 @@ class MainRequirements(Model):
     """True to compare the added files with every file of a table, not only with those added since `first_base`."""
 
 
-class PublishBranchInput(Model):
+class PublishBranchInput(BranchMessage):
     """Input of `publish_branch`: merge exactly the audited hash."""
 
     run_ref: RunRef
-    branch: BranchRef
     head: str
     """Audited hash."""
     tables: list[str] = Field(default_factory=list)
@@ -116,7 +112,7 @@ class Publication(Model):
     """Watched tables that main changed after they were last compared, before the merge."""
 
 
-class ConfirmPublicationInput(Model):
+class ConfirmPublicationInput(CatalogIdMessage):
     """Input of `confirm_publication`: find out whether the run was merged into main."""
 
     run_id: str
@@ -128,15 +124,12 @@ class ConfirmPublicationInput(Model):
     """Hash of main from which the branch of `head` was created."""
     watched_tables: list[str] = Field(default_factory=list)
     """Tables that checks read, as they were at the base."""
-    catalog_id: str | None = None
 
 
-class DiscardBranchInput(Model):
+class DiscardBranchInput(CatalogIdMessage):
     """Input of `discard_branch`: delete a branch of one catalog."""
 
     branch: str
-    catalog_id: str | None = None
-    """Catalog in which the branch was created; None if it is not known."""
 
 
 class PlanPublishInput(Model):

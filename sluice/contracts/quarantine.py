@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
-from sluice.contracts.references import BranchRef
+from sluice.contracts.references import BranchMessage, CatalogIdMessage
 from sluice.contracts.write import ChangedTable
 
 
@@ -35,10 +35,9 @@ class VerifiedWrite(Model):
         return [(each, range(1, attempt + 1)) for each, attempt in runs.items()]
 
 
-class QuarantineBranchInput(Model):
+class QuarantineBranchInput(BranchMessage):
     """Input of `quarantine_branch`: keep the content of a branch, under a name with pipeline, date and run."""
 
-    branch: BranchRef
     head: str = ""
     """Hash to keep; empty means the head of the branch, if it changed any table."""
     name: str
@@ -61,7 +60,7 @@ class ManageQuarantineInput(Model):
     """New end of its retention, in ISO 8601."""
 
 
-class DiscardQuarantineInput(Model):
+class DiscardQuarantineInput(CatalogIdMessage):
     """Input of `discard_quarantine`: delete a quarantined branch whose rows a release has published."""
 
     branch: str

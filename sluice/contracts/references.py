@@ -1,5 +1,7 @@
 """References to the run, attempt and branch of an activity, and to the scheduler's run that started it."""
 
+from abc import abstractmethod
+
 from pydantic import Field
 
 from sluice.base_model import Model
@@ -40,6 +42,41 @@ class BranchRef(Model):
     """Guarantee if a server crashes during the publish: `atomic`, `checked` or `one by one`."""
     can_be_fenced: bool = True
     """True if deleting the branch stops a job that still writes to it. Otherwise, no other attempt may follow."""
+
+
+class CatalogMessage(Model):
+    """Input of an activity that may work only on the catalog with which the run began.
+
+    Every worker compares the catalogs before the activity begins (`activities/catalog_identity.py`).
+    """
+
+    @property
+    @abstractmethod
+    def expected_catalog(self) -> str | None:
+        """Identity of that catalog; None if the run has not recorded one yet."""
+
+
+class CatalogIdMessage(CatalogMessage):
+    """Input that names the identity of the catalog itself."""
+
+    catalog_id: str | None = None
+    """Identity of the catalog with which the run began; None if the run has not recorded one yet."""
+
+    @property
+    def expected_catalog(self) -> str | None:
+        """Identity in the message."""
+        return self.catalog_id
+
+
+class BranchMessage(CatalogMessage):
+    """Input about the branch of an attempt, which names its catalog."""
+
+    branch: BranchRef
+
+    @property
+    def expected_catalog(self) -> str | None:
+        """Identity of the catalog in which the branch was created."""
+        return self.branch.catalog_id
 
 
 class BranchRequest(Model):

@@ -14,7 +14,7 @@ from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.contracts.input import SelectedInput
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.references import LineageParent, RunRef
+from sluice.contracts.references import CatalogIdMessage, LineageParent, RunRef
 from sluice.contracts.registration import Registration
 from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
 from sluice.pipeline.model import Pipeline
@@ -157,12 +157,11 @@ class Notification(Model):
     """Tables of the pipeline. Routes match them if the run has changed none."""
 
 
-class RecordRunInput(Model):
+class RecordRunInput(CatalogIdMessage):
     """Input of `record_run`: store the report and the audit results of a run that ended."""
 
     run_ref: RunRef
     result: "RunResult"
-    catalog_id: str | None = None
     head: str = ""
     """Hash of the branch whose verdicts the report store has, even if the audit did not finish."""
     ended_at: str

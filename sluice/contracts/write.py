@@ -8,13 +8,13 @@ from sluice.base_model import Model
 from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.references import BranchRef, BranchRequest, LineageParent, RunRef
+from sluice.contracts.references import BranchMessage, BranchRequest, CatalogIdMessage, LineageParent, RunRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
 
-class OpenBranchInput(BranchRequest):
+class OpenBranchInput(BranchRequest, CatalogIdMessage):
     """Input of `open_branch`: create the branch of one attempt."""
 
     run_ref: RunRef
@@ -35,7 +35,6 @@ class OpenBranchInput(BranchRequest):
     attempts: int = 1  # the maximum number of tries of the write
     allow_partial: bool = False
     """True if several tables may be published one by one when the catalog cannot commit them together."""
-    catalog_id: str | None = None  # the catalog that earlier attempts of this run used, if any
 
 
 class WriteTableInput(Model):
@@ -75,11 +74,10 @@ class JobReport(Model):
     """Location of the complete log of the attempt, on the worker's machine."""
 
 
-class VerifyWriteInput(Model):
+class VerifyWriteInput(BranchMessage):
     """Input of `verify_write`: read the changes of an attempt back from its branch."""
 
     run_ref: RunRef
-    branch: BranchRef
     write: Write
     tables: list[str]
     job: JobReport

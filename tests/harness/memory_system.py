@@ -17,6 +17,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.arrivals.collect_arrivals import CollectArrivalsActivity
 from activities.arrivals.plan_load import PlanLoadActivity
+from activities.catalog_identity import CatalogIdentity
 from activities.errors import ErrorMapping
 from activities.notifications.open_notifier import open_notifier
 from activities.run.target_catalog import TargetCatalog
@@ -141,7 +142,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
                 task_queue=queue,
                 workflows=workflows,
                 activities=activities,
-                interceptors=[for_target, TargetHeader(), ErrorMapping()],
+                interceptors=[for_target, CatalogIdentity(), TargetHeader(), ErrorMapping()],
                 workflow_runner=UnsandboxedWorkflowRunner(),
                 activity_executor=ThreadPoolExecutor(16),
                 max_concurrent_activities=16,

@@ -1,22 +1,13 @@
 """The table of activity calls and the activities that the worker registers: the same names, inputs and results."""
 
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast, get_type_hints
+from typing import Any
 
 import pytest
-from temporalio import activity
-from temporalio.client import Client
 
-from activities.notifications.open_notifier import open_notifier
-from engine.spark.engine import SubmitEngine
-from hosting.activities import control_activities, spark_activities
-from lakehouse.open_catalog import open_catalog
-from lakehouse.report_store import ReportStore
 from runtime.short_workflow import TIME_LIMIT
 from sluice.contracts.lake_queries import RESULTS
 from sluice.contracts.run import Policy
-from sluice.settings import Settings
+from tests.harness.registered_activities import registered, signature
 from workflows.activity_call import ActivityCall, Kind, fairness_key
 from workflows.activity_calls import ActivityCalls
 
@@ -24,21 +15,6 @@ OF_A_RUN = {"plan_joint_release"}
 """Calls of queries that a workflow makes for itself. No person at a terminal waits for them."""
 CALLS = {name: call for name, call in vars(ActivityCalls).items() if isinstance(call, ActivityCall)}
 QUERIES = [call for name, call in CALLS.items() if call.input in RESULTS and name not in OF_A_RUN]
-
-
-async def registered() -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
-    settings = Settings.of(nessie_uri="http://127.0.0.1:1/api/v2")
-    client = cast(Client, SimpleNamespace(namespace="default"))
-    catalog, reports = open_catalog(settings), ReportStore(settings.storage.lake, {})
-    control = control_activities(client, settings, catalog, {}, reports, open_notifier(settings.notifications))
-    return control, spark_activities(settings, SubmitEngine(settings.spark_jobs), catalog, {}, reports)
-
-
-def signature(function: Callable[..., Any]) -> tuple[str, list[Any], Any]:
-    name = activity._Definition.must_from_callable(function).name or ""
-    hints = get_type_hints(function)
-    result = hints.pop("return")
-    return name, list(hints.values()), result
 
 
 async def test_every_call_is_of_a_registered_activity_and_every_activity_is_called() -> None:

@@ -1,11 +1,19 @@
-"""Each activity that reads or changes a catalog first verifies that it is the catalog that the run began with."""
+"""An activity of a run begins only on the catalog that the run began with."""
 
+import asyncio
 import inspect
+import itertools
 from collections.abc import Callable
-from typing import Any, cast
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import MethodType
+from typing import Any, cast, get_args
 
 import pytest
+from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.approval.find_waivers import FindWaiversActivity
 from activities.approval.require_approval import ApprovalPolicy, RequireApprovalActivity
@@ -14,6 +22,7 @@ from activities.audit.scan_branch import ScanBranchActivity
 from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from activities.backfills.collect_backfill import CollectBackfillActivity
+from activities.catalog_identity import CatalogIdentity, WithCatalog
 from activities.publishing.confirm_publication import ConfirmPublicationActivity
 from activities.publishing.find_conflicts import FindConflictsActivity
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -27,6 +36,7 @@ from activities.run.discard_branch import DiscardBranchActivity
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.record_run import RecordRunActivity
 from activities.run.select_input import SelectInputActivity
+from activities.run.target_catalog import TargetCatalog
 from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.audited_tables import AuditedTables
 from sluice.approval.required import ApprovalTerms
@@ -43,10 +53,12 @@ from sluice.contracts.publish import (
     RequireApprovalInput,
 )
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
-from sluice.contracts.references import BranchRef, RunRef
+from sluice.contracts.references import TARGET_HEADER, BranchRef, CatalogMessage, RunRef
 from sluice.contracts.run import RecordRunInput, RunResult
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
+from sluice.errors import CatalogChanged
+from sluice.identifiers import backfill_branch
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
@@ -54,6 +66,7 @@ from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.publish_input import publish_input
+from tests.harness.registered_activities import registered, signature
 from workflows.activity_call import ActivityCall
 from workflows.activity_calls import ActivityCalls
 
@@ -267,3 +280,72 @@ async def test_another_catalog_is_refused_and_left_as_it_is(name: str, settings:
 def test_no_activity_is_forgotten() -> None:
     calls = {call.name for call in vars(ActivityCalls).values() if isinstance(call, ActivityCall)}
     assert calls == CASES.keys() | NO_IDENTITY.keys()
+
+
+def names_a_catalog(kind: Any) -> bool:
+    """Return True if a message of this type has the identity of a catalog, in itself or in a part."""
+    if isinstance(kind, type) and issubclass(kind, Model):
+        fields = kind.model_fields
+        return "catalog_id" in fields or any(names_a_catalog(field.annotation) for field in fields.values())
+    return any(map(names_a_catalog, get_args(kind)))
+
+
+async def test_every_activity_whose_input_names_a_catalog_is_checked() -> None:
+    """The worker checks a `CatalogMessage` against the catalog of the object that has the activity."""
+    for method in itertools.chain(*await registered()):
+        name, (input, *_), _ = signature(method)
+        is_checked = issubclass(input, CatalogMessage)
+        assert is_checked == (name in CASES), name
+        assert is_checked or not names_a_catalog(input) or name == "emit_lineage", name
+        if is_checked:
+            owner = cast(WithCatalog, cast(MethodType, method).__self__)
+            assert callable(owner.catalog.check_identity), name
+
+
+class Execution(ActivityInboundInterceptor):
+    """The innermost interceptor: it runs an activity that is no coroutine."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        return input.fn(*input.args)
+
+
+def execute(catalog: MemoryCatalog, input: DiscardBranchInput, target: str = "") -> None:
+    """Run `discard_branch` under the interceptors of a worker. Each target of runs has a catalog that was replaced."""
+
+    def replaced(_: str) -> list[Callable[..., Any]]:
+        return [DiscardBranchActivity(MemoryCatalog()).discard_branch]
+
+    inner: ActivityInboundInterceptor = Execution()
+    for each in (CatalogIdentity(), TargetCatalog(replaced)):
+        inner = each.intercept_activity(inner)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, activity_type="discard_branch")
+    method = DiscardBranchActivity(catalog).discard_branch
+    headers = {TARGET_HEADER: Payload(data=target.encode())} if target else {}
+    called = ExecuteActivityInput(method, [input], ThreadPoolExecutor(1), headers)
+    asyncio.run(environment.run(inner.execute_activity, called))
+
+
+def test_the_worker_refuses_an_activity_on_another_catalog() -> None:
+    catalog = MemoryCatalog()
+    catalog.create_branch("b", catalog.initialize_main())
+    with pytest.raises(CatalogChanged, match="the catalog in memory is another than when the run began"):
+        execute(catalog, DiscardBranchInput(branch="b", catalog_id=OTHER))
+    assert catalog.find_head("b")
+    execute(catalog, DiscardBranchInput(branch="b", catalog_id=catalog.identity()))
+    assert catalog.find_head("b") is None
+
+
+def test_the_worker_compares_the_catalog_of_the_branch_that_the_run_publishes_to() -> None:
+    catalog = MemoryCatalog()
+    input = DiscardBranchInput(branch="b", catalog_id=catalog.identity())
+    execute(catalog, input)
+    with pytest.raises(CatalogChanged):
+        execute(catalog, input, target=backfill_branch("here", "p", "one"))
+
+
+def test_an_input_that_names_no_catalog_is_not_compared() -> None:
+    execute(MemoryCatalog(), DiscardBranchInput(branch="b"))
