@@ -20,7 +20,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 
 from activities.heartbeats import missed_heartbeats
 from lakehouse.iceberg.store_errors import explain_store_error
-from sluice.errors import ServiceUnavailable, SluiceError, Terminal
+from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.redaction import redacted
 from sluice.row_values import mask_values
 
@@ -100,7 +100,7 @@ def as_application_error() -> Iterator[None]:
     except FailureError:
         raise
     except SluiceError as error:
-        raise _application_error(error, str(error), type(error).__name__, isinstance(error, Terminal)) from None
+        raise _application_error(error, str(error), type(error).__name__, not error.is_retryable) from None
     except Exception as error:
         if isinstance(error, RPCError) and error.status in _PASSING:
             message = f"Temporal does not answer: {error}"

@@ -11,10 +11,9 @@ from temporalio.exceptions import ApplicationError, TerminatedError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
-from sluice import errors
 from sluice.base_model import Model
 from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
-from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.errors import ServiceUnavailable, SluiceError, error_class
 from sluice.setting_groups import InstallationSettings
 from workflows.lake.lake_query import LakeQuery
 
@@ -124,8 +123,7 @@ def _domain_error(failure: WorkflowFailureError) -> SluiceError:
     while cause is not None and cause.__cause__ is not None and not isinstance(cause, ApplicationError):
         cause = cause.__cause__
     if isinstance(cause, ApplicationError):
-        cls = getattr(errors, cause.type or "", SluiceError)
-        return cls(cause.message) if issubclass(cls, SluiceError) else SluiceError(cause.message)
+        return error_class(cause.type or "")(cause.message)
     if isinstance(cause, TemporalTimeoutError | TerminatedError):
         return ServiceUnavailable(f"there was no result in time ({cause}): see the worker's log")
     return SluiceError(str(cause))

@@ -29,31 +29,52 @@ SluiceError
     ├── SparkServerCrashed   the Spark server that jobs shared crashed while this job used it
     ├── JobFailed            a Spark job failed, for a reason that may be temporary
     └── CommandFailed        a command that runs after a publication failed
+
+A workflow sees only the name of an error of an activity: `error_class` returns the class.
 """
+
+from typing import ClassVar
+
+from sluice.causes import Cause
 
 
 class SluiceError(Exception):
     """Base of every error that Sluice raises on purpose."""
 
+    is_retryable: ClassVar[bool] = True
+    """True if a retry may succeed."""
+    cause: ClassVar[Cause] = "error"
+    """Cause of a run that ends with this error."""
+
 
 class Terminal(SluiceError):
     """Base of errors that a retry would raise again."""
+
+    is_retryable = False
 
 
 class Transient(SluiceError):
     """Base of errors after which a retry may succeed."""
 
+    is_retryable = True
+
 
 class InvalidPipeline(Terminal, ValueError):
     """Raised when a pipeline, or a name in it, is wrong. It is a ValueError, so that pydantic reports the position."""
+
+    cause = "invalid"
 
 
 class InvalidInput(Terminal):
     """Raised when the input is missing, empty, broken, or does not fit the table."""
 
+    cause: ClassVar[Cause] = "invalid"
+
 
 class InputChanged(InvalidInput):
     """Raised when a file to load was replaced, changed or removed after the run was started, or while it was read."""
+
+    cause = "input_changed"
 
 
 class InputIncomplete(InvalidInput):
@@ -67,9 +88,13 @@ class NoFiles(InvalidInput):
 class AlreadyPublished(Terminal):
     """Raised when main already contains the input of a run, or a file of it."""
 
+    cause = "already_published"
+
 
 class ManifestUnreadable(Terminal):
     """Raised when the record of the files that a run loaded is missing, or was altered."""
+
+    cause = "invalid"
 
 
 class RunUnderWay(Terminal):
@@ -79,9 +104,13 @@ class RunUnderWay(Terminal):
 class NothingToDo(Terminal):
     """Raised when a job finds that its work is already done."""
 
+    cause = "nothing_to_do"
+
 
 class NothingWritten(Terminal):
     """Raised when a job exits with 0 but the branch has no snapshot of its attempt."""
+
+    cause = "invalid"
 
 
 class UnexpectedWrite(Terminal):
@@ -91,6 +120,8 @@ class UnexpectedWrite(Terminal):
 class WriteRefused(Terminal):
     """Raised when the server refuses a job's change of something other than the branch of its run."""
 
+    cause = "invalid"
+
 
 class Unapproved(Terminal):
     """Raised when a merge lacks required approvals or waivers, or when its commit misstates them."""
@@ -98,6 +129,8 @@ class Unapproved(Terminal):
 
 class BadEnvironment(Terminal):
     """Raised when the machine lacks something that the work needs."""
+
+    cause = "invalid"
 
 
 class NoSuchBranch(Terminal):
@@ -127,6 +160,8 @@ class MessageRefused(Terminal):
 class ServiceUnavailable(Transient):
     """Raised when a service cannot be reached or answers that it cannot serve."""
 
+    cause = "unreachable"
+
 
 class CredentialsExpired(ServiceUnavailable):
     """Raised when an object store refuses credentials because they expired; a retry succeeds once they are renewed."""
@@ -146,3 +181,13 @@ class JobFailed(Transient):
 
 class CommandFailed(Transient):
     """Raised when a command that runs after a publication fails or takes too long."""
+
+
+_CLASSES = {
+    name: each for name, each in [*globals().items()] if isinstance(each, type) and issubclass(each, SluiceError)
+}
+
+
+def error_class(name: str) -> type[SluiceError]:
+    """Return the class of this name, or `SluiceError` if no error of Sluice has it."""
+    return _CLASSES.get(name, SluiceError)

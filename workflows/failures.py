@@ -15,8 +15,8 @@ from temporalio.exceptions import (
 )
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import Cause
-    from sluice.publishing.outcomes import cause_of
+    from sluice.causes import Cause
+    from sluice.errors import error_class
     from sluice.publishing.retries import NO_WORKER, TIMED_OUT, WORKER_LOST, WORKER_STOPPED, AttemptFailure
 
 _T = TypeVar("_T")
@@ -56,7 +56,7 @@ def explain_error(error: BaseException) -> tuple[Cause, str]:
     if workflow.cancellation_reason() is not None:  # a cancellation may appear as a time-out if the worker died, too
         return "cancelled", workflow.cancellation_reason() or "cancelled on request"
     kind, message = root_cause(error)
-    return cause_of(kind), message
+    return error_class(kind).cause, message
 
 
 def root_cause(error: BaseException) -> tuple[str, str]:

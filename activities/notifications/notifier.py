@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any, Protocol
 
-from sluice.errors import ServiceUnavailable, SluiceError, Terminal
+from sluice.errors import ServiceUnavailable, SluiceError
 from sluice.notifications.message import Message
 from sluice.notifications.routes import Route
 
@@ -64,7 +64,7 @@ class RoutedNotifier:
         wait([delivery for _, delivery in deliveries], self.limit)
         failures = [failure for route, delivery in deliveries if (failure := self._failure(route, delivery))]
         if failures:
-            raise next((each for each in failures if not isinstance(each, Terminal)), failures[0])
+            raise next((each for each in failures if each.is_retryable), failures[0])
 
     def service(self, to: str) -> Notifier:
         """Return the service of a route. It is opened once.

@@ -14,9 +14,9 @@ from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
 from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
-from sluice import errors
 from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
+from sluice.errors import error_class
 from sluice.publishing.bad_rows import bad_rows_of_table
 from sluice.sealed_answer import new_answer_key
 
@@ -71,7 +71,7 @@ class QuarantineRowsActivity:
         record = partial(catalog.record_job, input.audit.branch, spark_catalog, folder)
         await run_in_thread(record, activity.heartbeat, "recording what the job wrote")
         if answer.error:
-            raise getattr(errors, answer.error_kind)(answer.error)
+            raise error_class(answer.error_kind)(answer.error)
         if result.code != 0:
             refused = catalog.explain_refused_write(result.tail)
             raise job_failure(result, refused, show_values=input.audit.show_values)

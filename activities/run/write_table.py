@@ -28,11 +28,10 @@ from lakehouse.source_files import (
     inspect_files,
     stated_encoding,
 )
-from sluice import errors
 from sluice.contracts.run import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
-from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable
+from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable, error_class
 from sluice.input.unreadable import describe_unreadable
 from sluice.sealed_answer import new_answer_key
 
@@ -70,7 +69,7 @@ class WriteTableActivity:
             if answer.unreadable:
                 explain = partial(_explain_unreadable, input, answer.unreadable)
                 raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
-            raise getattr(errors, answer.error_kind)(answer.error)
+            raise error_class(answer.error_kind)(answer.error)
         if result.code != 0:
             refused = self.catalog.explain_refused_write(result.tail)
             raise job_failure(result, refused, program=job.program, show_values=input.show_values)

@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.causes import Cause
 from sluice.contracts.references import CatalogIdMessage
-from sluice.contracts.run import Cause, Outcome
+from sluice.contracts.run import Outcome
 from sluice.contracts.starting import EndedRun, PipelineText
 
 PartitionState = Literal["waiting", "running", "published", "kept out", "failed", "cancelled", "skipped"]

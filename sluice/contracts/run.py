@@ -9,6 +9,7 @@ from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.required import SignedStart, StartStatement
 from sluice.approval.waivers import WaivedCheck
 from sluice.base_model import Model
+from sluice.causes import Cause
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
@@ -22,10 +23,6 @@ from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 Outcome = Literal["published", "checked", "skipped", "quarantined", "discarded", "cancelled", "failed"]
-Cause = Literal[
-    "audit", "rejected", "expired", "cancelled", "error", "invalid", "already_published", "unreachable",
-    "nothing_to_do", "checked", "input_changed",
-]  # fmt: skip
 Stage = Literal[
     "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",
     "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "registering",

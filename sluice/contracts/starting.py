@@ -6,8 +6,9 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import Model
+from sluice.causes import Cause
 from sluice.contracts.existing_rows import Resume
-from sluice.contracts.run import Cause, Outcome, RunRequest
+from sluice.contracts.run import Outcome, RunRequest
 from sluice.pipeline.loading_rules import Way
 
 RUN_ENDED_SIGNAL = "run_ended"

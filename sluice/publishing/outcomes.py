@@ -2,29 +2,15 @@
 
 from sluice.audit.observed import describe_observed
 from sluice.base_model import Model
+from sluice.causes import Cause
 from sluice.checks import REGISTRY
 from sluice.checks.verdicts import CheckResult, count_verdicts
 from sluice.contracts.publish import Publication
-from sluice.contracts.run import Cause, Outcome, RunResult
+from sluice.contracts.run import Outcome, RunResult
 from sluice.pipeline.model import OnFailure
 from sluice.redaction import redacted
 from sluice.row_values import HIDDEN_VALUE
 
-_CAUSES_BY_ERROR: dict[str, Cause] = {
-    "InvalidPipeline": "invalid",
-    "InvalidInput": "invalid",
-    "InputChanged": "input_changed",
-    "InputIncomplete": "invalid",
-    "NoFiles": "invalid",
-    "NothingWritten": "invalid",
-    "WriteRefused": "invalid",
-    "BadEnvironment": "invalid",
-    "AlreadyPublished": "already_published",
-    "ManifestUnreadable": "invalid",
-    "NothingToDo": "nothing_to_do",
-    "ServiceUnavailable": "unreachable",
-    "CredentialsExpired": "unreachable",
-}
 _EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "skipped": 0, "cancelled": 5, "failed": 6}
 _EXIT_BY_CAUSE: dict[Cause, int] = {
     "audit": 3, "rejected": 4, "expired": 4, "unreachable": 7, "nothing_to_do": 0, "already_published": 0,
@@ -70,11 +56,6 @@ def _ending_by_cause(cause: Cause, on_failure: OnFailure) -> RunEnding:
     if cause in ("nothing_to_do", "already_published"):
         return RunEnding(outcome="skipped", cause=cause, keep_branch=False)
     return RunEnding(outcome="failed", cause=cause, keep_branch=cause in ("error", "unreachable"))
-
-
-def cause_of(error_type: str) -> Cause:
-    """Return the cause that belongs to the name of an error type."""
-    return _CAUSES_BY_ERROR.get(error_type, "error")
 
 
 def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = False) -> str:

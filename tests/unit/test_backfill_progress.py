@@ -6,8 +6,9 @@ import pytest
 
 from sluice.backfills.ending import backfill_exit_code, not_published, partitions_exit_code
 from sluice.backfills.progress import BackfillProgress, count_states, partition_states
+from sluice.causes import Cause
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish
-from sluice.contracts.run import Cause, Outcome
+from sluice.contracts.run import Outcome
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
 

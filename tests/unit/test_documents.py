@@ -7,9 +7,10 @@ from typing import get_args
 import pytest
 
 from devstack.stack import ROOT
+from sluice.causes import Cause
 from sluice.checks.base import Level, Severity
 from sluice.checks.verdicts import AnsweredBy, Verdict
-from sluice.contracts.run import Cause, Conflict, Outcome, Stage
+from sluice.contracts.run import Conflict, Outcome, Stage
 from tests.harness.markdown import without_code
 from tests.harness.rooms import ALLOWED
 

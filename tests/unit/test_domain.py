@@ -3,8 +3,9 @@
 import pytest
 
 from sluice.approval.decisions import AwaitedDecision, Decision, approval_outcome, is_same_person, refusal
+from sluice.causes import Cause
 from sluice.checks.verdicts import AuditReport, CheckResult, short_row, trim_samples
-from sluice.contracts.run import Cause, Notification, Outcome, RunResult, RunStatus
+from sluice.contracts.run import Notification, Outcome, RunResult, RunStatus
 from sluice.contracts.write import TableChange
 from sluice.durations import format_duration, seconds
 from sluice.errors import BadEnvironment, InvalidPipeline
@@ -12,7 +13,7 @@ from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quot
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
 from sluice.presentation.web_ui import details
-from sluice.publishing.outcomes import cause_of, describe_blocking_checks, ending, exit_code
+from sluice.publishing.outcomes import describe_blocking_checks, ending, exit_code
 from sluice.settings import read_settings
 from tests.harness.slack import blocks, headline
 
@@ -165,12 +166,6 @@ def result(outcome: Outcome | None, cause: Cause | None = None, **more: object) 
 )
 def test_exit_codes(outcome: Outcome | None, cause: Cause | None, code: int) -> None:
     assert exit_code(result(outcome, cause)) == code
-
-
-def test_causes_by_error() -> None:
-    assert [cause_of(name) for name in ("InvalidInput", "ServiceUnavailable", "KeyError")] == [
-        *("invalid", "unreachable", "error")
-    ]
 
 
 def check(**fields: object) -> CheckResult:

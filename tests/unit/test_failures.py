@@ -12,8 +12,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 from activities.errors import as_application_error
+from lakehouse.iceberg_catalog.commit_log import NoSuchCommit
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
 from sluice import errors
+from sluice.causes import Cause
 from tests.harness.activity import run_activity
 
 
@@ -53,11 +55,70 @@ def test_errors_from_below(error: Exception, kind: str, again: bool) -> None:
     assert converted(error) == (kind, again)
 
 
-def test_errors_of_the_domain() -> None:
-    for name, kind in vars(errors).items():
-        if isinstance(kind, type) and issubclass(kind, errors.SluiceError) and kind.__module__ == errors.__name__:
-            assert converted(kind("x")) == (name, not issubclass(kind, errors.Terminal))
-            assert name in (errors.__doc__ or "")
+ERRORS: dict[str, tuple[bool, Cause]] = {
+    "SluiceError": (True, "error"),
+    "Terminal": (False, "error"),
+    "InvalidPipeline": (False, "invalid"),
+    "InvalidInput": (False, "invalid"),
+    "InputChanged": (False, "input_changed"),
+    "InputIncomplete": (False, "invalid"),
+    "NoFiles": (False, "invalid"),
+    "AlreadyPublished": (False, "already_published"),
+    "ManifestUnreadable": (False, "invalid"),
+    "RunUnderWay": (False, "error"),
+    "NothingToDo": (False, "nothing_to_do"),
+    "NothingWritten": (False, "invalid"),
+    "UnexpectedWrite": (False, "error"),
+    "WriteRefused": (False, "invalid"),
+    "Unapproved": (False, "error"),
+    "BadEnvironment": (False, "invalid"),
+    "NoSuchBranch": (False, "error"),
+    "CatalogRefused": (False, "error"),
+    "CatalogChanged": (False, "error"),
+    "TableReplaced": (False, "error"),
+    "RegistrationRefused": (False, "error"),
+    "MessageRefused": (False, "error"),
+    "Transient": (True, "error"),
+    "ServiceUnavailable": (True, "unreachable"),
+    "CredentialsExpired": (True, "unreachable"),
+    "DiskFull": (True, "error"),
+    "SparkServerCrashed": (True, "error"),
+    "JobFailed": (True, "error"),
+    "CommandFailed": (True, "error"),
+}
+"""By error: True if a retry may succeed, and the cause of a run that ends with the error."""
+
+
+def below(kind: type[errors.SluiceError]) -> set[type[errors.SluiceError]]:
+    """Return a class of errors, and all its subclasses."""
+    return {kind}.union(*map(below, kind.__subclasses__()))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_of_the_domain(name: str) -> None:
+    kind, (is_retryable, cause) = errors.error_class(name), ERRORS[name]
+    assert (kind.__name__, kind.is_retryable, kind.cause) == (name, is_retryable, cause)
+    assert converted(kind("x")) == (name, is_retryable)
+    assert name in (errors.__doc__ or "")
+
+
+def test_every_error_of_the_domain_is_listed_and_is_final_or_not() -> None:
+    listed = {errors.error_class(name) for name in ERRORS}
+    assert {each for each in below(errors.SluiceError) if each.__module__ == errors.__name__} == listed
+    assert all(issubclass(each, errors.Terminal | errors.Transient) for each in listed - {errors.SluiceError})
+
+
+def test_an_error_of_an_adapter_has_the_cause_that_a_workflow_derives_from_its_name() -> None:
+    """A workflow knows only the names of the domain's errors."""
+    assert NoSuchCommit in below(errors.SluiceError)
+    for each in below(errors.SluiceError):
+        if each.__module__.startswith(("lakehouse", "engine", "activities", "runtime")):
+            assert each.cause == errors.error_class(each.__name__).cause, each
+
+
+@pytest.mark.parametrize("name", ["", "KeyError", "TimeoutError", "ClassVar", "error_class"])
+def test_a_name_that_no_error_of_the_domain_has(name: str) -> None:
+    assert errors.error_class(name) is errors.SluiceError and errors.error_class(name).cause == "error"
 
 
 def test_a_bug_is_not_tried_for_ever() -> None:

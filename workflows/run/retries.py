@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.publishing.outcomes import cause_of
+    from sluice.errors import error_class
     from sluice.publishing.retries import NO_WORKER, AttemptFailure, AttemptLimit
     from workflows.failures import RunStopped, attempt_failure, raise_if_cancelled
     from workflows.run.run_state import RunState
@@ -31,7 +31,7 @@ async def try_again_after(
         if failure.kind == NO_WORKER:
             raise RunStopped("error", failure.message) from error
         if failure.is_retryable and failure.blame != "job":
-            raise RunStopped(cause_of(failure.kind), _lost_for_too_long(failure, limit)) from error
+            raise RunStopped(error_class(failure.kind).cause, _lost_for_too_long(failure, limit)) from error
         raise error
     state.runs_apart = state.runs_apart or failure.blame == "shared server"
     what = f"{state.stage} in attempt {state.attempt.number}"
