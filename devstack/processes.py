@@ -8,14 +8,14 @@ from pathlib import Path
 import psutil
 
 from devstack.errors import StackError
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 
 _POLL = 0.1
 START_LIMIT = 300.0
 """Maximum time for the start of a service, in seconds. On a busy machine, a worker needs a minute."""
 
 
-class Daemon(Model):
+class Daemon(StrictModel):
     """A background process. Its start time distinguishes it from a later process with the same id."""
 
     name: str

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from generation.rehearsal import FaultBatch, PlantedFault, RehearsalPlan
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.checks.base import Check
 from sluice.checks.verdicts import CheckResult, Verdict
 
@@ -14,7 +14,7 @@ _STOPPED_BY_AUDIT, _NO_ANSWER = 3, 4
 """Exit codes of the command line, as for a run whose audit fails, or whose checks could not be answered."""
 
 
-class RehearsedCheck(Model):
+class RehearsedCheck(StrictModel):
     """One check of a rehearsal."""
 
     check: str

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
+
+from sluice.base_model import WireMessage
 
 LARGE = 32 * 1024
 """Minimum size of a payload that is converted in a thread, in bytes. Smaller ones take milliseconds."""
@@ -56,7 +58,7 @@ def _parse_pipeline(message: bytes) -> None:
     from sluice.pipeline.model import Pipeline  # noqa: PLC0415
     from sluice.publishing.watched_tables import watched_tables  # noqa: PLC0415  # commands start without it
 
-    class WithPipeline(BaseModel):
+    class WithPipeline(WireMessage):
         pipeline: Pipeline
 
     try:

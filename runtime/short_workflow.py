@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError, TerminatedError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
 from sluice.setting_groups import InstallationSettings
@@ -28,7 +28,7 @@ _STARTED = 3
 _TERMINATED_UNSTARTED = 3
 """Maximum number of events of a workflow that was terminated before that: started, scheduled, terminated."""
 
-_Result = TypeVar("_Result", bound=Model)
+_Result = TypeVar("_Result", bound=WireMessage)
 
 
 async def query_lake(
@@ -46,7 +46,13 @@ async def query_lake(
 
 
 async def execute_short_workflow(
-    client: Client, settings: InstallationSettings, run: Any, argument: Model, name: str, *, read_only: bool = False
+    client: Client,
+    settings: InstallationSettings,
+    run: Any,
+    argument: WireMessage,
+    name: str,
+    *,
+    read_only: bool = False,
 ) -> Any:
     """Start a workflow and wait for its result. Terminate it if no worker takes it.
 

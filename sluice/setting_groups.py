@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ByteSize, Field, ValidationInfo, field_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.environment_files import DEFAULT_HOME
 from sluice.identifiers import spark_queue
 from sluice.job_environment import names_problem
@@ -21,7 +21,7 @@ _LONGEST = 100 * 365 * 86400
 """Longest duration in a setting, in seconds."""
 
 
-class SettingsGroup(Model):
+class SettingsGroup(StrictModel):
     """A group of settings."""
 
     @field_validator("*")
@@ -297,7 +297,7 @@ class LineageSettings(SettingsGroup):
         return parent
 
 
-class SparkJobSettings(Model):
+class SparkJobSettings(StrictModel):
     """Everything that the configuration of a Spark job depends on, from several groups."""
 
     spark: SparkSettings

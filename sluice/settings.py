@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment
 from sluice.setting_groups import (
@@ -36,7 +36,7 @@ _REPLACED = {"CATALOGUE": "CATALOG", "ICEBERG_TYPE": "CATALOG", "SLUICE_CATALOG"
 """Names that former settings had, each with the setting to use."""
 
 
-class Settings(Model):
+class Settings(StrictModel):
     """The settings of one process, by groups. Parts get a group; the entry points, which build parts, get all."""
 
     storage: StorageSettings = StorageSettings()

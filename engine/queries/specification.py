@@ -6,11 +6,11 @@ from typing import Literal
 from pydantic import Field
 
 from engine.duckdb_session import ParquetView
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.lake_queries import QueryRows
 
 
-class QuerySpecification(Model):
+class QuerySpecification(WireMessage):
     """One query: its SQL, the tables that it reads, and its limits."""
 
     kind: Literal["parse", "read"]
@@ -33,7 +33,7 @@ class QuerySpecification(Model):
     """Tables in Arrow files: the path of the file by the table's name. The name may have no namespace."""
 
 
-class QueryAnswer(Model):
+class QueryAnswer(WireMessage):
     """The answer that the process of a query writes before it ends, in one of these fields."""
 
     tables: list[str] = Field(default_factory=list)

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from pyiceberg.io import load_file_io
 
 from lakehouse.iceberg_catalog.log_commits import LogCommit, LogState
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import CatalogRefused
 
 _HASH = re.compile("[0-9a-f]{64}")
@@ -29,7 +29,7 @@ _WAIT = 0.2
 _PAGES_KEPT = 256
 
 
-class Page(Model):
+class Page(StrictModel):
     """One page."""
 
     commits: list[LogCommit] = Field(min_length=1)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from lakehouse.catalog import CommitInfo
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 
 MAIN = "main"
 """Branch that readers of an Iceberg table read."""
@@ -24,7 +24,7 @@ PAGE = 8
 """Maximum number of commits on a page of the log."""
 
 
-class LoggedVersion(Model):
+class LoggedVersion(StrictModel):
     """A version of a table, as a commit records it."""
 
     uuid: str
@@ -42,7 +42,7 @@ class LoggedVersion(Model):
         return (self.uuid, self.snapshot_id, self.layout) == (other.uuid, other.snapshot_id, other.layout)
 
 
-class LogCommit(Model):
+class LogCommit(StrictModel):
     """One commit of the log: its changes and their reason."""
 
     parent: str = ""
@@ -89,7 +89,7 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-class LogState(Model):
+class LogState(StrictModel):
     """The tables and namespaces after a commit."""
 
     tables: dict[str, LoggedVersion] = Field(default_factory=dict)

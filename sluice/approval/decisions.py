@@ -3,10 +3,10 @@
 import unicodedata
 from collections.abc import Sequence
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from sluice.approval.waivers import WaivableCheck, Waiver
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.times import format_time
 
 NAME_LIMIT = 200
@@ -15,13 +15,11 @@ _INVISIBLE = ("Cf", "Cc")
 """Unicode categories of invisible characters: formats, such as the zero-width space, and controls."""
 
 
-class Decision(Model):
+class Decision(WireMessage):
     """A person's decision about one audited hash: the message, the record and the signed fields.
 
     The signals `approve` and `reject` set the field `approve`; the update `decide` needs it in the payload.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     approve: bool | None = None
     by: str = ""
@@ -40,14 +38,14 @@ class Decision(Model):
     """The failed checks that an approval waives."""
 
 
-class RefusedDecision(Model):
+class RefusedDecision(WireMessage):
     """A decision that did not count, with the reason."""
 
     by: str
     why: str
 
 
-class ApprovalRecord(Model):
+class ApprovalRecord(WireMessage):
     """The decisions about a run that counted, and those that were refused."""
 
     required: int
@@ -62,7 +60,7 @@ class ApprovalRecord(Model):
     """The failed checks that each approval must waive; empty if the audit passed, or waivers in force cover it."""
 
 
-class AwaitedDecision(Model):
+class AwaitedDecision(WireMessage):
     """The approval that a run waits for: its hash, its report, and the number of people."""
 
     audited_hash: str | None = None

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.errors import BadEnvironment
 from sluice.pipeline.model import Approval
 
@@ -16,7 +16,7 @@ _RULE = re.compile(r"(?P<pattern>[\w.*?-]+)(?:=(?P<required>[1-9]\d?))?", re.ASC
 _SHOWN_TABLES = 5
 
 
-class StartStatement(Model):
+class StartStatement(WireMessage):
     """The fields of a run's start that a person signs. They identify a run by its work, not by its name alone."""
 
     workflow_id: str = ""
@@ -26,7 +26,7 @@ class StartStatement(Model):
     """Digest of the rows or versions that a release or roll-back begins with; empty for other runs."""
 
 
-class SignedStart(Model):
+class SignedStart(WireMessage):
     """A person's signature on the start of a run."""
 
     at: str
@@ -34,7 +34,7 @@ class SignedStart(Model):
     signature: str
 
 
-class ApprovalTerms(Model):
+class ApprovalTerms(WireMessage):
     """Statements of a run about its approval and its start. The worker verifies them before it relies on them."""
 
     approval: Approval | None = None
@@ -47,7 +47,7 @@ class ApprovalTerms(Model):
     """Start time of the workflow, in ISO 8601."""
 
 
-class RequiredApproval(Model):
+class RequiredApproval(WireMessage):
     """The approval that a run needs before its merge."""
 
     required: int = 0

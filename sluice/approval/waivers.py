@@ -7,9 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from pydantic import ConfigDict
-
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.base import Check
 from sluice.checks.verdicts import CheckResult, check_title
 from sluice.command_line import COMMAND
@@ -36,10 +34,8 @@ _TIME = re.compile(r"[0-9:.TZ +-]{10,40}", re.ASCII)
 _SHOWN_DIGITS = 8
 
 
-class Waiver(Model):
+class Waiver(WireMessage):
     """A person's waiver of one failed check, as part of a decision and of its signed fields."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     table: str = ""
     check: str = ""
@@ -51,7 +47,7 @@ class Waiver(Model):
     """End of the waiver, in ISO 8601 with an offset. A date alone means the end of that day, in UTC."""
 
 
-class WaivableCheck(Model):
+class WaivableCheck(WireMessage):
     """A failed check of an audit that may be waived."""
 
     table: str

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.metadata.statistics import Scope, StatisticsNeed, TableStatistics
@@ -27,7 +27,7 @@ Metrics = Mapping[str, Any]
 """Metrics that a scan computed for a check: `rows`, `failed` if it counts bad rows, and each named aggregate."""
 
 
-class Evaluation(Model):
+class Evaluation(StrictModel):
     """The result of a check before its severity is applied."""
 
     level: Level
@@ -56,7 +56,7 @@ def judge_size(observed: Any, *, too_few: bool, too_many: bool, requeued: bool) 
     return pass_or_fail(not too_few and not too_many, observed)
 
 
-class TableReference(Model):
+class TableReference(StrictModel):
     """Another table that a check reads, on the audited branch or on `main` at the run's base."""
 
     table: str
@@ -74,7 +74,7 @@ class TableReference(Model):
         return "sluice_table_" + hashlib.sha256(self.key.encode()).hexdigest()[:12]
 
 
-class CheckQuery(Model):
+class CheckQuery(StrictModel):
     """The metrics that one check needs from an engine, in that engine's SQL over the views of a scan."""
 
     bad: str | None = None
@@ -107,7 +107,7 @@ class CheckQuery(Model):
     """The columns that a sample of bad rows shows first."""
 
 
-class Check(Model, ABC):
+class Check(StrictModel, ABC):
     """A condition that a table must meet before it is published."""
 
     aliases: ClassVar[Mapping[str, Mapping[str, str]]] = {}

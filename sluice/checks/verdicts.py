@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.base import Check, Evaluation
 from sluice.checks.query import Sql
 from sluice.redaction import redacted
@@ -32,7 +32,7 @@ _REPORT_BYTES = 40 * 1024
 """Size to which samples are trimmed for a history, in bytes. Temporal warns at 256 KiB for one message."""
 
 
-class CheckResult(Model):
+class CheckResult(WireMessage):
     """One check's verdict and its evidence."""
 
     table: str
@@ -69,7 +69,7 @@ class CheckResult(Model):
         return _title(self.check, self.columns, self.name)
 
 
-class AuditReport(Model):
+class AuditReport(WireMessage):
     """The verdicts of an audit on one branch at one hash."""
 
     branch: str

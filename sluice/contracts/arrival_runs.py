@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 
 GRANT_SIGNAL = "start_batch"
 """Signal that permits a landing zone to start the run of a batch."""
@@ -16,7 +16,7 @@ def arrival_runs_id(installation: str, task_queue: str) -> str:
     return f"sluice-arrival-runs-{installation}-{task_queue}"
 
 
-class WantedRun(Model):
+class WantedRun(WireMessage):
     """A batch that could be loaded now."""
 
     batch: str
@@ -26,7 +26,7 @@ class WantedRun(Model):
     """Id of the workflow that would run it."""
 
 
-class ZoneRuns(Model):
+class ZoneRuns(WireMessage):
     """A landing zone's report of the batches that it runs and wants to run. It replaces the previous report."""
 
     zone: str
@@ -45,7 +45,7 @@ class ZoneRuns(Model):
         return not self.running and not self.wanted
 
 
-class RunGrant(Model):
+class RunGrant(WireMessage):
     """Permission to start the run of a batch."""
 
     number: int
@@ -53,7 +53,7 @@ class RunGrant(Model):
     batch: str
 
 
-class OpenGrant(Model):
+class OpenGrant(WireMessage):
     """A grant that its landing zone has not answered."""
 
     zone: str
@@ -62,7 +62,7 @@ class OpenGrant(Model):
     at: float
 
 
-class RunSlotsState(Model):
+class RunSlotsState(WireMessage):
     """Input of the workflow `ArrivalRuns`, and its state when it continues as new."""
 
     limit: int = 1
@@ -72,7 +72,7 @@ class RunSlotsState(Model):
     """Number of the latest grant."""
 
 
-class WorkflowIds(Model):
+class WorkflowIds(WireMessage):
     """Ids of workflows: the input and the result of `find_ended_workflows`."""
 
     ids: list[str]

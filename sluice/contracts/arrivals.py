@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.starting import PipelineText
 
 ZONE_MEMO = "sluice.landing_zone"
@@ -25,7 +25,7 @@ def landing_zone_id(installation: str, pipeline: str) -> str:
     return f"sluice-{installation}-arrivals-{pipeline}"
 
 
-class ArrivedFile(Model):
+class ArrivedFile(WireMessage):
     """One file of a batch."""
 
     path: str
@@ -33,13 +33,13 @@ class ArrivedFile(Model):
     identity: str
 
 
-class BatchPaths(Model):
+class BatchPaths(WireMessage):
     """Result of `read_batch`: the paths of the files of a batch."""
 
     paths: list[str]
 
 
-class BatchRef(Model):
+class BatchRef(WireMessage):
     """Reference to a batch. The lake has the list of its files."""
 
     id: str
@@ -51,7 +51,7 @@ class BatchRef(Model):
     """First digits of the SHA-256 over the paths of its files, which ignore their content."""
 
 
-class Batch(Model):
+class Batch(WireMessage):
     """A batch that a landing zone keeps until main has all of its files."""
 
     ref: BatchRef
@@ -71,7 +71,7 @@ class Batch(Model):
     overtaken_by: str = ""  # id of a younger batch that main has
 
 
-class CollectArrivalsInput(Model):
+class CollectArrivalsInput(WireMessage):
     """Input of `collect_arrivals`: list a landing zone and make batches of its files."""
 
     pipeline: PipelineText
@@ -87,14 +87,14 @@ class CollectArrivalsInput(Model):
     that wait. Any other worker lists the whole zone, and so does every worker if this is None."""
 
 
-class KeptOutFile(Model):
+class KeptOutFile(WireMessage):
     """A file that is not loaded, to be reported to people."""
 
     path: str
     reason: str
 
 
-class CollectArrivalsResult(Model):
+class CollectArrivalsResult(WireMessage):
     """Result of `collect_arrivals`."""
 
     problem: str = ""
@@ -123,7 +123,7 @@ class CollectArrivalsResult(Model):
     """Number of loaded files that could not be tagged or moved. They are tried again later."""
 
 
-class FinishArrivalsInput(Model):
+class FinishArrivalsInput(WireMessage):
     """Input of `finish_arrivals`: tag or move loaded files, as the pipeline states."""
 
     pipeline: PipelineText
@@ -131,7 +131,7 @@ class FinishArrivalsInput(Model):
     """Batches of the zone. A run may still read their files."""
 
 
-class FinishArrivalsResult(Model):
+class FinishArrivalsResult(WireMessage):
     """Result of `finish_arrivals`."""
 
     finished: int = 0
@@ -143,7 +143,7 @@ class FinishArrivalsResult(Model):
     has_more: bool = False
 
 
-class ListArrivalsInput(Model):
+class ListArrivalsInput(WireMessage):
     """Input of `list_arrivals`: list the files in a landing zone, each with its status."""
 
     kind: Literal["list_arrivals"] = "list_arrivals"
@@ -158,7 +158,7 @@ class ListArrivalsInput(Model):
     limit: int = Field(default=100, ge=1, le=5000)
 
 
-class ArrivalEntry(Model):
+class ArrivalEntry(WireMessage):
     """One file in a landing zone."""
 
     path: str
@@ -172,7 +172,7 @@ class ArrivalEntry(Model):
     after: str = ""  # the action after it was loaded (tag, move), or the reason why that is still to be done
 
 
-class ListArrivalsResult(Model):
+class ListArrivalsResult(WireMessage):
     """Files of a landing zone, latest first."""
 
     files: list[ArrivalEntry]
@@ -182,7 +182,7 @@ class ListArrivalsResult(Model):
     """Workflow id of the run of each batch of the zone, started or not, by the batch's id."""
 
 
-class LandingZoneInput(Model):
+class LandingZoneInput(WireMessage):
     """Input of the workflow `LandingZone`, and its state when it continues as new."""
 
     pipeline: PipelineText
@@ -222,7 +222,7 @@ class LandingZoneInput(Model):
     """Mark of the latest listing."""
 
 
-class ZoneStatus(Model):
+class ZoneStatus(WireMessage):
     """Answer to the query `status` of a landing zone."""
 
     name: str
@@ -241,7 +241,7 @@ class ZoneStatus(Model):
     """Reason for the latest resume, and the person who did it; empty while the zone is paused."""
 
 
-class BatchRequest(Model):
+class BatchRequest(WireMessage):
     """A person's request about a batch."""
 
     batch: str
@@ -259,7 +259,7 @@ class SplitBatch(BatchRequest):
     """A person's request to replace a batch by two halves, in order to identify its bad file."""
 
 
-class SplitBatchInput(Model):
+class SplitBatchInput(WireMessage):
     """Input of `split_batch`."""
 
     name: str
@@ -267,13 +267,13 @@ class SplitBatchInput(Model):
     ref: BatchRef
 
 
-class SplitBatchResult(Model):
+class SplitBatchResult(WireMessage):
     """Result of `split_batch`: the batches with the first and the second half of the files."""
 
     halves: list[BatchRef]
 
 
-class PauseZone(Model):
+class PauseZone(WireMessage):
     """Request to pause or resume a landing zone. A paused zone collects files but starts no batch."""
 
     paused: bool
@@ -281,7 +281,7 @@ class PauseZone(Model):
     by: str
 
 
-class ZoneNotice(Model):
+class ZoneNotice(WireMessage):
     """Input of `notify_landing_zone`: a message to people about a landing zone."""
 
     name: str

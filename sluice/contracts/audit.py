@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.references import CatalogIdMessage, CatalogMessage, RunRef
 from sluice.pipeline.table import Table
 
 
-class PreviousAudit(Model):
+class PreviousAudit(WireMessage):
     """An earlier audit of the same rows, from the run's history.
 
     The lake is not a source for it: a job can write to the lake, but not to the history.
@@ -45,7 +45,7 @@ class AuditInput(CatalogIdMessage):
         return sum(len(table.checks) for table in self.tables.values())
 
 
-class AuditResult(Model):
+class AuditResult(WireMessage):
     """Result of an audit step: the verdicts so far, and the checks that need a scan."""
 
     decided: list[CheckResult]
@@ -96,7 +96,7 @@ class QuarantineRowsInput(AuditMessage):
     """True if the job gets a Spark of its own."""
 
 
-class QuarantineRowsResult(Model):
+class QuarantineRowsResult(WireMessage):
     """Result of `quarantine_rows`: the number of bad rows, and the tables that have too many to move them."""
 
     bad_rows: dict[str, int]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.causes import Cause
 from sluice.contracts.references import CatalogIdMessage
 from sluice.contracts.run import Outcome
@@ -14,7 +14,7 @@ PartitionState = Literal["waiting", "running", "published", "kept out", "failed"
 MAX_WINDOW = 100
 
 
-class PartitionNote(Model):
+class PartitionNote(WireMessage):
     """Record of a partition whose data is not on main."""
 
     outcome: Outcome | Literal["refused"]
@@ -24,7 +24,7 @@ class PartitionNote(Model):
     run_id: str = ""
 
 
-class BackfillState(Model):
+class BackfillState(WireMessage):
     """State of a backfill. It is passed on when the workflow continues as new, and answers queries."""
 
     partitions: list[str]
@@ -49,7 +49,7 @@ class BackfillState(Model):
     rows_added: int = 0
 
 
-class JointPublish(Model):
+class JointPublish(WireMessage):
     """State of a backfill that publishes all partitions by one merge."""
 
     branch: str = ""
@@ -64,7 +64,7 @@ class JointPublish(Model):
     """End of this run, or the reason why it was not started; None before."""
 
 
-class OpenBackfillInput(Model):
+class OpenBackfillInput(WireMessage):
     """Input of `open_backfill`."""
 
     pipeline: str
@@ -73,7 +73,7 @@ class OpenBackfillInput(Model):
     """Digest of the pipeline's text and the partitions. The same request continues on a branch that was left behind."""
 
 
-class DiscardBackfillInput(Model):
+class DiscardBackfillInput(WireMessage):
     """Input of `discard_backfill`: delete the branches that ended backfills of a pipeline left behind."""
 
     pipeline: str
@@ -96,7 +96,7 @@ class CollectBackfillInput(CatalogIdMessage):
     """End of the retention of the quarantine, in ISO 8601."""
 
 
-class BackfillBranch(Model):
+class BackfillBranch(WireMessage):
     """Branch of a backfill: the result of `open_backfill` and `collect_backfill`."""
 
     name: str
@@ -104,7 +104,7 @@ class BackfillBranch(Model):
     """Identity of the catalog that contains the branch."""
 
 
-class BackfillInput(Model):
+class BackfillInput(WireMessage):
     """Input of the workflow `Backfill`."""
 
     pipeline: PipelineText
@@ -127,7 +127,7 @@ class BackfillInput(Model):
     """Interval at which the workflow checks the children that an earlier run of it started, in seconds."""
 
 
-class AddPartitions(Model):
+class AddPartitions(WireMessage):
     """Argument of the update `add`: the start of a backfill for a pipeline that already has one."""
 
     pipeline: PipelineText
@@ -142,7 +142,7 @@ class AddPartitions(Model):
     """True if one merge publishes all partitions."""
 
 
-class BackfillChange(Model):
+class BackfillChange(WireMessage):
     """Argument of the update `change`."""
 
     action: Literal["pause", "resume", "retry", "window"]
@@ -151,7 +151,7 @@ class BackfillChange(Model):
     window: int | None = Field(default=None, ge=1, le=MAX_WINDOW)
 
 
-class BackfillStatus(Model):
+class BackfillStatus(WireMessage):
     """Answer to the query `status`, and result of the workflow."""
 
     name: str

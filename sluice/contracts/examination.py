@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.redaction import redacted
 
 _MAX_DETAIL = 500
@@ -12,7 +12,7 @@ FindingState = Literal["ok", "off", "warning", "failed"]
 """State of a part. `off` means that it is not set up and need not be."""
 
 
-class Finding(Model):
+class Finding(WireMessage):
     """Finding about one part of an installation."""
 
     part: str
@@ -33,19 +33,19 @@ def failed(part: str, detail: str, remedy: str = "") -> Finding:
     return Finding(part=part, state="failed", detail=detail, remedy=remedy)
 
 
-class ExamineInstallationInput(Model):
+class ExamineInstallationInput(WireMessage):
     """Input of `examine_installation`: check everything that a worker needs except Spark."""
 
     kind: Literal["examine_installation"] = "examine_installation"
 
 
-class ExamineSparkInput(Model):
+class ExamineSparkInput(WireMessage):
     """Input of `examine_spark`: check everything that a worker needs to run Spark."""
 
     kind: Literal["examine_spark"] = "examine_spark"
 
 
-class Examination(Model):
+class Examination(WireMessage):
     """Findings of a worker about itself and the services that it uses."""
 
     findings: list[Finding] = Field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.input import ManifestRef, PublicationCheck
 from sluice.contracts.references import BranchMessage, BranchRef, BranchRequest, CatalogIdMessage, RunRef
 from sluice.contracts.write import WriteResult
@@ -29,7 +29,7 @@ class RebaseBranchInput(BranchRequest, BranchMessage):
     """Properties that describe the run's input, for the first commit of the new branch."""
 
 
-class RebaseResult(Model):
+class RebaseResult(WireMessage):
     """Result of `rebase_branch`: the new branch and its content, or the reason why there is none."""
 
     branch: BranchRef | None = None
@@ -40,7 +40,7 @@ class RebaseResult(Model):
     """Tables that main only compacted: the same rows in other files."""
 
 
-class Resume(Model):
+class Resume(WireMessage):
     """Rows of a quarantined branch that a run audits and publishes, instead of writing rows."""
 
     branch: str
@@ -73,7 +73,7 @@ class ResumeBranchInput(CatalogIdMessage):
     """Properties that describe the run's input, for the first commit of the branch."""
 
 
-class Restore(Model):
+class Restore(WireMessage):
     """Tables to restore to earlier versions."""
 
     runs: list[str]
@@ -93,7 +93,7 @@ class RestoreTablesInput(CatalogIdMessage):
     """True if several tables may be published one by one when the catalog cannot commit them together."""
 
 
-class ExistingRowsResult(Model):
+class ExistingRowsResult(WireMessage):
     """Result of `resume_branch` and `restore_tables`: the branch of a new attempt, and its rows."""
 
     branch: BranchRef

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 
 MOST_LISTED = 50
 """Maximum number of columns in a result. Columns with a deciding value come first."""
@@ -18,7 +18,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
-class GuessedColumn(Model):
+class GuessedColumn(WireMessage):
     """A column of files, and the type of its values."""
 
     name: str
@@ -30,7 +30,7 @@ class GuessedColumn(Model):
     """File of this value, with the line if it is known."""
 
 
-class GuessedTypes(Model):
+class GuessedTypes(WireMessage):
     """Guessed types of the columns of files."""
 
     columns: list[GuessedColumn] = Field(default_factory=list)

@@ -2,14 +2,14 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.references import BranchMessage, RunRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
 
 
-class ManifestRef(Model):
+class ManifestRef(WireMessage):
     """Location of the input manifest of an attempt, and the SHA-256 of its content."""
 
     location: str
@@ -39,14 +39,14 @@ class SelectInputInput(BranchMessage):
     """Manifest of an earlier attempt. Its files are the input of the run, even if the folder has changed since."""
 
 
-class LeftOutFile(Model):
+class LeftOutFile(WireMessage):
     """A file that a run left out: an earlier run loaded it, or another file has the same content."""
 
     path: str
     why: str
 
 
-class SelectedInput(Model):
+class SelectedInput(WireMessage):
     """Summary of the files that a run loads. The manifest has their names."""
 
     manifest: ManifestRef
@@ -63,7 +63,7 @@ class SelectedInput(Model):
     """The numbers as a sentence."""
 
 
-class PublicationCheck(Model):
+class PublicationCheck(WireMessage):
     """A check for the presence of an input on main, before a rebase, a merge or a release."""
 
     tables: list[str]

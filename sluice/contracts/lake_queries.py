@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
@@ -28,7 +28,7 @@ Temporal refuses payloads above 2 MiB, and encryption adds to the size that is m
 """
 
 
-class ListQuarantineInput(Model):
+class ListQuarantineInput(WireMessage):
     """Input of `list_quarantine`: list every quarantined branch, or the one of a run."""
 
     kind: Literal["list_quarantine"] = "list_quarantine"
@@ -38,7 +38,7 @@ class ListQuarantineInput(Model):
     """True to measure the data files that only the branch has, which requires reading its metadata."""
 
 
-class QuarantineSummary(Model):
+class QuarantineSummary(WireMessage):
     """A quarantined branch, as its last commit describes it."""
 
     branch: str
@@ -64,7 +64,7 @@ class QuarantineSummary(Model):
     """Net number of rows that its run verified, by table; None if it verified none."""
 
 
-class QuarantineEntry(Model):
+class QuarantineEntry(WireMessage):
     """A quarantined branch in a list."""
 
     summary: QuarantineSummary
@@ -72,13 +72,13 @@ class QuarantineEntry(Model):
     """Size of the data files that only this branch has, in bytes; None unless requested."""
 
 
-class ListQuarantineResult(Model):
+class ListQuarantineResult(WireMessage):
     """Quarantined branches, newest first."""
 
     quarantined: list[QuarantineEntry]
 
 
-class DescribeQuarantineInput(Model):
+class DescribeQuarantineInput(WireMessage):
     """Input of `describe_quarantine`: describe one quarantined branch."""
 
     kind: Literal["describe_quarantine"] = "describe_quarantine"
@@ -87,7 +87,7 @@ class DescribeQuarantineInput(Model):
     """Maximum number of bad rows to return for each verdict, and of added rows for each table."""
 
 
-class QuarantinedTable(Model):
+class QuarantinedTable(WireMessage):
     """Changes of a quarantined branch in one table."""
 
     change: TableChange | None
@@ -100,7 +100,7 @@ class QuarantinedTable(Model):
     """Some of the added rows."""
 
 
-class DescribeQuarantineResult(Model):
+class DescribeQuarantineResult(WireMessage):
     """Result of `describe_quarantine`: the reason for the quarantine, every verdict, and the changes."""
 
     summary: QuarantineSummary
@@ -108,7 +108,7 @@ class DescribeQuarantineResult(Model):
     checks: list[CheckResult]
 
 
-class PlanReleaseInput(Model):
+class PlanReleaseInput(WireMessage):
     """Input of `plan_release`: plan a run that audits a quarantined branch again and publishes it."""
 
     kind: Literal["plan_release"] = "plan_release"
@@ -119,7 +119,7 @@ class PlanReleaseInput(Model):
     """True if it may be published even if its input has been published meanwhile."""
 
 
-class ReleasePlan(Model):
+class ReleasePlan(WireMessage):
     """Starting point of a run that publishes quarantined rows."""
 
     summary: QuarantineSummary
@@ -132,7 +132,7 @@ class ReleasePlan(Model):
     """Tables that the quarantined branch changes."""
 
 
-class RequeueSelection(Model):
+class RequeueSelection(WireMessage):
     """Selection of the quarantined rows to requeue, and repairs of their values."""
 
     table: str | None = None
@@ -147,7 +147,7 @@ class RequeueSelection(Model):
     """Repairs, as `COLUMN=SQL`."""
 
 
-class PlanRequeueInput(Model):
+class PlanRequeueInput(WireMessage):
     """Input of `plan_requeue`: plan a run that moves rows from a quarantine table back into their table."""
 
     kind: Literal["plan_requeue"] = "plan_requeue"
@@ -155,7 +155,7 @@ class PlanRequeueInput(Model):
     selection: RequeueSelection
 
 
-class RequeuePlan(Model):
+class RequeuePlan(WireMessage):
     """Result of `plan_requeue`: a pipeline of SQL statements for the run, and the identity of its input."""
 
     pipeline: Pipeline
@@ -164,14 +164,14 @@ class RequeuePlan(Model):
     """Runs that quarantined the rows, if the order of loads matters."""
 
 
-class QueryAuditResultsInput(Model):
+class QueryAuditResultsInput(WireMessage):
     """Input of `query_audit_results`: a query over the table `results`, in DuckDB's SQL."""
 
     kind: Literal["query_audit_results"] = "query_audit_results"
     sql: str
 
 
-class QueryTablesInput(Model):
+class QueryTablesInput(WireMessage):
     """Input of `query_tables`: SQL that reads tables of main or of a branch."""
 
     kind: Literal["query_tables"] = "query_tables"
@@ -180,7 +180,7 @@ class QueryTablesInput(Model):
     """Branch to read, or the run whose branch to read; empty means main."""
 
 
-class QueryRows(Model):
+class QueryRows(WireMessage):
     """Result rows of a query, each with a value for every column."""
 
     columns: list[str]
@@ -189,7 +189,7 @@ class QueryRows(Model):
     """Hash at which `SHOW TABLES` listed the tables."""
 
 
-class ListFilesInput(Model):
+class ListFilesInput(WireMessage):
     """Input of `list_files`: list files that runs loaded or are loading, or that are quarantined."""
 
     kind: Literal["list_files"] = "list_files"
@@ -206,7 +206,7 @@ class ListFilesInput(Model):
 FileOutcome = Literal["published", "rolled back", "under way", "quarantined"]
 
 
-class FileEntry(Model):
+class FileEntry(WireMessage):
     """One file in one run."""
 
     path: str
@@ -225,7 +225,7 @@ class FileEntry(Model):
     """Partition or scheduled time that it was loaded for, as `2018-01`; empty for neither."""
 
 
-class ListFilesResult(Model):
+class ListFilesResult(WireMessage):
     """Files in runs, latest first."""
 
     files: list[FileEntry]
@@ -251,7 +251,7 @@ LakeQueryInput = (
     | ExamineSparkInput
 )
 
-RESULTS: Mapping[type[Model], type[Model]] = {
+RESULTS: Mapping[type[WireMessage], type[WireMessage]] = {
     ListQuarantineInput: ListQuarantineResult,
     DescribeQuarantineInput: DescribeQuarantineResult,
     PlanPublishInput: PublishPlan,
@@ -269,7 +269,7 @@ RESULTS: Mapping[type[Model], type[Model]] = {
 """Type of the result, by type of the query."""
 
 
-class LakeQueryRequest(Model):
+class LakeQueryRequest(WireMessage):
     """Input of the workflow `LakeQuery`."""
 
     query: Annotated[LakeQueryInput, Field(discriminator="kind")]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.base import Severity
 from sluice.contracts.references import LineageParent, RunRef
 from sluice.contracts.write import TableVersionRef
@@ -13,7 +13,7 @@ LineageEventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
 """OpenLineage event types that Sluice sends."""
 
 
-class LineageCheck(Model):
+class LineageCheck(WireMessage):
     """One verdict of an event, without rows and without values of rows."""
 
     table: str
@@ -32,7 +32,7 @@ class LineageCheck(Model):
     """Failed rows, and the waived state of the check, by the names that the event uses."""
 
 
-class LineageTable(Model):
+class LineageTable(WireMessage):
     """A table that a run published."""
 
     name: str
@@ -45,7 +45,7 @@ class LineageTable(Model):
     """Number of data files that the run added."""
 
 
-class EmitLineageInput(Model):
+class EmitLineageInput(WireMessage):
     """Input of `emit_lineage`: one OpenLineage event, without data that only the lake has."""
 
     event: LineageEventType

@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 
 
-class LoadOrder(Model):
+class LoadOrder(WireMessage):
     """Age of the rows of a run, as far as it is known."""
 
     partition: str = ""

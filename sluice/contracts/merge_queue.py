@@ -2,7 +2,7 @@
 
 import hashlib
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 
 SLOT_SIGNAL = "merge_slot_free"
 """Signal with which the queue gives the merge slot to a run."""
@@ -10,7 +10,7 @@ PRIORITY_MEMO = "sluice.merge_priority"
 """Memo of the queue's workflow: true while the run with the slot has priority over runs without one."""
 
 
-class MergeTicket(Model):
+class MergeTicket(WireMessage):
     """Request of a run for the merge slot of one table."""
 
     table: str

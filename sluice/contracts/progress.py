@@ -1,9 +1,9 @@
 """Progress of a Spark job, sent with each heartbeat."""
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 
 
-class Progress(Model):
+class Progress(WireMessage):
     """Progress of a Spark job."""
 
     doing: str = "starting Spark"

@@ -7,7 +7,7 @@ from pydantic import Field
 from sluice.approval.decisions import Decision
 from sluice.approval.required import ApprovalTerms
 from sluice.approval.waivers import WaivableCheck, WaivedCheck
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.input import PublicationCheck
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchMessage, CatalogIdMessage, RunRef
@@ -22,7 +22,7 @@ class FindConflictsInput(BranchMessage):
     """Tables that checks read, as they were at the base."""
 
 
-class VerifyDecisionInput(Model):
+class VerifyDecisionInput(WireMessage):
     """Input of `verify_decision`: verify that the person named in a decision signed it."""
 
     run_id: str
@@ -47,7 +47,7 @@ class FindWaiversInput(BranchMessage):
     checks: list[WaivableCheck]
 
 
-class MergeCommit(Model):
+class MergeCommit(WireMessage):
     """Commit that a merge makes on main."""
 
     message: str
@@ -55,7 +55,7 @@ class MergeCommit(Model):
     properties: dict[str, str]
 
 
-class MergeApproval(Model):
+class MergeApproval(WireMessage):
     """Evidence that a merge is approved. A worker verifies it again before the merge."""
 
     audit_digest: str = ""
@@ -67,7 +67,7 @@ class MergeApproval(Model):
     """Failed checks whose waivers allow the merge."""
 
 
-class MainRequirements(Model):
+class MainRequirements(WireMessage):
     """Requirements that main must meet at the time of a merge."""
 
     watched_tables: list[str] = Field(default_factory=list)
@@ -98,7 +98,7 @@ class PublishBranchInput(BranchMessage):
     """True if the run has the merge slot of a table. A run without one waits for a run with merge priority."""
 
 
-class Publication(Model):
+class Publication(WireMessage):
     """Result of a merge."""
 
     merged: bool
@@ -132,7 +132,7 @@ class DiscardBranchInput(CatalogIdMessage):
     branch: str
 
 
-class PlanPublishInput(Model):
+class PlanPublishInput(WireMessage):
     """Input of `plan_publish`: plan the publish of a run that is about to be started."""
 
     kind: Literal["plan_publish"] = "plan_publish"
@@ -148,7 +148,7 @@ class PlanPublishInput(Model):
     """Age of the rows of the run."""
 
 
-class PublishPlan(Model):
+class PublishPlan(WireMessage):
     """Guarantee of the publish of a run."""
 
     guarantee: str

@@ -4,12 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.references import BranchMessage, CatalogIdMessage
 from sluice.contracts.write import ChangedTable
 
 
-class VerifiedWrite(Model):
+class VerifiedWrite(WireMessage):
     """Content of a verified write. The commit of a quarantine records it, so that a release can verify it again."""
 
     head: str
@@ -47,7 +47,7 @@ class QuarantineBranchInput(BranchMessage):
     """Verified versions of the tables on the branch, by table. The branch may already be fenced, and so deleted."""
 
 
-class ManageQuarantineInput(Model):
+class ManageQuarantineInput(WireMessage):
     """Input of `manage_quarantine`: a person's request about a quarantined branch."""
 
     action: Literal["discard", "keep"]
@@ -70,14 +70,14 @@ class DiscardQuarantineInput(CatalogIdMessage):
     """Catalog that the release used."""
 
 
-class ReapBranchesInput(Model):
+class ReapBranchesInput(WireMessage):
     """Input of `reap_branches`."""
 
     grace: float = 3600.0
     """Minimum age of a branch's last commit, in seconds. The reaper ignores younger branches."""
 
 
-class ReapBranchesResult(Model):
+class ReapBranchesResult(WireMessage):
     """Result of `reap_branches`: the actions of the reaper, and the remaining quarantines."""
 
     deleted: list[str] = Field(default_factory=list)

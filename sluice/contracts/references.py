@@ -4,14 +4,14 @@ from abc import abstractmethod
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.identifiers import attempt_branch
 
 TARGET_HEADER = "sluice-target"
 """Header of activities of a run that publishes to a branch other than main; its value is the branch's name."""
 
 
-class RunRef(Model):
+class RunRef(WireMessage):
     """The run and the attempt that an activity works for."""
 
     run_id: str
@@ -28,7 +28,7 @@ class RunRef(Model):
         return attempt_branch(self.label, self.run_id, self.attempt)
 
 
-class BranchRef(Model):
+class BranchRef(WireMessage):
     """A branch created for one attempt, at a recorded hash of main."""
 
     name: str
@@ -44,7 +44,7 @@ class BranchRef(Model):
     """True if deleting the branch stops a job that still writes to it. Otherwise, no other attempt may follow."""
 
 
-class CatalogMessage(Model):
+class CatalogMessage(WireMessage):
     """Input of an activity that may work only on the catalog with which the run began.
 
     Every worker compares the catalogs before the activity begins (`activities/catalog_identity.py`).
@@ -79,7 +79,7 @@ class BranchMessage(CatalogMessage):
         return self.branch.catalog_id
 
 
-class BranchRequest(Model):
+class BranchRequest(WireMessage):
     """Common fields of the inputs of local activities that create a branch."""
 
     requested_at: float = 0.0
@@ -89,7 +89,7 @@ class BranchRequest(Model):
     """
 
 
-class LineageParent(Model):
+class LineageParent(WireMessage):
     """OpenLineage run that started this one, such as a task of a scheduler."""
 
     namespace: str

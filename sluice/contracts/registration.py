@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.write import TableChange
 from sluice.pipeline.publish_options import PublishOptions
 
@@ -14,7 +14,7 @@ ENDED_SIGNAL = "registration_ended"
 """Signal that informs a run that one of its registrations ended."""
 
 
-class Registration(Model):
+class Registration(WireMessage):
     """State of a registration of a publication: at one target, and of one table if the target contains tables."""
 
     target: str
@@ -27,7 +27,7 @@ class Registration(Model):
     """Workflow that performs the registration."""
 
 
-class PublicationEvent(Model):
+class PublicationEvent(WireMessage):
     """Publication of a run, as sent to targets."""
 
     run_id: str
@@ -43,7 +43,7 @@ class PublicationEvent(Model):
     tables: dict[str, TableChange] = Field(default_factory=dict)
 
 
-class StartRegistrationsInput(Model):
+class StartRegistrationsInput(WireMessage):
     """Input of `start_registrations`: start the registrations of a publication."""
 
     event: PublicationEvent
@@ -51,7 +51,7 @@ class StartRegistrationsInput(Model):
     """Targets that the pipeline names. The installation may add others."""
 
 
-class RegisterInput(Model):
+class RegisterInput(WireMessage):
     """Input of the workflow `RegisterPublication` and of its activity: one registration."""
 
     target: str
@@ -67,21 +67,21 @@ class RegisterInput(Model):
     """Runs that wait for the registration, if the workflow continues an earlier one."""
 
 
-class WaitingRun(Model):
+class WaitingRun(WireMessage):
     """A run that waits for the end of a registration; its ids are empty if no run made the request."""
 
     workflow_id: str = ""
     run_id: str = ""
 
 
-class CheckRegistrationsInput(Model):
+class CheckRegistrationsInput(WireMessage):
     """Input of `check_registrations`: find tables of targets that are behind main."""
 
     history: float = 366 * 86400.0
     """Period of merge commits to read, in seconds. They show which tables pipelines registered."""
 
 
-class CheckedRegistrations(Model):
+class CheckedRegistrations(WireMessage):
     """State of the tables of targets, compared with main."""
 
     checked: int = 0
@@ -92,7 +92,7 @@ class CheckedRegistrations(Model):
     """Reason why something could not be checked, by target, or by target and table."""
 
 
-class FailedRegistration(Model):
+class FailedRegistration(WireMessage):
     """Input of `notify_registration`: a registration failed for good."""
 
     registration: Registration

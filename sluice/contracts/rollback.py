@@ -4,14 +4,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.existing_rows import Restore
 from sluice.contracts.write import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 
 
-class PlanRollbackInput(Model):
+class PlanRollbackInput(WireMessage):
     """Input of `plan_rollback`: plan a run that restores the tables of a published run."""
 
     kind: Literal["plan_rollback"] = "plan_rollback"
@@ -23,7 +23,7 @@ class PlanRollbackInput(Model):
     """True to plan the roll-back even if checks of later runs read the data that it removes."""
 
 
-class PublishedChecks(Model):
+class PublishedChecks(WireMessage):
     """Checks of whole tables under which a run published a version of a table."""
 
     workflow_id: str
@@ -34,7 +34,7 @@ class PublishedChecks(Model):
     """True if the run published this version; False if it is older, and runs without checks followed."""
 
 
-class PlanRollbackResult(Model):
+class PlanRollbackResult(WireMessage):
     """Result of `plan_rollback`: the tables that a roll-back restores."""
 
     restore: Restore

@@ -8,7 +8,7 @@ from pydantic import Field
 from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.required import SignedStart, StartStatement
 from sluice.approval.waivers import WaivedCheck
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.causes import Cause
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.existing_rows import Restore, Resume
@@ -43,7 +43,7 @@ def run_workflow_id(pipeline: str, digest: str, kind: str = "") -> str:
     return f"{pipeline}-{digest[:_ID_DIGITS]}{kind}"
 
 
-class InputFile(Model):
+class InputFile(WireMessage):
     """A file to load: its path, its size in bytes, and its identity."""
 
     path: str
@@ -56,7 +56,7 @@ class InputFile(Model):
     """
 
 
-class RunInput(Model):
+class RunInput(WireMessage):
     """Files that a run loads, and their identity."""
 
     digest: str
@@ -67,7 +67,7 @@ class RunInput(Model):
     """Partition and scheduled time that decide what the run writes."""
 
 
-class Policy(Model):
+class Policy(WireMessage):
     """Time-outs of a run, in seconds, and its other limits. `workflows/activity_calls.py` applies them."""
 
     heartbeat_timeout: float = 15.0
@@ -95,7 +95,7 @@ class Policy(Model):
     """True if a run waits for the merge slot of a table after its second conflict; `bench/merge_queue.py` compares."""
 
 
-class RunRequest(Model):
+class RunRequest(WireMessage):
     """Input of the workflow: a pipeline, the input to load, and options."""
 
     pipeline: Pipeline
@@ -144,7 +144,7 @@ class RunRequest(Model):
         )
 
 
-class Notification(Model):
+class Notification(WireMessage):
     """Input of `notify`: a run that ended or waits for approval."""
 
     result: "RunResult"
@@ -164,7 +164,7 @@ class RecordRunInput(CatalogIdMessage):
     ended_at: str
 
 
-class Conflict(Model):
+class Conflict(WireMessage):
     """A conflict and its resolution: main changed tables that the run changes or reads."""
 
     tables: list[str]
@@ -174,7 +174,7 @@ class Conflict(Model):
     """Reason for the rewrite, and the tables that main only compacted."""
 
 
-class StageEvent(Model):
+class StageEvent(WireMessage):
     """Entry of a run into a stage."""
 
     stage: Stage
@@ -182,7 +182,7 @@ class StageEvent(Model):
     note: str = ""
 
 
-class RunResult(Model):
+class RunResult(WireMessage):
     """Result of a run, or its present state. `run_workflow.py --json` prints exactly this."""
 
     run_id: str
@@ -233,7 +233,7 @@ class RunResult(Model):
     """Seconds by stage, over all attempts, and `total`."""
 
 
-class RunStatus(Model):
+class RunStatus(WireMessage):
     """Answer to the query `status`."""
 
     stage: Stage

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.starting import EndedRun, PipelineText
 
 ENDED_MEMO = "sluice.ended"
@@ -26,7 +26,7 @@ def reaper_schedule_id(installation: str) -> str:
     return f"sluice-reaper-{installation}"
 
 
-class StartScheduledInput(Model):
+class StartScheduledInput(WireMessage):
     """Input of the workflow `StartScheduled`, as `deploy` applied it."""
 
     installation: str
@@ -44,7 +44,7 @@ class StartScheduledInput(Model):
     """Properties that the next `deploy` compares and that people see."""
 
 
-class MissedStarts(Model):
+class MissedStarts(WireMessage):
     """Numbers of starts that a schedule has missed since it was made."""
 
     late: int = 0
@@ -59,7 +59,7 @@ class MissedStarts(Model):
         )
 
 
-class InspectScheduleInput(Model):
+class InspectScheduleInput(WireMessage):
     """Input of `inspect_schedule`: the start that inspects its schedule."""
 
     schedule_id: str
@@ -69,7 +69,7 @@ class InspectScheduleInput(Model):
     """Scheduled time in ISO 8601, in any time zone."""
 
 
-class ScheduledStart(Model):
+class ScheduledStart(WireMessage):
     """Result of `inspect_schedule`."""
 
     scheduled_for: str
@@ -79,14 +79,14 @@ class ScheduledStart(Model):
     """Missed starts that the previous start had seen."""
 
 
-class PauseScheduleInput(Model):
+class PauseScheduleInput(WireMessage):
     """Input of `pause_schedule`: pause a schedule whose run was not published."""
 
     schedule_id: str
     note: str
 
 
-class ScheduleNotice(Model):
+class ScheduleNotice(WireMessage):
     """Input of `notify_schedule`: a message to people about a schedule."""
 
     pipeline: str

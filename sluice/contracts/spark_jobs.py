@@ -4,14 +4,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.checks.base import CheckQuery
 from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 
 
-class ColumnGroup(Model):
+class ColumnGroup(WireMessage):
     """Parquet files in which each column has one type, or none."""
 
     files: list[str]
@@ -19,7 +19,7 @@ class ColumnGroup(Model):
     """Columns that contain only NULL in these files and state no type."""
 
 
-class NanosecondColumn(Model):
+class NanosecondColumn(WireMessage):
     """A column of Parquet files with times in nanoseconds."""
 
     name: str
@@ -27,7 +27,7 @@ class NanosecondColumn(Model):
     """True for points in time, False for local times without a zone."""
 
 
-class IngestSpec(Model):
+class IngestSpec(WireMessage):
     """Input of `spark_jobs/ingest.py`: the files and the write."""
 
     spark_catalog: str
@@ -58,7 +58,7 @@ class IngestSpec(Model):
     """True if messages may quote values of rows."""
 
 
-class ConnectJobSpec(Model):
+class ConnectJobSpec(WireMessage):
     """Input of `spark_jobs/connect_client.py`: the program to run, and its session."""
 
     url: str
@@ -89,7 +89,7 @@ class ConnectJobSpec(Model):
     """File that the client creates after it has released the session."""
 
 
-class ComparedRows(Model):
+class ComparedRows(WireMessage):
     """Files whose rows are compared, because a merge copied unchanged rows into the files that it added."""
 
     added: list[str]
@@ -98,7 +98,7 @@ class ComparedRows(Model):
     removed: list[str]
 
 
-class View(Model):
+class View(WireMessage):
     """Rows of a table, under the name that queries use."""
 
     name: str
@@ -115,7 +115,7 @@ class View(Model):
     """
 
 
-class ScanTarget(Model):
+class ScanTarget(WireMessage):
     """Views of one scan group, and the queries of its checks."""
 
     table: str
@@ -126,7 +126,7 @@ class ScanTarget(Model):
     """Queries of the checks, by a key that the answer repeats."""
 
 
-class ScanSpec(Model):
+class ScanSpec(WireMessage):
     """Input of `spark_jobs/scan.py`: the checks to answer."""
 
     spark_catalog: str
@@ -142,10 +142,10 @@ class ScanSpec(Model):
     """True if messages may quote values of rows."""
 
 
-class QuarantineRowsSpec(Model):
+class QuarantineRowsSpec(WireMessage):
     """Input of `spark_jobs/quarantine_rows.py`: the bad rows to move."""
 
-    class BadRows(Model):
+    class BadRows(WireMessage):
         """Bad rows of one table."""
 
         table: str
@@ -175,7 +175,7 @@ class QuarantineRowsSpec(Model):
     """True if messages may quote values of rows."""
 
 
-class ScanAnswer(Model):
+class ScanAnswer(WireMessage):
     """Answer of a scan to one check."""
 
     metrics: dict[str, Any] = Field(default_factory=dict)
@@ -184,7 +184,7 @@ class ScanAnswer(Model):
     """Reason why the check could not be answered; empty if it was."""
 
 
-class UnreadableRows(Model):
+class UnreadableRows(WireMessage):
     """Rows of a source that Spark refuses to read, described by the first of them."""
 
     path: str
@@ -202,7 +202,7 @@ class UnreadableRows(Model):
     there_may_be_more: bool = False
 
 
-class JobAnswer(Model):
+class JobAnswer(WireMessage):
     """Answer that a built-in job leaves at its end."""
 
     rows_read: int | None = None
@@ -226,7 +226,7 @@ class JobAnswer(Model):
     """Errors that caused `error`, each with its class. They show if a service was unavailable."""
 
 
-class SealedAnswer(Model):
+class SealedAnswer(WireMessage):
     """Content of an answer file: a `JobAnswer` as JSON, and its seal."""
 
     answer: str

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.causes import Cause
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import Outcome, RunRequest
@@ -15,7 +15,7 @@ RUN_ENDED_SIGNAL = "run_ended"
 """Signal that informs a workflow that a run which it requested has ended."""
 
 
-class PipelineText(Model):
+class PipelineText(WireMessage):
     """A pipeline file with its text, since a worker may not have the file."""
 
     name: str
@@ -25,7 +25,7 @@ class PipelineText(Model):
     """Working directory against which its relative paths are resolved."""
 
 
-class StartPipelineInput(Model):
+class StartPipelineInput(WireMessage):
     """Input of the workflow `StartPipeline`."""
 
     pipeline: PipelineText
@@ -67,7 +67,7 @@ class StartPipelineInput(Model):
     """
 
 
-class PreparedRun(Model):
+class PreparedRun(WireMessage):
     """Result of `prepare_run`: the request of the run, or the reason why it cannot be started."""
 
     workflow_id: str = ""
@@ -78,7 +78,7 @@ class PreparedRun(Model):
     """True if the problem is that a file was replaced, changed or removed."""
 
 
-class FindRunEndInput(Model):
+class FindRunEndInput(WireMessage):
     """Input of `find_run_end`, and result of `cancel_started_runs`: a run that is under way or has ended."""
 
     workflow_id: str
@@ -86,7 +86,7 @@ class FindRunEndInput(Model):
     """Run id; empty means the latest run of this workflow id."""
 
 
-class StartedBy(Model):
+class StartedBy(WireMessage):
     """Input of `cancel_started_runs`: the workflow whose started runs are to be cancelled."""
 
     workflow_id: str
@@ -94,7 +94,7 @@ class StartedBy(Model):
     """Time in ISO 8601. Runs that ended after it are returned, too; empty returns no ended run."""
 
 
-class EndedRun(Model):
+class EndedRun(WireMessage):
     """End of a run that `StartPipeline` started, or the reason why it started none."""
 
     key: str = ""
@@ -116,7 +116,7 @@ class EndedRun(Model):
         return self.outcome in ("published", "skipped") or self.cause in ("already_published", "nothing_to_do")
 
 
-class RunEnd(Model):
+class RunEnd(WireMessage):
     """Result of `find_run_end`."""
 
     ended: EndedRun | None = None

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.guessed_types import NO_TYPES, GuessedTypes
 from sluice.contracts.input import ManifestRef
 from sluice.contracts.load_order import LoadOrder
@@ -37,7 +37,7 @@ class OpenBranchInput(BranchRequest, CatalogIdMessage):
     """True if several tables may be published one by one when the catalog cannot commit them together."""
 
 
-class WriteTableInput(Model):
+class WriteTableInput(WireMessage):
     """Input of `write_table`: run one Spark job on one branch."""
 
     run_ref: RunRef
@@ -61,7 +61,7 @@ class WriteTableInput(Model):
     """Folder in which the run was started. A user's program runs there, if the worker has that folder."""
 
 
-class JobReport(Model):
+class JobReport(WireMessage):
     """Report of the write job. It is compared with the branch, and never trusted alone."""
 
     rows_read: int | None = None
@@ -89,7 +89,7 @@ class VerifyWriteInput(BranchMessage):
     """True if SQL repaired quarantined rows since the hash `since`. The changed rows are then counted."""
 
 
-class RowNumbers(Model):
+class RowNumbers(WireMessage):
     """Numbers of rows that a run inserted, updated, removed, replaced, and rewrote unchanged."""
 
     inserted: int = 0
@@ -108,7 +108,7 @@ class RowCounts(RowNumbers):
     """Source of the numbers. Iceberg's metadata counts only the rows of files."""
 
 
-class TableChange(Model):
+class TableChange(WireMessage):
     """Changes of a run to one table, from a comparison of its live files before and after."""
 
     operation: str
@@ -132,7 +132,7 @@ class TableChange(Model):
     """Hint on better partitions, if the present ones split a write into many small files; otherwise empty."""
 
 
-class ChangeSummary(Model):
+class ChangeSummary(WireMessage):
     """Totals over the tables that a run changes, without quarantine tables."""
 
     tables: int
@@ -153,7 +153,7 @@ class ChangeSummary(Model):
     """Tables whose rows the totals leave out, because the number of changed rows is not known."""
 
 
-class TableVersionRef(Model):
+class TableVersionRef(WireMessage):
     """One version of a table: a metadata file and a snapshot."""
 
     metadata_location: str
@@ -162,7 +162,7 @@ class TableVersionRef(Model):
     """Identity of what readers see besides the snapshot, if several metadata files show the same; otherwise empty."""
 
 
-class ChangedTable(Model):
+class ChangedTable(WireMessage):
     """Versions of a table before and after an attempt. They can be read even after the branch is deleted."""
 
     before: TableVersionRef | None = None
@@ -171,7 +171,7 @@ class ChangedTable(Model):
     """Version after; None if the table was dropped."""
 
 
-class WriteResult(Model):
+class WriteResult(WireMessage):
     """A verified write: complete on the branch, and made by this attempt alone."""
 
     head: str

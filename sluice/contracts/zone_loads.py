@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.arrivals import BatchRef, BatchState
 from sluice.contracts.starting import PipelineText
 
@@ -12,7 +12,7 @@ MOST_NAMED = 500
 """Maximum number of files that one request names."""
 
 
-class PlanLoadInput(Model):
+class PlanLoadInput(WireMessage):
     """Input of `plan_load`: plan the load of named files of a landing zone."""
 
     kind: Literal["plan_load"] = "plan_load"
@@ -24,7 +24,7 @@ class PlanLoadInput(Model):
     paths: list[str] = Field(min_length=1, max_length=MOST_NAMED)
 
 
-class PlannedFile(Model):
+class PlannedFile(WireMessage):
     """One file that a person named."""
 
     path: str
@@ -36,7 +36,7 @@ class PlannedFile(Model):
     """True if its run was rolled back. Later files may have been loaded since."""
 
 
-class LoadPlan(Model):
+class LoadPlan(WireMessage):
     """Result of `plan_load`."""
 
     files: list[PlannedFile]
@@ -44,7 +44,7 @@ class LoadPlan(Model):
     """Batch of the files that can be loaded. It records their content at the time when they were shown."""
 
 
-class LoadBatch(Model):
+class LoadBatch(WireMessage):
     """A person's request to a landing zone to load a batch of named files."""
 
     ref: BatchRef

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import ManifestUnreadable
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
@@ -14,7 +14,7 @@ LeftOut = Literal["loaded before", "same content"]
 VERSION = 1
 
 
-class ManifestFile(Model):
+class ManifestFile(StrictModel):
     """One file that a source matches: one line of the manifest."""
 
     path: str
@@ -28,7 +28,7 @@ class ManifestFile(Model):
     """Partition and scheduled time for which it is loaded."""
 
 
-class ManifestHeader(Model):
+class ManifestHeader(StrictModel):
     """First line of a manifest: the run to which the files belong, and its options."""
 
     version: int = VERSION
@@ -48,7 +48,7 @@ class ManifestHeader(Model):
     """True if rows of a later load replace those of an earlier one."""
 
 
-class InputManifest(Model):
+class InputManifest(StrictModel):
     """A whole manifest."""
 
     header: ManifestHeader

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.command_line import COMMAND
 from sluice.contracts.arrivals import ZoneNotice
 from sluice.contracts.registration import FailedRegistration
@@ -35,7 +35,7 @@ _LONGEST_MESSAGE = 340
 """Maximum number of characters of the message of a merge commit."""
 
 
-class Message(Model):
+class Message(StrictModel):
     """A message without the markup of any service. A command or a name of a branch stands in backquotes."""
 
     event: str

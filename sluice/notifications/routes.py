@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration
 from sluice.errors import BadEnvironment
 from sluice.notifications.message import EVENTS, SEVERITIES, Message, Severity
@@ -27,7 +27,7 @@ def _as_list(value: object) -> object:
 Names = Annotated[list[str], BeforeValidator(_as_list)]
 
 
-class Route(Model):
+class Route(StrictModel):
     """Messages that go to one service. A message takes a route if it fulfils each key that is stated."""
 
     to: str = Field(min_length=1)

@@ -3,9 +3,9 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration, format_duration
 from sluice.sizes import format_size
 
@@ -32,7 +32,7 @@ def _without_every(value: object) -> object:
     return value.strip().removeprefix("every").strip() if isinstance(value, str) else value
 
 
-class BatchLimits(Model):
+class BatchLimits(StrictModel):
     """Limits at which a batch closes although files still arrive."""
 
     files: int = Field(default=500, ge=1, le=2000)
@@ -41,7 +41,7 @@ class BatchLimits(Model):
     """Maximum age of a batch, in seconds since its first file arrived. It closes with the files settled by then."""
 
 
-class Arrival(Model):
+class Arrival(StrictModel):
     """A landing zone."""
 
     from_: str = Field(alias="from", min_length=1)
@@ -67,7 +67,7 @@ class Arrival(Model):
     move_to: str | None = Field(default=None, min_length=1)
     """The folder or prefix that receives moved files, outside of the landing zone."""
 
-    model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     @field_validator("from_")
     @classmethod

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration
 from sluice.identifiers import branch_name, pipeline_name, table_name
 from sluice.pipeline.arrival import Arrival, with_source_of_arrival
@@ -23,7 +23,7 @@ from sluice.pipeline.write_modes import WRITE_MODES
 OnFailure = Literal["quarantine", "discard"]
 
 
-class Approval(Model):
+class Approval(StrictModel):
     """Approvals that a run needs before its merge."""
 
     required: int = Field(default=1, ge=1, le=100)
@@ -34,7 +34,7 @@ class Approval(Model):
     """Time to decide, in seconds. Without enough approvals by then, the run is not published."""
 
 
-class Pipeline(Model):
+class Pipeline(StrictModel):
     """A complete and valid pipeline."""
 
     name: Annotated[str, AfterValidator(pipeline_name)]

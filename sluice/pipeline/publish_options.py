@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import InvalidPipeline
 
 MAX_MESSAGE = 2_000
@@ -26,7 +26,7 @@ _REORDERING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 _VALUES = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
 
 
-class PublishOptions(Model):
+class PublishOptions(StrictModel):
     """Publication options, such as the content of the merge commit in addition to its certificate."""
 
     message: str = ""

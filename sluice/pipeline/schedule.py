@@ -6,7 +6,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration, format_duration
 from sluice.identifiers import suggestion
 from sluice.pipeline.cron import parse_cron
@@ -43,7 +43,7 @@ def _catch_up(value: float) -> float:
     return value
 
 
-class Schedule(Model):
+class Schedule(StrictModel):
     """The times at which a pipeline is started."""
 
     cron: Annotated[str, AfterValidator(_cron)]

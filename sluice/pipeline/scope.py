@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.pipeline.placeholders import placeholders_in
 
 _WRITES_NOTHING = ("checks",)
@@ -14,7 +14,7 @@ _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour":
 """Length of the beginning of a value that each part of a placeholder stands for, in characters."""
 
 
-class LoadScope(Model):
+class LoadScope(StrictModel):
     """Values of the placeholders that a load depends on, such as `2018-01`; empty if there are none.
 
     A partition and a scheduled time with the same value are the same scope: both may load the same day.

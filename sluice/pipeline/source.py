@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.source_options import check_options
 from sluice.pipeline.write_modes import LoadedFilePolicy
@@ -62,7 +62,7 @@ def format_of(path: str) -> Format | None:
     return next((format for suffix, format in _SUFFIXES.items() if plain.endswith(suffix)), None)
 
 
-class Source(Model):
+class Source(StrictModel):
     """The files to load."""
 
     path: str | list[str]
@@ -76,7 +76,7 @@ class Source(Model):
     loaded: LoadedFilePolicy | None = None
     """Policy for files that the table contains already; by default that of the write mode."""
 
-    model_config = {**Model.model_config, "populate_by_name": True, "serialize_by_alias": True}
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     @property
     def paths(self) -> list[str]:

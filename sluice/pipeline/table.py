@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.checks import AnyCheck
 from sluice.checks.base import check_location, check_problems
 from sluice.identifiers import suggestion
@@ -14,7 +14,7 @@ from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, p
 from sluice.pipeline.table_properties import property_problem
 
 
-class Table(Model):
+class Table(StrictModel):
     """A table that the run may change, with the checks that it must pass."""
 
     partition_by: list[PartitionTerm] = Field(default_factory=list)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration
 from sluice.job_environment import values_problem
 from sluice.pipeline.source import SILENT, Source, TextOptions, as_text
@@ -36,7 +36,7 @@ _RESERVED = (
 _DELETE = re.compile(r"\s*DELETE\s+FROM\b", re.IGNORECASE)
 
 
-class Write(Model):
+class Write(StrictModel):
     """The write that brings rows to the branch: by the built-in job, or by any PySpark program."""
 
     job: str = INGEST

@@ -1,7 +1,7 @@
 """Endings of a run: the outcome by cause, the fate of its branch, and the exit code."""
 
 from sluice.audit.observed import describe_observed
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.causes import Cause
 from sluice.checks import REGISTRY
 from sluice.checks.verdicts import CheckResult, count_verdicts
@@ -17,7 +17,7 @@ _EXIT_BY_CAUSE: dict[Cause, int] = {
 }  # fmt: skip
 
 
-class RunEnding(Model):
+class RunEnding(StrictModel):
     """Ending of a run that does not publish."""
 
     outcome: Outcome

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.durations import Duration
 from sluice.errors import BadEnvironment
 from sluice.identifiers import name_elements
@@ -21,7 +21,7 @@ _SECRET_PROPERTY = re.compile(r"token|secret|passw|credential|private|(?:^|[._-]
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
-class SecretSource(Model):
+class SecretSource(StrictModel):
     """The source of a secret, read at each use: a file, or a variable of the worker's environment."""
 
     file: str = ""
@@ -68,7 +68,7 @@ def _address(address: str) -> str:
 Address = Annotated[str, Field(max_length=2000), AfterValidator(_address)]
 
 
-class Target(Model):
+class Target(StrictModel):
     """Settings of every target."""
 
     tables: list[Annotated[str, Field(pattern=_PATTERN, max_length=400)]] = Field(default_factory=list, max_length=1000)

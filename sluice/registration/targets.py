@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from sluice.base_model import Model
+from sluice.base_model import StrictModel
 from sluice.errors import BadEnvironment
 from sluice.identifiers import suggestion
 from sluice.pipeline.target_names import target_name
@@ -21,7 +21,7 @@ from sluice.registration.target_kinds import AnyTarget, TableTarget
 _MAX_FILE_BYTES = 1024**2
 
 
-class Targets(Model):
+class Targets(StrictModel):
     """All targets of an installation, by name."""
 
     targets: dict[Annotated[str, AfterValidator(target_name)], AnyTarget] = Field(default_factory=dict)

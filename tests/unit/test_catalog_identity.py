@@ -10,6 +10,7 @@ from types import MethodType
 from typing import Any, cast, get_args
 
 import pytest
+from pydantic import BaseModel
 from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -40,7 +41,7 @@ from activities.run.target_catalog import TargetCatalog
 from activities.run.verify_write import VerifyWriteActivity
 from lakehouse.audited_tables import AuditedTables
 from sluice.approval.required import ApprovalTerms
-from sluice.base_model import Model
+from sluice.base_model import WireMessage
 from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
 from sluice.contracts.backfill import CollectBackfillInput
 from sluice.contracts.existing_rows import RebaseBranchInput, Restore, RestoreTablesInput, Resume, ResumeBranchInput
@@ -92,7 +93,7 @@ class _Engine:
     name = "spark"
 
 
-CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[..., Any], Model]]] = {
+CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[..., Any], WireMessage]]] = {
     "open_branch": lambda catalog, branch, _: (
         OpenBranchActivity(catalog, {}, "here", UNUSED).open_branch,
         OpenBranchInput(
@@ -284,7 +285,7 @@ def test_no_activity_is_forgotten() -> None:
 
 def names_a_catalog(kind: Any) -> bool:
     """Return True if a message of this type has the identity of a catalog, in itself or in a part."""
-    if isinstance(kind, type) and issubclass(kind, Model):
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = kind.model_fields
         return "catalog_id" in fields or any(names_a_catalog(field.annotation) for field in fields.values())
     return any(map(names_a_catalog, get_args(kind)))
