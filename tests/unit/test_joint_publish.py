@@ -71,7 +71,9 @@ async def test_every_branch_shares_the_routes_that_the_worker_read(
     routes.write_text("- {to: 'json://127.0.0.1:1'}\n")
     settings = Settings.of(sluice_notifications_file=str(routes), sluice_worker_role="control", sluice_home=tmp_path)
     client = cast(Any, SimpleNamespace(namespace="default"))
-    ((*_, activities, _, _, (for_target,)),) = cast(Any, worker.make_workers(client, settings, UNUSED, MemoryCatalog()))
+    ((*_, activities, _, _, (for_target, *_)),) = cast(
+        Any, worker.make_workers(client, settings, UNUSED, MemoryCatalog())
+    )
     routes.unlink()
     (notify,) = (each for each in activities if each.__name__ == "notify")
     of_branch = for_target.activity_for("sluice/backfill/here/p", "notify")
