@@ -3,16 +3,15 @@
 from typing import Annotated
 
 import typer
-from temporalio.client import WorkflowUpdateFailedError
 
-from cli.approval.approving import make_decision, refusal_in
-from cli.approval.waiving import NO_WAIVER, WaiverRequest
+from cli.approval.approving import make_decision
 from cli.context import CommandContext, run_command
 from cli.options import AsJson, By, Run
+from runtime.approval.deciding import send_decision
 from runtime.run.find_run import find_run_to_end, query_status
+from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
 from sluice.errors import InvalidPipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
-from workflows.write_audit_publish import WriteAuditPublish
 
 Named = Annotated[
     str,
@@ -83,10 +82,7 @@ def _decide(
             link=context.link(workflow_id, run_id),
             request=request,
         )
-        try:
-            counted = await lookup.handle.execute_update(WriteAuditPublish.decide, decision)
-        except WorkflowUpdateFailedError as error:
-            raise InvalidPipeline(f"the decision was refused: {refusal_in(error)}") from error
+        counted = await send_decision(lookup.handle, decision)
         text = f"{'Approved' if approve else 'Rejected'} {workflow_id} as {counted.by}"
         now = await query_status(lookup.handle) if approve else None
         text += f" ({describe_wait(now)})" if now else ""

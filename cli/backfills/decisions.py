@@ -10,10 +10,12 @@ import typer
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.approval.approving import WAITING, check_named_report, make_decision, refusal_in, report_name, shown_report
+from cli.approval.approving import make_decision
 from cli.context import CommandContext
 from cli.exit_codes import WRONG_USE
 from cli.layout import print_rows
+from runtime.approval.deciding import refusal_in
+from runtime.approval.shown_report import WAITING, check_named_report, report_name, shown_report
 from runtime.backfills.backfills import ANSWER_WITHIN, read_backfill
 from runtime.run.find_run import Handle, describe_run, query_status
 from sluice.approval.decisions import Decision

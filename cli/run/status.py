@@ -2,15 +2,15 @@
 
 import json
 
-from cli.approval.approving import WAITING, report_name, shown_report
 from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson, Report, Run
 from cli.program import program
 from cli.run.follow import follow_and_report
 from cli.run.report import print_detail, print_status, report_result
-from cli.run.watch import read_progress
+from runtime.approval.shown_report import WAITING, report_name, shown_report
 from runtime.registration.registrations import with_registrations_now
 from runtime.run.find_run import RunLookup, find_run, query_status, read_result
+from runtime.run.job_progress import read_progress
 from sluice.errors import ServiceUnavailable
 from sluice.presentation.waivers import how_to_waive
 

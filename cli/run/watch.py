@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
-from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
@@ -16,12 +15,11 @@ from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
 from runtime.run.find_run import Handle, query_status, read_result
+from runtime.run.job_progress import read_progress
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.progress import Progress
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
 from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
-from workflows.activity_calls import ON_SPARK
 
 _POLL = 0.5
 _NO_WORKER = 5.0
@@ -87,24 +85,6 @@ async def _update_line(
     note = f"{_NO_ANSWER}; last: " if no_worker else ""
     text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # a wrapped line would disturb the lines above it
     line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if no_worker else ""))
-
-
-async def read_progress(description: WorkflowExecutionDescription) -> str:
-    """Return the progress of a run's Spark job from its last heartbeat, or "" if no job runs or waits."""
-    for activity in description.raw_description.pending_activities:
-        if (
-            activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
-            and activity.activity_type.name in ON_SPARK
-        ):
-            return "waiting for a free slot on a Spark worker"
-        if activity.HasField("heartbeat_details") and activity.heartbeat_details.payloads:
-            payloads = list(activity.heartbeat_details.payloads)
-            progress: Progress
-            (progress,) = await description.data_converter.decode(payloads[:1], [Progress])
-            return progress.text
-        if activity.HasField("last_failure") and activity.attempt > 1:
-            return f"{activity.activity_type.name}, try {activity.attempt}: {activity.last_failure.message[:120]}"
-    return ""
 
 
 class ShownStatus:

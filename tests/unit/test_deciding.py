@@ -12,7 +12,9 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from cli.approval import approving
-from cli.approval.approving import check_named_report, make_decision, refusal_in, report_name, shown_report
+from cli.approval.approving import make_decision
+from runtime.approval.deciding import refusal_in
+from runtime.approval.shown_report import check_named_report, report_name, shown_report
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import new_approver_key, verification_error

@@ -15,9 +15,9 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from cli.run.watch import read_progress
 from engine.spark.engine import SubmitEngine
 from lakehouse.open_catalog import open_catalog
+from runtime.run.job_progress import read_progress
 from sluice.contracts.run import Policy, RunInput, RunRequest, RunResult
 from sluice.contracts.write import JobReport
 from sluice.pipeline.model import Pipeline

@@ -1,4 +1,4 @@
-"""Waivers that a person states on the command line."""
+"""Requests of a person to waive failed checks, from the command line or the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

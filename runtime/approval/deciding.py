@@ -1,0 +1,71 @@
+"""Make and send the decisions of people, in the same way for the command line and the page."""
+
+from datetime import datetime, timezone
+
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import FailureError
+
+from runtime.approval.shown_report import WAITING, shown_report
+from runtime.run.find_run import Handle
+from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision, refusal
+from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest, make_waivers
+from sluice.approval.waiving import waiver_refusal
+from sluice.contracts.run import RunStatus
+from sluice.errors import InvalidPipeline
+from workflows.write_audit_publish import WriteAuditPublish
+
+
+def new_decision(
+    status: RunStatus, *, approve: bool, by: str, reason: str, request: WaiverRequest = NO_WAIVER
+) -> Decision:
+    """Return an unsigned decision about the report that a status shows.
+
+    Args:
+        request: failed checks that the person waives, and the end of the waivers.
+
+    Raises:
+        InvalidPipeline: the run would refuse the decision, or a waiver names no failed check.
+    """
+    report = shown_report(status.result)
+    now = datetime.now(timezone.utc)
+    decision = Decision(
+        approve=approve,
+        by=by.strip(),
+        reason=reason,
+        audited_hash=report.audited_hash,
+        audit_digest=report.digest if report.audited_hash else "",
+        said_at=now.isoformat(timespec="seconds"),
+    )
+    if status.stage != WAITING:  # the run itself refuses the decision, with the reason
+        return decision
+    record = status.result.approval or ApprovalRecord(required=1)
+    awaited = AwaitedDecision(
+        audited_hash=report.audited_hash or None,
+        audit_digest=report.digest,
+        required=record.required,
+        starter=record.excluded,
+        to_waive=record.to_waive,
+    )
+    decision = decision.model_copy(update={"waivers": make_waivers(request, record.to_waive, reason)})
+    # Refuse early, before a person reads the report. The run decides in any case.
+    early = refusal(decision, awaited, record.decisions, status.stage)
+    if why := early or waiver_refusal(decision, awaited, now):
+        raise InvalidPipeline(f"the decision was refused: {why}")
+    return decision
+
+
+async def send_decision(handle: Handle, decision: Decision) -> Decision:
+    """Send a decision to its run; return it as the run recorded it.
+
+    Raises:
+        InvalidPipeline: the run refused it.
+    """
+    try:
+        return await handle.execute_update(WriteAuditPublish.decide, decision)
+    except WorkflowUpdateFailedError as error:
+        raise InvalidPipeline(f"the decision was refused: {refusal_in(error)}") from error
+
+
+def refusal_in(error: WorkflowUpdateFailedError) -> str:
+    """Return the reason why a run refused a decision, without the type of the error."""
+    return error.cause.message if isinstance(error.cause, FailureError) else str(error.cause)
