@@ -1,6 +1,5 @@
 """The command `list`: list runs, schedules or backfills."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -9,30 +8,25 @@ from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
 import typer
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecution
 
 from cli.backfills.list_backfills import print_backfills
 from cli.context import CommandContext, run_command
 from cli.layout import print_entries
 from cli.schedules.list_schedules import print_schedules
 from runtime.installation.identity import with_known_installation
-from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter, find_handle, query_status
+from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter
+from runtime.run.listed_run import listed_run, query_statuses
 from runtime.run.listed_runs import ListedRuns, find_quarantines, list_lines
+from sluice.contracts.run import RunStatus
 from sluice.durations import seconds
-from sluice.errors import BadEnvironment, InvalidPipeline
+from sluice.errors import InvalidPipeline
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
 from sluice.times import format_time, parse_time
-from workflows.search_attributes import SUMMARY_MEMO
 
-_ANSWER_WITHIN = 2.0
-"""Time that a worker has to report the stage of a run, in seconds; after that the list says `running`."""
-_ENCRYPTED = (BadEnvironment, ValueError)
-"""Errors of the codec without a key, or with another one. The list is then shown without the encrypted parts."""
 _MINUTE, _HOUR = 60, 3600
 _STATES = (RUNNING, *OUTCOMES)
-_AT_ONCE = 8
-"""Maximum number of runs whose stage is queried at the same time."""
 
 
 def list_command(
@@ -72,9 +66,9 @@ def list_command(
         settings = with_known_installation(context.settings)
         each_run = each_partition or as_json
         lines = await list_lines(context.client, settings.installation, limit, wanted, each_run=each_run)
-        room = asyncio.Semaphore(_AT_ONCE)
         alone = [line.runs[0] for line in lines if not line.backfill]
-        fields = await asyncio.gather(*(_run_fields(context.client, run, room) for run in alone))
+        statuses = await query_statuses(context.client, alone)
+        fields = [await _run_fields(*each) for each in zip(alone, statuses, strict=True)]
         await _add_quarantines(context, alone, fields)
         if as_json:
             print(json.dumps({"runs": fields}))
@@ -147,20 +141,19 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
     print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, beside=4)
 
 
-async def _run_fields(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> dict[str, Any]:
-    attributes = execution.search_attributes
-    first = {name: values[0] for name, values in attributes.items() if name.startswith("Sluice") and values}
+async def _run_fields(run: WorkflowExecution, status: RunStatus | None) -> dict[str, Any]:
+    listed = await listed_run(run)
     return {
-        "workflow_id": execution.id,
-        "run_id": execution.run_id,
-        "pipeline": first.get("SluicePipeline", execution.id.rsplit("-", 1)[0]),
-        "state": execution.status.name.lower() if execution.status else "",
-        "outcome": first.get("SluiceOutcome"),
-        "started": execution.start_time.isoformat(timespec="seconds"),
-        "duration": _format_elapsed((execution.close_time or datetime.now(timezone.utc)) - execution.start_time),
-        "tables": list(attributes.get("SluiceTable", [])),
-        "stage": await _stage(client, execution, room),
-        "summary": await _summary(execution),
+        "workflow_id": listed.workflow_id,
+        "run_id": listed.run_id,
+        "pipeline": listed.pipeline,
+        "state": listed.state,
+        "outcome": listed.outcome,
+        "started": listed.started.isoformat(timespec="seconds"),
+        "duration": _format_elapsed(listed.elapsed),
+        "tables": listed.tables,
+        "stage": describe_state(status) if status else "",
+        "summary": listed.summary,
     }
 
 
@@ -187,23 +180,3 @@ def _format_elapsed(elapsed: timedelta) -> str:
     if total < _MINUTE:
         return f"{max(total, 0):.0f} s"
     return f"{total / _MINUTE:.0f} min" if total < _HOUR else f"{total / _HOUR:.1f} h"
-
-
-async def _summary(execution: WorkflowExecution) -> str:
-    """Return a summary of a run, in one line; empty if it is encrypted with an unknown key."""
-    try:
-        return str((await execution.memo()).get(SUMMARY_MEMO, ""))
-    except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
-        return ""
-
-
-async def _stage(client: Client, execution: WorkflowExecution, room: asyncio.Semaphore) -> str:
-    """Return the stage of a running run; empty if the run has ended, or no worker answers in time."""
-    if execution.status != WorkflowExecutionStatus.RUNNING:
-        return ""
-    async with room:
-        try:
-            status = await asyncio.wait_for(query_status(find_handle(client, execution)), _ANSWER_WITHIN)
-        except (asyncio.TimeoutError, *_ENCRYPTED):
-            return ""
-    return describe_state(status) if status else ""

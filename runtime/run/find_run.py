@@ -56,6 +56,8 @@ class RunFilter:
     """An outcome, or `running`."""
     since: datetime | None = None
     """Runs that started at this time or later."""
+    ended_since: datetime | None = None
+    """Runs that ended at this time or later."""
 
     def __post_init__(self) -> None:
         """Check the state and the names.
@@ -81,6 +83,9 @@ class RunFilter:
             f'SluiceOutcome = "{self.state}"' if self.state in OUTCOMES else "",
             'ExecutionStatus = "Running"' if self.state == RUNNING else "",
             f'StartTime >= "{self.since.isoformat()}"' if self.since else "",
+            f'CloseTime >= "{self.ended_since.isoformat()}" AND ExecutionStatus != "Running"'
+            if self.ended_since
+            else "",
         ]
         return " AND ".join(filter(None, parts))
 

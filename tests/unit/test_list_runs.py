@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from rich.console import Console
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from cli.context import CommandContext
 from cli.run import list_runs
@@ -36,11 +36,7 @@ class Listed:
 
 
 def fields(listed: Listed) -> dict[str, Any]:
-    async def one() -> dict[str, Any]:
-        run = cast(WorkflowExecution, listed)
-        return await list_runs._run_fields(cast(Client, None), run, asyncio.Semaphore(1))
-
-    return asyncio.run(one())
+    return asyncio.run(list_runs._run_fields(cast(WorkflowExecution, listed), None))
 
 
 def test_a_run_is_listed_with_what_it_loads() -> None:
