@@ -7,15 +7,13 @@ import typer
 from rich.console import Console
 
 from cli.run.report import print_report
-from runtime.approval.deciding import new_decision
+from runtime.approval.deciding import new_decision, with_signature
 from runtime.approval.shown_report import WAITING, check_named_report, report_name, shown_report
 from sluice.approval.decisions import Decision
-from sluice.approval.signatures import sign
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
 from sluice.checks.verdicts import AuditReport
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.secrets import read_secret
 from sluice.setting_groups import ApprovalSettings
 
 
@@ -53,8 +51,7 @@ def make_decision(
             check_named_report(named, report)
         else:
             _show_and_ask(status.result, report, decision, console, link)
-    key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
-    return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
+    return with_signature(decision, run_id, settings)
 
 
 def _show_and_ask(result: RunResult, report: AuditReport, decision: Decision, console: Console, link: str) -> None:

@@ -8,10 +8,13 @@ from temporalio.exceptions import FailureError
 from runtime.approval.shown_report import WAITING, shown_report
 from runtime.run.find_run import Handle
 from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision, refusal
+from sluice.approval.signatures import sign
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest, make_waivers
 from sluice.approval.waiving import waiver_refusal
 from sluice.contracts.run import RunStatus
 from sluice.errors import InvalidPipeline
+from sluice.secrets import read_secret
+from sluice.setting_groups import ApprovalSettings
 from workflows.write_audit_publish import WriteAuditPublish
 
 
@@ -52,6 +55,12 @@ def new_decision(
     if why := early or waiver_refusal(decision, awaited, now):
         raise InvalidPipeline(f"the decision was refused: {why}")
     return decision
+
+
+def with_signature(decision: Decision, run_id: str, settings: ApprovalSettings) -> Decision:
+    """Return a decision, signed if the person has a key."""
+    key = read_secret(settings.sluice_approval_key_file, "SLUICE_APPROVAL_KEY_FILE")
+    return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
 
 
 async def send_decision(handle: Handle, decision: Decision) -> Decision:
