@@ -10,7 +10,7 @@ PROCESSES ?= 3
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
 # Where a shell or an image sets it, each process would compile a thousand modules: a command 4 s, a worker 12 s.
 unexport PYTHONDONTWRITEBYTECODE
-CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli runtime importing generation hosting devstack spark_jobs pipelines tests bench
+CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows cli web runtime importing generation hosting devstack spark_jobs pipelines tests bench
 
 # Tests misspell on purpose, so they are not part of the spelling check.
 TEXTS := README.md CONTRIBUTING.md CHANGELOG.md docs .env.example Makefile

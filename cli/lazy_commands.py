@@ -115,6 +115,10 @@ COMMANDS = {
         "cli.lake.results:results",
         "Query the verdicts of every run that ended, by SQL. This needs a worker.",
     ),
+    "page": LazyCommand(
+        "cli.installation.page:page",
+        "Serve the page on 127.0.0.1: what waits for you, what changes, what was kept out and why. Ctrl-C ends it.",
+    ),
     "doctor": LazyCommand(
         "cli.installation.doctor:doctor",
         "Check the whole installation, and report what is missing and how to get it.",

@@ -33,6 +33,7 @@ def up(s3: S3 = False) -> None:
     """Start the local stack."""
     stack = _stack(s3)
     variables = stack.up(say=lambda line: print(line, flush=True))
+    print(f"Page      {stack.page}")
     print(f"Temporal  {variables['TEMPORAL_ADDRESS']}, Web UI {variables['TEMPORAL_UI']}")
     if "NESSIE_URI" in variables:
         print(f"Nessie    {variables['NESSIE_URI']}")

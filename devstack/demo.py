@@ -29,7 +29,8 @@ def run_demo(stack: Stack) -> int:
     was_up = stack.services <= {daemon.name for daemon in stack.daemons() if daemon.alive()}
     began = time.monotonic()
     variables = _start(stack, was_up)
-    say(f"Every run below can be followed in Temporal's Web UI: {variables['TEMPORAL_UI']}")
+    say(f"The page shows every run below, and what it changes: {stack.page}")
+    say(f"Temporal's Web UI shows their steps: {variables['TEMPORAL_UI']}")
     try:
         demo = _Demo(variables, stack)
         if stack.s3:

@@ -27,6 +27,7 @@ from runtime.telemetry import WORKER_READY
 from sluice.environment_files import STACK_FILE
 from sluice.setting_groups import CatalogKind
 from sluice.settings import read_settings, refuse_replaced
+from web.session import HEALTH, Session, read_or_make_token
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,11 +41,11 @@ _TEMPORAL_SETTINGS = {
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
 }
-_STORE, _EVENTS = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT"
+_STORE, _EVENTS, _PAGE = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT", "SLUICE_PAGE_PORT"
 _CATALOG = "CATALOG"
 _NESSIE_JAVA_OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """JVM options: a heap for one laptop, and a compiler that halves the start time. A local Nessie gets few requests."""
-_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099}
+_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099, _PAGE: 8240}
 
 
 class Stack:
@@ -88,6 +89,8 @@ class Stack:
                     self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
+                if with_worker and "page" not in running:
+                    self._start_page(running, variables, ports[_PAGE])
             except BaseException:
                 for name in running.keys() - ran:
                     running.pop(name).stop()
@@ -101,7 +104,7 @@ class Stack:
         """Stop all processes, the worker first; return the names of those that were running."""
         stopped: list[str] = []
         with self._locked():
-            for name in ("worker", "nessie", "temporal", "store"):
+            for name in ("page", "worker", "nessie", "temporal", "store"):
                 for daemon in self.daemons():
                     if daemon.name == name and daemon.alive():
                         daemon.stop()
@@ -113,7 +116,7 @@ class Stack:
     def services(self) -> set[str]:
         """Names of the processes of a complete stack."""
         optional = {"nessie": self.catalog == "nessie", "store": self.s3}
-        return {"temporal", "worker"} | {name for name, needed in optional.items() if needed}
+        return {"temporal", "worker", "page"} | {name for name, needed in optional.items() if needed}
 
     def daemons(self) -> list[Daemon]:
         """Return the processes that were started, including those that have ended."""
@@ -123,6 +126,12 @@ class Stack:
         """Return the variables that programs need to use the stack."""
         variables: dict[str, str] = self._read().get("environment", {})
         return variables
+
+    @property
+    def page(self) -> str:
+        """The address of the page, which signs a browser in; empty if the page does not run."""
+        port = self._read().get("ports", {}).get(_PAGE)
+        return Session(read_or_make_token(self.home), "", port).address if port else ""
 
     def _start_services(
         self, running: dict[str, Daemon], ports: Mapping[str, int], variables: Mapping[str, str]
@@ -166,6 +175,11 @@ class Stack:
     def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
         running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
         self._wait(lambda: WORKER_READY in worker.output(), worker)
+
+    def _start_page(self, running: dict[str, Daemon], variables: dict[str, str], port: int) -> None:
+        command = [sys.executable, str(ROOT / "run_workflow.py"), "page", "--port", str(port)]
+        running["page"] = page = self._start("page", command, variables)
+        self._wait(lambda: _answers(f"http://{_HOST}:{port}{HEALTH}"), page)
 
     def _wait(self, ready: Callable[[], bool], daemon: Daemon) -> None:
         """Wait until a process is ready for work, and report the time that it needed."""

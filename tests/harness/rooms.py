@@ -11,8 +11,9 @@ ALLOWED = {
     "importing": {"sluice"},
     "runtime": {"workflows", "lakehouse", "generation", "sluice"},
     "hosting": {"activities", "runtime", "engine", "lakehouse", "sluice"},
-    "cli": {"runtime", "workflows", "generation", "importing", "sluice"},
-    "devstack": {"runtime", "workflows", "engine", "lakehouse", "sluice"},
+    "web": {"runtime", "workflows", "sluice"},
+    "cli": {"web", "runtime", "workflows", "generation", "importing", "sluice"},
+    "devstack": {"web", "runtime", "workflows", "engine", "lakehouse", "sluice"},
 }
 
 SHELVES = {
@@ -21,7 +22,7 @@ SHELVES = {
     *("pipeline", "registration", "lineage", "lake", "notifications", "installation"),
 }
 """Names of the folders in rooms with several subjects: `ls -d */arrivals` lists a whole feature."""
-ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "workflows")
+ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "web", "workflows")
 """The rooms that have no other folders. The domain `sluice/` has these folders, and others of its own."""
 
 DOMAIN = (

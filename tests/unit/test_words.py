@@ -116,7 +116,7 @@ PROSE = {
 # The rule for the first line of a docstring applies to all rooms except the tests.
 ROOMS_BY_PROSE = [
     *("sluice", "lakehouse", "engine", "spark_jobs", "workflows", "activities", "runtime", "cli", "devstack"),
-    *("generation", "importing", "hosting", "pipelines", "bench", "run_workflow.py", "worker.py"),
+    *("generation", "importing", "hosting", "web", "pipelines", "bench", "run_workflow.py", "worker.py"),
 ]
 ROOMS_WITH_TESTS = [*ROOMS_BY_PROSE, "tests"]
 DOCUMENTS_HELD = [

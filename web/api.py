@@ -1,0 +1,118 @@
+"""The API: what `--json` gives, and decisions, for programs. OpenAPI describes it at /api/openapi.json."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from runtime.approval.deciding import new_decision, send_decision, with_signature
+from runtime.approval.shown_report import check_named_report, shown_report
+from runtime.run.find_run import RunFilter, find_run, list_runs, query_status, read_result
+from runtime.run.listed_run import listed_run
+from sluice.approval.decisions import Decision
+from sluice.approval.waiver_request import WaiverRequest
+from sluice.contracts.run import RunResult
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from web.page import ThePage
+
+router = APIRouter(prefix="/api", tags=["runs"])
+
+
+class RunEntry(BaseModel):
+    """A run in a list."""
+
+    workflow_id: str
+    run_id: str
+    pipeline: str
+    state: str
+    outcome: str | None
+    started: str
+    closed: str | None
+    tables: list[str]
+    summary: str
+
+
+class RunEntries(BaseModel):
+    """Runs, newest first."""
+
+    runs: list[RunEntry]
+
+
+class RunReport(RunResult):
+    """A run, as `status --json` prints it."""
+
+    stage: str
+    deadline: str = ""
+    audit_digest: str = ""
+
+
+class DecisionRequest(BaseModel):
+    """A decision about a run that waits for approval."""
+
+    decision: Literal["approve", "reject"]
+    report: str = Field(description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it.")
+    by: str = Field(default="", description="The person who decides; by default the person who started the page.")
+    reason: str = ""
+    waive: list[str] = Field(default_factory=list, description="Failed checks to waive, named as in the report.")
+    until: str = Field(default="", description="End of the waivers: a date, or a time with its offset.")
+
+
+@router.get("/runs")
+async def get_runs(
+    page: ThePage,
+    pipeline: str = "",
+    table: str = "",
+    state: str = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> RunEntries:
+    """List runs, newest first."""
+    executions = await list_runs(page.client, limit, RunFilter(pipeline, table, state))
+    entries = []
+    for each in [await listed_run(run) for run in executions]:
+        fields: dict[str, Any] = {**vars(each), "started": each.started.isoformat(timespec="seconds")}
+        fields["closed"] = each.closed.isoformat(timespec="seconds") if each.closed else None
+        entries.append(RunEntry(**fields))
+    return RunEntries(runs=entries)
+
+
+@router.get("/runs/{name}")
+async def get_run(page: ThePage, name: str) -> RunReport:
+    """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run."""
+    lookup = await find_run(page.client, name)
+    if lookup.ended:
+        result = await read_result(page.client, lookup.description)
+        assert result is not None
+        return RunReport(**result.model_dump(), stage="ended")
+    status = await query_status(lookup.handle)
+    if status is None:
+        raise ServiceUnavailable(f"no worker answers for {lookup.handle.id}")
+    return RunReport(
+        **status.result.model_dump(), stage=status.stage, deadline=status.deadline, audit_digest=status.audit_digest
+    )
+
+
+@router.post("/runs/{name}/decision")
+async def post_decision(page: ThePage, name: str, request: DecisionRequest) -> Decision:
+    """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
+    lookup = await find_run(page.client, name)
+    if lookup.ended:
+        raise InvalidPipeline(f"{lookup.handle.id} has ended: there is nothing to decide")
+    status = await query_status(lookup.handle)
+    if status is None:
+        raise ServiceUnavailable(f"no worker answers for {lookup.handle.id}")
+    if request.decision == "reject" and not request.reason.strip():
+        raise InvalidPipeline("a rejection needs a reason")
+    waived = WaiverRequest(request.waive, request.until)
+    waived.check(request.reason)
+    check_named_report(request.report, shown_report(status.result))
+    decision = new_decision(
+        status,
+        approve=request.decision == "approve",
+        by=request.by or page.session.person,
+        reason=request.reason,
+        request=waived,
+    )
+    run_id = lookup.handle.run_id or ""
+    counted = await send_decision(lookup.handle, with_signature(decision, run_id, page.approval))
+    page.board.forget()
+    return counted

@@ -1,0 +1,82 @@
+"""The web application: its routes, its guard, and one page for each kind of error."""
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.setting_groups import ApprovalSettings, InstallationSettings
+from web import api, events, sign_in
+from web.approval import views as approval
+from web.arrivals import views as arrivals
+from web.attention import AttentionReader
+from web.backfills import views as backfills
+from web.guard import Guard
+from web.page import Page
+from web.quarantine import views as quarantine
+from web.run import views as run
+from web.run.board import Board
+from web.run.run_view import RunViews
+from web.schedules import views as schedules
+from web.session import Session
+
+_STATIC = Path(__file__).parent / "static"
+_MODULES = (sign_in, run, approval, quarantine, arrivals, backfills, schedules, events, api)
+_API = "/api/"
+
+
+def make_app(
+    client: Client, installation: InstallationSettings, approval: ApprovalSettings, session: Session
+) -> FastAPI:
+    """Return the application of one server.
+
+    Args:
+        installation: settings with the id of the reached installation.
+    """
+    page = Page(
+        client=client,
+        installation=installation,
+        approval=approval,
+        session=session,
+        board=Board(client),
+        views=RunViews(client, session.person),
+        attention=AttentionReader(client, installation),
+    )
+    app = FastAPI(title="Sluice", version="1", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    app.state.page = page
+    for module in _MODULES:
+        app.include_router(module.router)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.add_middleware(Guard, session=session)
+    for error in (SluiceError, RPCError, HTTPException, RequestValidationError):
+        app.add_exception_handler(error, _show_error)
+    return app
+
+
+async def _show_error(request: Request, error: Exception) -> Response:
+    """Return an error as a page, or as JSON to a program."""
+    status, heading, text = _described(error)
+    if request.url.path.startswith(_API):
+        return JSONResponse({"error": text}, status)
+    page: Page = request.app.state.page
+    return page.render("error.html", "", status, heading=heading, text=text)
+
+
+def _described(error: Exception) -> tuple[int, str, str]:
+    """Return the status, the heading and the text of an error."""
+    if isinstance(error, HTTPException):
+        return error.status_code, {404: "Not found", 403: "Refused"}.get(error.status_code, "Error"), str(error.detail)
+    if isinstance(error, RequestValidationError):
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        return 422, "This request is not valid", wrong
+    if isinstance(error, ServiceUnavailable):
+        return 503, "Not available now", str(error)
+    if isinstance(error, RPCError):
+        return 503, "Temporal does not answer", error.message
+    return (404 if isinstance(error, InvalidPipeline) else 500), "Not found", str(error)

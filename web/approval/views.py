@@ -1,0 +1,105 @@
+"""Forms that approve, reject, waive and cancel. A decision names the report that the form was shown with."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, HTTPException
+from fastapi.responses import RedirectResponse, Response
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.approval.deciding import new_decision, send_decision, with_signature
+from runtime.approval.shown_report import WAITING, report_name, shown_report
+from runtime.run.find_run import query_status
+from sluice.approval.waiver_request import WaiverRequest
+from sluice.contracts.run import RunStatus
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from web.page import Page, ThePage
+from web.run.views import known_run, show_run
+
+_CONFLICT = 409
+
+
+def _check_form(page: ThePage, form_token: Annotated[str, Form()] = "") -> None:
+    """Refuse a form that this server did not serve."""
+    if not page.session.accepts_form(form_token):
+        raise HTTPException(403, "This form is not from this page. Open the run again, and decide there.")
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(_check_form)])
+
+
+@router.post("/runs/{workflow_id}/{run_id}/decision")
+async def decide(
+    page: ThePage,
+    workflow_id: str,
+    run_id: str,
+    report: Annotated[str, Form()],
+    decision: Annotated[str, Form(pattern="^(approve|reject)$")],
+    reason: Annotated[str, Form()] = "",
+    waive: Annotated[list[str] | None, Form()] = None,
+    until: Annotated[str, Form()] = "",
+) -> Response:
+    """Send a decision about the report that the form was shown with."""
+    lookup = await known_run(page, workflow_id, run_id)
+    if lookup.ended:
+        return await show_run(page, lookup, _CONFLICT, "Nothing was decided: the run has ended.")
+    status = await query_status(lookup.handle)
+    if status is None:
+        raise ServiceUnavailable("no worker answers for the run: start one by `make up` or `python worker.py`")
+    try:
+        _check_report(status, report)
+        if decision == "reject" and not reason.strip():
+            raise InvalidPipeline("a rejection needs a reason")
+        request = WaiverRequest(waive or (), until)
+        request.check(reason)
+        made = new_decision(
+            status, approve=decision == "approve", by=page.session.person, reason=reason, request=request
+        )
+        await send_decision(lookup.handle, with_signature(made, run_id, page.approval))
+    except InvalidPipeline as error:
+        return await show_run(page, await known_run(page, workflow_id, run_id), _CONFLICT, _sentence(error))
+    page.board.forget()
+    return RedirectResponse(f"/runs/{workflow_id}/{run_id}#decisions", 303)
+
+
+@router.post("/runs/{workflow_id}/{run_id}/cancel")
+async def cancel(page: ThePage, workflow_id: str, run_id: str) -> Response:
+    """Cancel a run that is under way."""
+    lookup = await known_run(page, workflow_id, run_id)
+    try:
+        if lookup.ended:
+            return await _ended_before(page, workflow_id, run_id)
+        await lookup.handle.cancel()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return await _ended_before(page, workflow_id, run_id)
+    page.board.forget()
+    return RedirectResponse(f"/runs/{workflow_id}/{run_id}", 303)
+
+
+async def _ended_before(page: Page, workflow_id: str, run_id: str) -> Response:
+    lookup = await known_run(page, workflow_id, run_id)
+    return await show_run(page, lookup, _CONFLICT, "Nothing was cancelled: the run has ended.")
+
+
+def _check_report(status: RunStatus, named: str) -> None:
+    """Check that the report of a form is the one that waits.
+
+    Raises:
+        InvalidPipeline: the run waits with another report, or does not wait.
+    """
+    if status.stage != WAITING:
+        record = status.result.approval
+        last = record.decisions[-1] if record and record.decisions else None
+        decided = f" It was {'approved' if last.approve else 'rejected'} by {last.by} already." if last else ""
+        raise InvalidPipeline(f"the run does not wait for a decision: it is {status.stage}.{decided}")
+    waits = report_name(shown_report(status.result))
+    if waits != named:
+        old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
+        what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
+        raise InvalidPipeline(f"the data changed since this page was opened: {what}. Read it again, then decide")
+
+
+def _sentence(error: InvalidPipeline) -> str:
+    text = str(error)
+    return f"Nothing was decided: {text}" + ("" if text.endswith(".") else ".")

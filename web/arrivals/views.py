@@ -1,0 +1,67 @@
+"""Landing zones, and the files of one zone with the reason for the state of each."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from runtime.arrivals.landing_zones import read_zone
+from runtime.short_workflow import query_lake
+from sluice.arrivals.held_batches import decided_states
+from sluice.arrivals.limits import room_for_batches
+from sluice.contracts.arrivals import FileStatus, ListArrivalsInput, ListArrivalsResult
+from sluice.presentation.arrivals import (
+    describe_batch,
+    describe_batches,
+    describe_counts,
+    describe_file,
+    format_arrival,
+)
+from web.page import ThePage
+
+router = APIRouter(include_in_schema=False)
+_MOST = 200
+"""Maximum number of files on the page."""
+
+
+@router.get("/arrivals")
+async def arrivals(page: ThePage) -> HTMLResponse:
+    """List the landing zones."""
+    zones = [
+        (zone, describe_counts(zone.counts), describe_batches(zone.batches), format_arrival(zone.latest_arrival))
+        for zone in await page.attention.zones()
+    ]
+    return page.render("arrivals.html", "Arrivals", zones=zones)
+
+
+@router.get("/arrivals/{name}")
+async def zone(
+    page: ThePage,
+    name: str,
+    file: Annotated[str, Query(max_length=1_000)] = "",
+    status: FileStatus | Literal[""] = "",
+) -> HTMLResponse:
+    """List the files of a landing zone, newest first."""
+    shown = await read_zone(page.client, page.installation, name)
+    query = ListArrivalsInput(
+        pipeline=shown.pipeline,
+        held=[batch.ref for batch in shown.batches],
+        states=decided_states(shown.batches),
+        has_room=room_for_batches(shown.batches) > 0,
+        file=file,
+        status=status or None,
+        limit=_MOST,
+    )
+    listed = await query_lake(page.client, page.installation, query, ListArrivalsResult)
+    files = [(each, *describe_file(each, shown, listed.runs), format_arrival(each.arrived_at)) for each in listed.files]
+    kept_out = [(batch, describe_batch(batch)) for batch in shown.batches if batch.state == "kept out"]
+    return page.render(
+        "zone.html",
+        "Arrivals",
+        zone=shown,
+        files=files,
+        counts=listed.counts,
+        kept_out=kept_out,
+        file=file,
+        wanted=status,
+    )

@@ -1,0 +1,166 @@
+"""Everything that the page of a run shows."""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from temporalio.client import Client
+
+from runtime.run.find_run import RunLookup, query_status, read_request, read_result
+from runtime.run.job_progress import read_progress
+from runtime.run.listed_run import ListedRun, listed_run
+from sluice.command_line import COMMAND
+from sluice.contracts.run import RunRequest, RunResult, RunStatus
+from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata
+from sluice.presentation.next_steps import next_steps
+from sluice.publishing.retries import describe_attempts
+from web.approval.waiting import AwaitedView, awaited_decision
+from web.audit.verdicts import VerdictsView, view_verdicts
+from web.run.changes import TableNumbers, table_numbers
+from web.run.timeline import TimelineEntry, timeline
+
+_ANSWER_WITHIN = 3.0
+"""Time that a worker has to report the status of a run, in seconds."""
+_MOST_KEPT = 500
+"""Maximum number of ended runs that are kept in memory. Nothing about them changes."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run, as its page shows it."""
+
+    run: ListedRun
+    state: str
+    """Stage, or outcome."""
+    result: RunResult
+    tables: list[TableNumbers]
+    verdicts: VerdictsView
+    timeline: list[TimelineEntry]
+    details: dict[str, str]
+    commands: dict[str, str]
+    """Next commands for a person, by purpose."""
+    awaited: AwaitedView | None
+    progress: str
+    starter: str
+    may_cancel: bool
+    silent: bool
+    """True if the run is under way and no worker answers."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    result: RunResult
+    status: RunStatus | None
+    request: RunRequest | None
+
+
+class RunViews:
+    """Reads runs for their pages. Keeps ended runs, which do not change."""
+
+    def __init__(self, client: Client, person: str) -> None:
+        self._client, self._person = client, person
+        self._ended: OrderedDict[str, _Ended] = OrderedDict()
+        self._requests: OrderedDict[str, RunRequest] = OrderedDict()
+
+    async def read(self, lookup: RunLookup) -> RunView:
+        """Return the page of a run.
+
+        Raises:
+            RPCError: Temporal does not answer.
+        """
+        run = await listed_run(lookup.description)
+        if lookup.ended:
+            ended = await self._read_ended(lookup, run)
+            return self._view(run, ended.result, ended.status, ended.request, "")
+        status = await _brief_status(lookup)
+        request = await self._request(run)
+        progress = await read_progress(lookup.description)
+        result = status.result if status else _unknown_result(run)
+        return self._view(run, result, status, request, progress)
+
+    async def starter(self, run: ListedRun) -> str:
+        """Return who started a run; empty if Temporal no longer has its history."""
+        request = await self._request(run)
+        return _starter(request) if request else ""
+
+    async def _read_ended(self, lookup: RunLookup, run: ListedRun) -> _Ended:
+        if run.run_id in self._ended:
+            self._ended.move_to_end(run.run_id)
+            return self._ended[run.run_id]
+        result = await read_result(self._client, lookup.description)
+        status = await _brief_status(lookup)  # it has the times of the stages
+        ended = _Ended(result or _unknown_result(run), status, await self._request(run))
+        if status:
+            self._ended[run.run_id] = ended
+            if len(self._ended) > _MOST_KEPT:
+                self._ended.popitem(last=False)
+        return ended
+
+    async def _request(self, run: ListedRun) -> RunRequest | None:
+        if run.run_id not in self._requests:
+            request = await read_request(self._client, run.workflow_id, run.run_id)
+            if request is None:
+                return None
+            self._requests[run.run_id] = request
+            if len(self._requests) > _MOST_KEPT:
+                self._requests.popitem(last=False)
+        return self._requests[run.run_id]
+
+    def _view(
+        self, run: ListedRun, result: RunResult, status: RunStatus | None, request: RunRequest | None, progress: str
+    ) -> RunView:
+        awaited = awaited_decision(status, self._person) if status and run.is_running else None
+        end = run.closed or datetime.now(timezone.utc)
+        return RunView(
+            run=run,
+            state=result.outcome or run.outcome or (status.stage if status else run.state),
+            result=result,
+            tables=table_numbers(result),
+            verdicts=view_verdicts(result, request if not run.is_running else None),
+            timeline=timeline(status.events, end) if status else [],
+            details=_details(result),
+            commands=_commands(result),
+            awaited=awaited,
+            progress=progress,
+            starter=_starter(request) if request else "",
+            may_cancel=run.is_running,
+            silent=run.is_running and status is None,
+        )
+
+
+async def _brief_status(lookup: RunLookup) -> RunStatus | None:
+    try:
+        return await asyncio.wait_for(query_status(lookup.handle), _ANSWER_WITHIN)
+    except asyncio.TimeoutError:
+        return None
+
+
+def _unknown_result(run: ListedRun) -> RunResult:
+    return RunResult(run_id=run.run_id, workflow_id=run.workflow_id, pipeline=run.pipeline)
+
+
+def _starter(request: RunRequest) -> str:
+    return f"{request.asked_by} (by {request.starter})" if request.asked_by else request.starter
+
+
+def _commands(result: RunResult) -> dict[str, str]:
+    commands = {"this report in the terminal": f"{COMMAND} status {result.run_id}"}
+    return {**commands, **next_steps(result)}
+
+
+def _details(result: RunResult) -> dict[str, str]:
+    """Return what identifies the publication: the certificate in words."""
+    details = {
+        "Audited hash": result.audited_hash or "",
+        "Main before": result.main_before or "",
+        "Main after": result.main_after or ("unchanged by this run" if result.outcome else ""),
+        "Branch": result.branch or "",
+        "Guarantee": describe_guarantee(result.guarantee),
+        "Message": describe_message(result),
+        "Metadata": describe_metadata(result),
+        "Input": result.input.summary if result.input else "",
+        "Attempts": describe_attempts(result.attempts, result.lost_attempts),
+        "Report": result.report or "",
+    }
+    return {name: value for name, value in details.items() if value}

@@ -1,0 +1,117 @@
+"""Views of runs: home, the list of runs, and one run."""
+
+import base64
+import binascii
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+from temporalio.client import WorkflowExecution
+
+from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, RunLookup, describe_run, find_run
+from runtime.run.listed_run import listed_run
+from sluice.errors import InvalidPipeline
+from web.audit.verdicts import count_verdict_looks
+from web.page import Page, ThePage
+from web.run.board import RunningRun
+from web.run.changes import table_numbers
+from web.run.last_day import last_day
+
+router = APIRouter(include_in_schema=False)
+_PER_PAGE = 50
+_LONGEST_KEY = 2_000
+
+
+@router.get("/")
+async def home(page: ThePage) -> HTMLResponse:
+    """Show what waits for a person, what runs, and what ended."""
+    snapshot = await page.board.read()
+    attention = await page.attention.read()
+    return page.render(
+        "home.html",
+        "Home",
+        waiting=[await _card(page, each) for each in snapshot.waiting],
+        under_way=snapshot.under_way,
+        day=last_day(snapshot.ended, snapshot.read_at),
+        attention=attention,
+        now=snapshot.read_at,
+    )
+
+
+async def _card(page: Page, each: RunningRun) -> dict[str, object]:
+    assert each.status is not None
+    return {
+        "run": each.run,
+        "status": each.status,
+        "tables": table_numbers(each.status.result),
+        "verdicts": count_verdict_looks(each.status.result.checks),
+        "starter": await page.views.starter(each.run),
+    }
+
+
+@router.get("/runs")
+async def runs(
+    page: ThePage,
+    pipeline: str = "",
+    table: str = "",
+    state: str = "",
+    after: Annotated[str, Query(max_length=_LONGEST_KEY)] = "",
+) -> HTMLResponse:
+    """List runs, newest first, filtered by the address."""
+    wanted = RunFilter(pipeline, table, state)
+    listed = page.client.list_workflows(wanted.query, page_size=_PER_PAGE, next_page_token=_token(after))
+    await listed.fetch_next_page()
+    executions: list[WorkflowExecution] = list(listed.current_page or [])
+    following = listed.next_page_token
+    return page.render(
+        "runs.html",
+        "Runs",
+        runs=[await listed_run(each) for each in executions],
+        wanted=wanted,
+        states=[RUNNING, *OUTCOMES],
+        following=base64.urlsafe_b64encode(following).decode() if following and len(executions) == _PER_PAGE else "",
+        is_first=not after,
+    )
+
+
+def _token(key: str) -> bytes | None:
+    try:
+        return base64.urlsafe_b64decode(key.encode()) if key else None
+    except (binascii.Error, ValueError) as error:
+        raise InvalidPipeline("`after` is not a key of this list: begin again at /runs") from error
+
+
+@router.get("/runs/{name}")
+async def latest_run(page: ThePage, name: str) -> HTMLResponse:
+    """Show the run of an id, or the latest run of a pipeline."""
+    return await show_run(page, await find_run(page.client, name))
+
+
+@router.get("/runs/{workflow_id}/{run_id}")
+async def run(page: ThePage, workflow_id: str, run_id: str) -> HTMLResponse:
+    """Show one run."""
+    return await show_run(page, await known_run(page, workflow_id, run_id))
+
+
+async def known_run(page: Page, workflow_id: str, run_id: str) -> RunLookup:
+    """Return a run by its two ids.
+
+    Raises:
+        InvalidPipeline: there is no such run.
+    """
+    lookup = await describe_run(page.client, workflow_id, run_id)
+    if lookup is None or lookup.description.workflow_type != "WriteAuditPublish":
+        raise InvalidPipeline(f"there is no run {workflow_id} with the id {run_id}, or Temporal no longer has it")
+    return lookup
+
+
+async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str = "") -> HTMLResponse:
+    """Return the page of a run.
+
+    Args:
+        status: HTTP status of the response.
+        notice: message to the person, above everything else.
+    """
+    view = await page.views.read(lookup)
+    link = page.web_ui(view.run.workflow_id, view.run.run_id)
+    return page.render("run.html", "Runs", status, view=view, web_ui=link, notice=notice)

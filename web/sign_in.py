@@ -1,0 +1,44 @@
+"""Sign in by the token that the start of the page printed, and tell whether the server runs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from web.page import Page, ThePage
+from web.session import HEALTH, SIGN_IN
+
+router = APIRouter(include_in_schema=False)
+_YEAR = 365 * 86400
+
+
+@router.get(SIGN_IN)
+async def sign_in(page: ThePage, token: str = "", next: str = "/") -> Response:
+    """Sign in with the token of the printed address, or show the form for it."""
+    return _signed_in(page, next) if page.session.accepts_token(token) else _form(page, next, wrong=bool(token))
+
+
+@router.post(SIGN_IN)
+async def sign_in_by_form(
+    page: ThePage, token: Annotated[str, Form()] = "", next: Annotated[str, Form()] = "/"
+) -> Response:
+    """Sign in with a token that a person entered."""
+    return _signed_in(page, next) if page.session.accepts_token(token.strip()) else _form(page, next, wrong=True)
+
+
+@router.get(HEALTH)
+async def health() -> PlainTextResponse:
+    """Say that the server runs."""
+    return PlainTextResponse("ok")
+
+
+def _signed_in(page: Page, target: str) -> Response:
+    is_local = target.startswith("/") and not target.startswith(("//", "/\\"))
+    response = RedirectResponse(target if is_local else "/", 303)
+    session = page.session
+    response.set_cookie(session.cookie_name, session.cookie, max_age=_YEAR, httponly=True, samesite="strict", path="/")
+    return response
+
+
+def _form(page: Page, target: str, *, wrong: bool) -> HTMLResponse:
+    return page.render("sign_in.html", "", 401, target=target, wrong=wrong)

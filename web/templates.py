@@ -1,0 +1,77 @@
+"""Templates of the page. Everything that they show is escaped."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from sluice.redaction import redacted
+from sluice.sizes import format_count, format_size
+from sluice.times import format_time, parse_time
+
+_LONGEST_CELL = 120
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_MINUS = "\N{MINUS SIGN}"
+
+
+def render(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a rendered template as a response."""
+    return HTMLResponse(_environment.get_template(name).render(**values), status)
+
+
+def cell(value: object) -> str:
+    """Return the value of a row as text: cut, without secrets, and `null` for no value."""
+    text = redacted("null" if value is None else str(value))
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+
+
+def signed(number: int | None, sign: str) -> str:
+    """Return a number of rows after its sign: `+12,408`; `?` if it is not known."""
+    return "?" if number is None else f"{sign}{number:,}"
+
+
+def elapsed(duration: timedelta | float) -> str:
+    """Return a duration in its two largest units: `3 h 18 min`, `9 s`."""
+    total = max(0, int(duration.total_seconds() if isinstance(duration, timedelta) else duration))
+    days, hours, minutes = total // _DAY, total % _DAY // _HOUR, total % _HOUR // _MINUTE
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {total % _MINUTE} s" if minutes else f"{total} s"
+
+
+def left(time: str) -> str:
+    """Return the time left until a time in ISO 8601; empty if it is not a time."""
+    try:
+        until = parse_time(time)
+    except ValueError:
+        return ""
+    until = until if until.tzinfo else until.replace(tzinfo=timezone.utc)
+    return elapsed(until - datetime.now(timezone.utc))
+
+
+_FILTERS: dict[str, Callable[..., object]] = {
+    "cell": cell,
+    "added": lambda number: signed(number, "+"),
+    "removed": lambda number: signed(number, _MINUS),
+    "changed": lambda number: signed(number, "~"),
+    "number": lambda number: "?" if number is None else f"{number:,}",
+    "elapsed": elapsed,
+    "left": left,
+    "time": format_time,
+    "size": format_size,
+    "count": format_count,
+    "hash": lambda text: str(text or "")[:7],
+}
+
+_environment = Environment(
+    loader=PackageLoader("web"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_environment.filters.update(_FILTERS)
