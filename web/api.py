@@ -7,13 +7,14 @@ from pydantic import BaseModel, Field
 
 from runtime.approval.deciding import new_decision, send_decision, with_signature
 from runtime.approval.shown_report import check_named_report, shown_report
-from runtime.run.find_run import RunFilter, find_run, list_runs, query_status, read_result
+from runtime.run.find_run import RunFilter, list_runs, query_status, read_result
 from runtime.run.listed_run import listed_run
 from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from web.page import ThePage
+from web.run.views import named_run
 
 router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -78,7 +79,7 @@ async def get_runs(
 @router.get("/runs/{name}")
 async def get_run(page: ThePage, name: str) -> RunReport:
     """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run."""
-    lookup = await find_run(page.client, name)
+    lookup = await named_run(page, name)
     if lookup.ended:
         result = await read_result(page.client, lookup.description)
         assert result is not None
@@ -94,7 +95,7 @@ async def get_run(page: ThePage, name: str) -> RunReport:
 @router.post("/runs/{name}/decision")
 async def post_decision(page: ThePage, name: str, request: DecisionRequest) -> Decision:
     """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
-    lookup = await find_run(page.client, name)
+    lookup = await named_run(page, name)
     if lookup.ended:
         raise InvalidPipeline(f"{lookup.handle.id} has ended: there is nothing to decide")
     status = await query_status(lookup.handle)

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
+from sluice.errors import SluiceError, Terminal
 from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from web import api, events, sign_in
 from web.approval import views as approval
@@ -74,9 +74,9 @@ def _described(error: Exception) -> tuple[int, str, str]:
         return error.status_code, {404: "Not found", 403: "Refused"}.get(error.status_code, "Error"), str(error.detail)
     if isinstance(error, RequestValidationError):
         wrong = "; ".join(f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
-        return 422, "This request is not valid", wrong
-    if isinstance(error, ServiceUnavailable):
-        return 503, "Not available now", str(error)
+        return 400, "This request is not valid", wrong
     if isinstance(error, RPCError):
         return 503, "Temporal does not answer", error.message
-    return (404 if isinstance(error, InvalidPipeline) else 500), "Not found", str(error)
+    if isinstance(error, Terminal):
+        return 400, "This request is not valid", str(error)
+    return 503, "Not available now", str(error)

@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse
 from temporalio.client import WorkflowExecution
 
@@ -84,7 +84,7 @@ def _token(key: str) -> bytes | None:
 @router.get("/runs/{name}")
 async def latest_run(page: ThePage, name: str) -> HTMLResponse:
     """Show the run of an id, or the latest run of a pipeline."""
-    return await show_run(page, await find_run(page.client, name))
+    return await show_run(page, await named_run(page, name))
 
 
 @router.get("/runs/{workflow_id}/{run_id}")
@@ -97,12 +97,24 @@ async def known_run(page: Page, workflow_id: str, run_id: str) -> RunLookup:
     """Return a run by its two ids.
 
     Raises:
-        InvalidPipeline: there is no such run.
+        HTTPException: there is no such run.
     """
     lookup = await describe_run(page.client, workflow_id, run_id)
     if lookup is None or lookup.description.workflow_type != "WriteAuditPublish":
-        raise InvalidPipeline(f"there is no run {workflow_id} with the id {run_id}, or Temporal no longer has it")
+        raise HTTPException(404, f"There is no run {workflow_id} with the id {run_id}, or Temporal no longer has it.")
     return lookup
+
+
+async def named_run(page: Page, name: str) -> RunLookup:
+    """Return a run by one of its ids, or the latest run of a pipeline by its name.
+
+    Raises:
+        HTTPException: there is no such run.
+    """
+    try:
+        return await find_run(page.client, name)
+    except InvalidPipeline as error:
+        raise HTTPException(404, str(error)) from error
 
 
 async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str = "") -> HTMLResponse:
