@@ -18,6 +18,7 @@ from web.arrivals import views as arrivals
 from web.attention import AttentionReader
 from web.backfills import views as backfills
 from web.guard import Guard
+from web.lake import views as lake
 from web.page import Page
 from web.quarantine import views as quarantine
 from web.run import views as run
@@ -27,7 +28,7 @@ from web.schedules import views as schedules
 from web.session import Session
 
 _STATIC = Path(__file__).parent / "static"
-_MODULES = (sign_in, run, approval, quarantine, arrivals, backfills, schedules, events, api)
+_MODULES = (sign_in, run, approval, lake, quarantine, arrivals, backfills, schedules, events, api)
 _API = "/api/"
 
 

@@ -17,6 +17,7 @@ from web.templates import render
 NAVIGATION = {
     "Home": "/",
     "Runs": "/runs",
+    "Tables": "/tables",
     "Quarantine": "/quarantine",
     "Arrivals": "/arrivals",
     "Backfills": "/backfills",
@@ -36,7 +37,7 @@ class Page:
     views: RunViews
     attention: AttentionReader
 
-    def render(self, template: str, here: str, status: int = 200, **values: object) -> HTMLResponse:
+    def render(self, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
         """Return a page.
 
         Args:

@@ -16,9 +16,9 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MINUS = "\N{MINUS SIGN}"
 
 
-def render(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+def render(template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
     """Return a rendered template as a response."""
-    return HTMLResponse(_environment.get_template(name).render(**values), status)
+    return HTMLResponse(_environment.get_template(template).render(**values), status)
 
 
 def cell(value: object) -> str:

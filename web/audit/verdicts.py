@@ -13,7 +13,8 @@ from sluice.sizes import format_count
 from web.templates import cell
 
 Look = Literal["failed", "unanswered", "warned", "passed", "notrun"]
-_LOOKS: dict[str, Look] = {"fail": "failed", "error": "unanswered", "warn": "warned", "pass": "passed"}
+LOOKS: dict[str, Look] = {"fail": "failed", "error": "unanswered", "warn": "warned", "pass": "passed"}
+"""Looks of verdicts."""
 WORDS: dict[Look, str] = {
     "failed": "Failed",
     "unanswered": "Could not be answered",
@@ -91,7 +92,7 @@ def view_verdicts(result: RunResult, request: RunRequest | None) -> VerdictsView
 
 
 def _view(check: CheckResult, result: RunResult, request: RunRequest | None) -> VerdictView:
-    look = _LOOKS[check.verdict]
+    look = LOOKS[check.verdict]
     effect, blocks = _effect(check, result)
     return VerdictView(
         look=look,
@@ -171,7 +172,7 @@ def _not_run(result: RunResult, request: RunRequest | None) -> list[VerdictView]
 
 def count_verdict_looks(checks: Sequence[CheckResult]) -> list[tuple[Look, str]]:
     """Return the number of verdicts of each kind as `2 failed`, the worst first."""
-    return _count([_LOOKS[check.verdict] for check in checks])
+    return _count([LOOKS[check.verdict] for check in checks])
 
 
 def _count(looks: Sequence[Look]) -> list[tuple[Look, str]]:

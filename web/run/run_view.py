@@ -4,8 +4,9 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import TypeVar
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution
 
 from runtime.run.find_run import RunLookup, query_status, read_request, read_result
 from runtime.run.job_progress import read_progress
@@ -24,6 +25,7 @@ _ANSWER_WITHIN = 3.0
 """Time that a worker has to report the status of a run, in seconds."""
 _MOST_KEPT = 500
 """Maximum number of ended runs that are kept in memory. Nothing about them changes."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class RunViews:
         self._client, self._person = client, person
         self._ended: OrderedDict[str, _Ended] = OrderedDict()
         self._requests: OrderedDict[str, RunRequest] = OrderedDict()
+        self._results: OrderedDict[str, RunResult] = OrderedDict()
 
     async def read(self, lookup: RunLookup) -> RunView:
         """Return the page of a run.
@@ -84,6 +87,20 @@ class RunViews:
         request = await self._request(run)
         return _starter(request) if request else ""
 
+    async def read_result(self, execution: WorkflowExecution, room: asyncio.Semaphore) -> RunResult | None:
+        """Return the result of an ended run.
+
+        Args:
+            room: limit of the runs that are read at the same time.
+        """
+        if execution.run_id not in self._results:
+            async with room:
+                result = await read_result(self._client, execution)
+            if result is None:
+                return None
+            _keep(self._results, execution.run_id, result)
+        return self._results[execution.run_id]
+
     async def _read_ended(self, lookup: RunLookup, run: ListedRun) -> _Ended:
         if run.run_id in self._ended:
             self._ended.move_to_end(run.run_id)
@@ -92,9 +109,7 @@ class RunViews:
         status = await _brief_status(lookup)  # it has the times of the stages
         ended = _Ended(result or _unknown_result(run), status, await self._request(run))
         if status:
-            self._ended[run.run_id] = ended
-            if len(self._ended) > _MOST_KEPT:
-                self._ended.popitem(last=False)
+            _keep(self._ended, run.run_id, ended)
         return ended
 
     async def _request(self, run: ListedRun) -> RunRequest | None:
@@ -102,9 +117,7 @@ class RunViews:
             request = await read_request(self._client, run.workflow_id, run.run_id)
             if request is None:
                 return None
-            self._requests[run.run_id] = request
-            if len(self._requests) > _MOST_KEPT:
-                self._requests.popitem(last=False)
+            _keep(self._requests, run.run_id, request)
         return self._requests[run.run_id]
 
     def _view(
@@ -127,6 +140,13 @@ class RunViews:
             may_cancel=run.is_running,
             silent=run.is_running and status is None,
         )
+
+
+def _keep(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
+    """Keep a value, and drop the oldest one if there are too many."""
+    kept[key] = value
+    if len(kept) > _MOST_KEPT:
+        kept.popitem(last=False)
 
 
 async def _brief_status(lookup: RunLookup) -> RunStatus | None:
