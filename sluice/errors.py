@@ -33,9 +33,12 @@ SluiceError
 A workflow sees only the name of an error of an activity: `error_class` returns the class.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from sluice.causes import Cause
+
+Blame = Literal["job", "worker", "service", "shared server"]
+"""The part to which a failed attempt is attributed. Only failures of the job count in a pipeline's `attempts`."""
 
 
 class SluiceError(Exception):
@@ -45,6 +48,8 @@ class SluiceError(Exception):
     """True if a retry may succeed."""
     cause: ClassVar[Cause] = "error"
     """Cause of a run that ends with this error."""
+    blame: ClassVar[Blame] = "job"
+    """Part that failed if this error ends an attempt."""
 
 
 class Terminal(SluiceError):
@@ -161,6 +166,7 @@ class ServiceUnavailable(Transient):
     """Raised when a service cannot be reached or answers that it cannot serve."""
 
     cause = "unreachable"
+    blame = "service"
 
 
 class CredentialsExpired(ServiceUnavailable):
@@ -170,9 +176,13 @@ class CredentialsExpired(ServiceUnavailable):
 class DiskFull(Transient):
     """Raised when the worker's machine has too little free space for a job to begin."""
 
+    blame = "worker"
+
 
 class SparkServerCrashed(Transient):
     """Raised when a Spark server crashes while jobs share it. Any of these jobs may be the cause."""
+
+    blame = "shared server"
 
 
 class JobFailed(Transient):

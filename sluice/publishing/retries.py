@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from sluice.contracts.run import Conflict, Stage
+from sluice.errors import Blame, error_class
 
 WRITE_STAGES: tuple[Stage, ...] = ("writing", "verifying", "quarantining rows")
 """Stages in which another attempt follows a failed one, on a new branch."""
@@ -30,16 +30,6 @@ _MANY_LOSSES, _DELAY_AFTER_MANY = 30, 300.0
 """Number of losses in a row after which delays are longer, and that delay, in seconds. With short delays, a day of
 losses would fill the history of the run."""
 
-Blame = Literal["job", "worker", "service", "shared server"]
-_BLAME_BY_KIND: dict[str, Blame] = {
-    WORKER_LOST: "worker",
-    WORKER_STOPPED: "worker",
-    "DiskFull": "worker",
-    "ServiceUnavailable": "service",
-    "CredentialsExpired": "service",
-    "SparkServerCrashed": "shared server",
-}
-
 
 @dataclass(frozen=True)
 class AttemptFailure:
@@ -54,7 +44,7 @@ class AttemptFailure:
     @property
     def blame(self) -> Blame:
         """The part that failed. A job that the machine killed, for example for lack of memory, is itself to blame."""
-        return _BLAME_BY_KIND.get(self.kind, "job")
+        return "worker" if self.kind in (WORKER_LOST, WORKER_STOPPED) else error_class(self.kind).blame
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from lakehouse.iceberg_catalog.commit_log import NoSuchCommit
 from lakehouse.nessie.errors import NessieRequestRefused, translate_nessie_errors
 from sluice import errors
 from sluice.causes import Cause
+from sluice.publishing.retries import AttemptFailure
 from tests.harness.activity import run_activity
 
 
@@ -55,38 +56,38 @@ def test_errors_from_below(error: Exception, kind: str, again: bool) -> None:
     assert converted(error) == (kind, again)
 
 
-ERRORS: dict[str, tuple[bool, Cause]] = {
-    "SluiceError": (True, "error"),
-    "Terminal": (False, "error"),
-    "InvalidPipeline": (False, "invalid"),
-    "InvalidInput": (False, "invalid"),
-    "InputChanged": (False, "input_changed"),
-    "InputIncomplete": (False, "invalid"),
-    "NoFiles": (False, "invalid"),
-    "AlreadyPublished": (False, "already_published"),
-    "ManifestUnreadable": (False, "invalid"),
-    "RunUnderWay": (False, "error"),
-    "NothingToDo": (False, "nothing_to_do"),
-    "NothingWritten": (False, "invalid"),
-    "UnexpectedWrite": (False, "error"),
-    "WriteRefused": (False, "invalid"),
-    "Unapproved": (False, "error"),
-    "BadEnvironment": (False, "invalid"),
-    "NoSuchBranch": (False, "error"),
-    "CatalogRefused": (False, "error"),
-    "CatalogChanged": (False, "error"),
-    "TableReplaced": (False, "error"),
-    "RegistrationRefused": (False, "error"),
-    "MessageRefused": (False, "error"),
-    "Transient": (True, "error"),
-    "ServiceUnavailable": (True, "unreachable"),
-    "CredentialsExpired": (True, "unreachable"),
-    "DiskFull": (True, "error"),
-    "SparkServerCrashed": (True, "error"),
-    "JobFailed": (True, "error"),
-    "CommandFailed": (True, "error"),
+ERRORS: dict[str, tuple[bool, Cause, errors.Blame]] = {
+    "SluiceError": (True, "error", "job"),
+    "Terminal": (False, "error", "job"),
+    "InvalidPipeline": (False, "invalid", "job"),
+    "InvalidInput": (False, "invalid", "job"),
+    "InputChanged": (False, "input_changed", "job"),
+    "InputIncomplete": (False, "invalid", "job"),
+    "NoFiles": (False, "invalid", "job"),
+    "AlreadyPublished": (False, "already_published", "job"),
+    "ManifestUnreadable": (False, "invalid", "job"),
+    "RunUnderWay": (False, "error", "job"),
+    "NothingToDo": (False, "nothing_to_do", "job"),
+    "NothingWritten": (False, "invalid", "job"),
+    "UnexpectedWrite": (False, "error", "job"),
+    "WriteRefused": (False, "invalid", "job"),
+    "Unapproved": (False, "error", "job"),
+    "BadEnvironment": (False, "invalid", "job"),
+    "NoSuchBranch": (False, "error", "job"),
+    "CatalogRefused": (False, "error", "job"),
+    "CatalogChanged": (False, "error", "job"),
+    "TableReplaced": (False, "error", "job"),
+    "RegistrationRefused": (False, "error", "job"),
+    "MessageRefused": (False, "error", "job"),
+    "Transient": (True, "error", "job"),
+    "ServiceUnavailable": (True, "unreachable", "service"),
+    "CredentialsExpired": (True, "unreachable", "service"),
+    "DiskFull": (True, "error", "worker"),
+    "SparkServerCrashed": (True, "error", "shared server"),
+    "JobFailed": (True, "error", "job"),
+    "CommandFailed": (True, "error", "job"),
 }
-"""By error: True if a retry may succeed, and the cause of a run that ends with the error."""
+"""By error: True if a retry may succeed, the cause of a run that ends with the error, and the blame for an attempt."""
 
 
 def below(kind: type[errors.SluiceError]) -> set[type[errors.SluiceError]]:
@@ -96,8 +97,9 @@ def below(kind: type[errors.SluiceError]) -> set[type[errors.SluiceError]]:
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_of_the_domain(name: str) -> None:
-    kind, (is_retryable, cause) = errors.error_class(name), ERRORS[name]
-    assert (kind.__name__, kind.is_retryable, kind.cause) == (name, is_retryable, cause)
+    kind, (is_retryable, cause, blame) = errors.error_class(name), ERRORS[name]
+    assert (kind.__name__, kind.is_retryable, kind.cause, kind.blame) == (name, is_retryable, cause, blame)
+    assert AttemptFailure(name, "x").blame == blame
     assert converted(kind("x")) == (name, is_retryable)
     assert name in (errors.__doc__ or "")
 
@@ -108,12 +110,13 @@ def test_every_error_of_the_domain_is_listed_and_is_final_or_not() -> None:
     assert all(issubclass(each, errors.Terminal | errors.Transient) for each in listed - {errors.SluiceError})
 
 
-def test_an_error_of_an_adapter_has_the_cause_that_a_workflow_derives_from_its_name() -> None:
+def test_an_error_of_an_adapter_has_the_cause_and_blame_that_a_workflow_derives_from_its_name() -> None:
     """A workflow knows only the names of the domain's errors."""
     assert NoSuchCommit in below(errors.SluiceError)
     for each in below(errors.SluiceError):
         if each.__module__.startswith(("lakehouse", "engine", "activities", "runtime")):
-            assert each.cause == errors.error_class(each.__name__).cause, each
+            known = errors.error_class(each.__name__)
+            assert (each.cause, each.blame) == (known.cause, known.blame), each
 
 
 @pytest.mark.parametrize("name", ["", "KeyError", "TimeoutError", "ClassVar", "error_class"])

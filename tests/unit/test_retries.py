@@ -54,6 +54,7 @@ def test_a_job_may_fail_up_to_the_limit() -> None:
         (WORKER_STOPPED, "worker"),
         ("DiskFull", "worker"),
         ("ServiceUnavailable", "service"),
+        ("CredentialsExpired", "service"),
         ("SparkServerCrashed", "shared server"),
         ("JobFailed", "job"),
         (TIMED_OUT, "job"),
