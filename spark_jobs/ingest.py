@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, VariantType
 
 from sluice.contracts.guessed_types import listed_types
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
@@ -27,6 +27,7 @@ from sluice.sizes import format_count
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
+from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_names
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
@@ -246,6 +247,11 @@ def _transform(spark: SparkSession, source: DataFrame, transform: str | None) ->
 def _check_columns(
     rows: DataFrame, name: str, table: Table, existing: StructType | None, untyped: Sequence[str]
 ) -> None:
+    if variant := next((field.name for field in rows.schema if contains_type(field.dataType, (VariantType,))), None):
+        raise InvalidInput(
+            f"{name}: the column {variant!r} is VARIANT, a type that Sluice's tables cannot store: convert it by a "
+            f"transform, such as to_json({variant})"
+        )
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return

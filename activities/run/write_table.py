@@ -201,7 +201,8 @@ def _selected_files(input: WriteTableInput, manifests: InputManifests, on_progre
     selected = manifests.read(input.manifest).loaded
     files = [InputFile(path=file.path, size=file.size, identity=file.identity) for file in selected]
     if input.write.built_in:
-        return _Loaded(files, inspect_files(files, input.write.source, on_progress))
+        is_transformed = input.write.transform is not None
+        return _Loaded(files, inspect_files(files, input.write.source, on_progress, is_transformed=is_transformed))
     loaded = _Loaded(files)
     _check_unchanged(input, loaded, on_progress)
     return loaded

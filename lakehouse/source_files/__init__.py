@@ -29,6 +29,7 @@ from lakehouse.source_files.paths import (
 from lakehouse.source_files.records import find_line
 from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.type_preview import first_records, preview_types
+from lakehouse.source_files.variants import check_variants_in
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "arrow_table",
     "base_path",
     "check_unchanged",
+    "check_variants_in",
     "check_writable",
     "count_files",
     "distinct_files",

@@ -16,6 +16,7 @@ from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
 from lakehouse.source_files.paths import base_path, is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
+from lakehouse.source_files.variants import check_variants
 from sluice.contracts.run import InputFile
 from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
@@ -53,11 +54,21 @@ class _Content:
     state: tuple[object, ...] = ()
 
 
-def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnProgress | None = None) -> Inspection:
+def inspect_files(
+    files: Sequence[InputFile],
+    source: Source,
+    on_progress: OnProgress | None = None,
+    *,
+    is_transformed: bool = False,
+) -> Inspection:
     """Read files completely, and verify that they are the identified ones and that Spark can read all of them.
 
+    Args:
+        is_transformed: True if a transform may convert columns of a type that Spark reads and no table can store.
+
     Raises:
-        InvalidInput: one was replaced, changed or removed, or Spark would drop or change a part of it.
+        InvalidInput: one was replaced, changed or removed, Spark would drop or change a part of it, or no table can
+            store a column of it.
         ServiceUnavailable: an object store does not answer.
     """
     base = base_path(source)
@@ -70,6 +81,8 @@ def inspect_files(files: Sequence[InputFile], source: Source, on_progress: OnPro
     check_headers(((path, content.first_line) for path, content in inspected if content.first_line), source)
     rows = [content.rows for content in contents]
     footers = {path: content.footer for path, content in inspected if content.footer}
+    if not is_transformed:
+        check_variants({path: footer.variants for path, footer in footers.items()})
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
         spans_lines=any(content.spans_lines for content in contents),

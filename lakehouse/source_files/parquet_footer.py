@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import intern
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
+from lakehouse.source_files.variants import variant_columns
 from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 
@@ -40,6 +41,8 @@ class ParquetFooter:
     """
     nanoseconds: Mapping[str, bool] = field(default_factory=dict)
     """Columns with times in nanoseconds; True for a column in UTC."""
+    variants: Sequence[str] = ()
+    """Columns and fields of the type VARIANT."""
 
 
 def read_footer(file: ListedFile) -> ParquetFooter:
@@ -73,6 +76,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
         metadata.num_rows,
         _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema)),
         _nanoseconds(file.path, metadata),
+        variant_columns(metadata),
     )
 
 

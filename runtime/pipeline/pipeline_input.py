@@ -11,6 +11,7 @@ from types import MappingProxyType
 from lakehouse.source_files import (
     absolute_path,
     absolute_source,
+    check_variants_in,
     find_files,
     identify_input,
     is_remote,
@@ -152,7 +153,7 @@ def find_input(pipeline: Pipeline, file: Path | None = None) -> RunInput:
         file: the pipeline file, whose lines the messages name.
 
     Raises:
-        InvalidInput: there are no files, or a file is empty or broken.
+        InvalidInput: there are no files, or a file is empty, broken, or has a column that no table can store.
         InvalidPipeline: the pipeline names columns that the files do not have.
     """
     return inspect_input(pipeline, file).run_input
@@ -163,6 +164,8 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
     write = pipeline.write
     if write.source:
         files = find_files(write.source)
+        if write.built_in and write.transform is None and write.source.reader_format() == "parquet":
+            check_variants_in(files)
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
         types = preview_types(write.source, files) if write.built_in else TypePreview()

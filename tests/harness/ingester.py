@@ -35,7 +35,9 @@ class Ingester:
     ) -> JobAnswer:
         stated = Write.model_validate({"source": source, **write} if source else write)
         files = distinct_files(find_files(stated.source))[0] if stated.source else []
-        inspection = inspect_files(files, stated.source) if stated.source else Inspection()
+        inspection = Inspection()
+        if stated.source:
+            inspection = inspect_files(files, stated.source, is_transformed=stated.transform is not None)
         spec = IngestSpec(
             spark_catalog="nessie",
             write=stated,
