@@ -41,7 +41,7 @@ _MOST_WAITING = 20_000
 _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """Maximum number of batches per listing. The others follow in the next listing, which is due at once."""
-_LONGEST_LOOK = 120.0
+_LONGEST_LISTING = 120.0
 """Time limit for beginning batches after a listing, in seconds, so that the finished ones load soon."""
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
@@ -201,7 +201,7 @@ class _ZoneListing:
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:
             self._record_files(named, now)
-        self._ends_at = time.monotonic() + _LONGEST_LOOK  # however long the listing took
+        self._ends_at = time.monotonic() + _LONGEST_LISTING  # however long the listing took
         if not self._arrival.manifest:
             return self._memory.waiting(_MOST_WAITING), {}
         folders = self._memory.waiting_folders()

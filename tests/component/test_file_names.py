@@ -25,8 +25,8 @@ def test_each_name_is_loaded_or_refused_alone(job: Ingester, tmp_path: Path) -> 
     for name, number in ids.items():
         zone.landing.file(name, f"id\n{number}\n")
     (zone.landing.path / os.fsdecode(b"caf\xe9.csv")).write_text("id\n1000\n")
-    zone.look()
-    (batch,) = zone.look(after=60).batches
+    zone.list_files()
+    (batch,) = zone.list_files(after=60).batches
     files = [file.path for file in zone.collector.batches.read(batch)]
     assert {Path(file).relative_to(zone.landing.path) for file in files} == {Path(name) for name in LOADED}
     shown = zone.collector.list_arrivals(zone.pipeline, ListArrivalsInput(pipeline=TEXT, held=zone.held))

@@ -254,8 +254,8 @@ async def test_a_landing_zone_in_a_bucket(
     zone = Zone(tmp_path, **{"from": "s3://landing/in/", "after": after, **more})
     for name in ("a", "day=1/b"):
         bucket.put(f"in/{name}.csv", name)
-    zone.look()
-    (ref,) = zone.look(after=60).batches
+    zone.list_files()
+    (ref,) = zone.list_files(after=60).batches
 
     def finish() -> FinishArrivalsResult:
         given = FinishArrivalsInput(pipeline=TEXT, held=zone.held)
@@ -267,9 +267,9 @@ async def test_a_landing_zone_in_a_bucket(
     assert zone.pipeline.write.source
     await Run(zone.lake, "r1", source_of_files(zone.pipeline.write.source, paths)).load()
     zone.held = []
-    assert zone.look().to_finish == 2
+    assert zone.list_files().to_finish == 2
     assert finish() == FinishArrivalsResult(finished=2)
-    assert (zone.look().to_finish, finish().finished) == (0, 0)
+    assert (zone.list_files().to_finish, finish().finished) == (0, 0)
     files = zone.collector.memory("p").files(None, "", 9)
     shown = {each.path: (each.status, each.after, each.detail) for each in files}
     if after == "move":

@@ -23,7 +23,7 @@ OVERWRITTEN = ("load", "ignore", "alert")
 
 
 class ZoneSequence(CommandSequence):
-    """Files of a landing zone, its looks, and people who decide."""
+    """Files of a landing zone, its listings, and people who decide."""
 
     driver: ZoneDriver
     model: ZoneModel
@@ -61,9 +61,9 @@ class ZoneSequence(CommandSequence):
 
     @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2))
     def half_written(self, path: str, size: int) -> None:
-        """Write a file in two parts, with a look between them."""
+        """Write a file in two parts, with a listing between them."""
         self.arrives(path, size, False)
-        self.looks(SETTLE / 2)
+        self.list_zone(SETTLE / 2)
         self.arrives(path, size + 1, False)
 
     @rule(name=st.sampled_from(["link.csv", "folder"]))
@@ -75,19 +75,19 @@ class ZoneSequence(CommandSequence):
         if not link.is_symlink():
             link.symlink_to(outside if name == "folder" else outside / "secret.csv")
 
-    # --- looks, and decisions ---
+    # --- listings, and decisions ---
 
     @rule(after=st.sampled_from([0.0, SETTLE / 2, SETTLE]))
-    def looks(self, after: float) -> None:
+    def list_zone(self, after: float) -> None:
         self.driver.clock.now += after
-        self.model.look(self.driver.clock.now)
-        self._run(self.driver.look())
+        self.model.list_files(self.driver.clock.now)
+        self._run(self.driver.list_files())
 
     @rule()
     def settles(self) -> None:
-        """Look twice, one settling time apart; assert that main then has all that it must."""
-        self.looks(0.0)
-        self.looks(SETTLE)
+        """List the zone twice, one settling time apart; assert that main then has all that it must."""
+        self.list_zone(0.0)
+        self.list_zone(SETTLE)
         status = self._run(self.driver.status())
         if not status.batches and not self.has_bad:
             assert not (missing := self.model.missing(self.driver.table_rows())), missing
@@ -101,13 +101,13 @@ class ZoneSequence(CommandSequence):
     def decide_on_batch(self, action: str, number: int) -> None:
         batches = [each for each in self._run(self.driver.status()).batches if each.state in ("kept out", "set aside")]
         if batches:
-            self.model.look(self.driver.clock.now)
+            self.model.list_files(self.driver.clock.now)
             self._run(self.driver.command(action, batches[number % len(batches)].ref.id))
 
     @rule(path=st.sampled_from(PATHS))
     def load_by_name(self, path: str) -> None:
         """Have the zone load the file of a path, as a person does after a roll-back."""
-        self.model.look(self.driver.clock.now)
+        self.model.list_files(self.driver.clock.now)
         if path in self.model.current and self._run(self.driver.load(path)):
             self.model.name(path)
 
@@ -163,8 +163,8 @@ def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
 
 
 @pytest.fixture(autouse=True)
-def immediate_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have zones look at once when notified: their clock is the test's."""
+def immediate_listings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have zones list their files at once when notified: their clock is the test's."""
     monkeypatch.setattr(zone_listings, "_SOON", 0.0)
     monkeypatch.setattr(zone_listings, "_EVERY", 0.0)
 

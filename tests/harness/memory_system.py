@@ -43,11 +43,11 @@ COLUMNS = ("id", "v", "p")
 
 @dataclass
 class ZoneClock:
-    """The clock of landing zones, which tests set, and the number of looks at each zone."""
+    """The clock of landing zones, which tests set, and the number of listings of each zone."""
 
     now: float = 1_000_000.0
-    looks: dict[str, int] = field(default_factory=dict)
-    """Number of ended looks, by pipeline."""
+    listings: dict[str, int] = field(default_factory=dict)
+    """Number of ended listings, by pipeline."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class ClockedCollector(ArrivalCollector):
     def collect(
         self, pipeline: Pipeline, input: CollectArrivalsInput, on_progress: OnProgress = lambda _: None
     ) -> CollectArrivalsResult:
-        """Look at a zone, and count the look."""
+        """List a zone, and count the listing."""
         try:
             return super().collect(pipeline, input, on_progress)
         finally:
-            self.zone_clock.looks[pipeline.name] = self.zone_clock.looks.get(pipeline.name, 0) + 1
+            self.zone_clock.listings[pipeline.name] = self.zone_clock.listings.get(pipeline.name, 0) + 1
 
 
 @dataclass

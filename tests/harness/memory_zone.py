@@ -47,7 +47,7 @@ class Zone:
         batches = BatchStore((self.home / "lake").as_uri(), {})
         return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now)
 
-    def look(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
+    def list_files(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
         self.now += after
         named = None if files is None else [str(file) for file in files]
         states = self.states_of_batches
@@ -58,9 +58,9 @@ class Zone:
         return result
 
     def settled(self) -> list[list[str]]:
-        """Look twice, one settling time apart; return the names in the batches of the second look."""
-        assert self.look().batches == []
-        return self.names(self.look(after=60))
+        """List the zone twice, one settling time apart; return the names in the batches of the second listing."""
+        assert self.list_files().batches == []
+        return self.names(self.list_files(after=60))
 
     def names(self, result: CollectArrivalsResult) -> list[list[str]]:
         return [[Path(file.path).name for file in self.collector.batches.read(ref)] for ref in result.batches]

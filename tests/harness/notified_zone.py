@@ -1,4 +1,4 @@
-"""A landing zone on a real Temporal server that counts its looks, and receivers that notify it."""
+"""A landing zone on a real Temporal server that counts its listings, and receivers that notify it."""
 
 import asyncio
 import uuid
@@ -33,13 +33,13 @@ class NotifiedZones:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.installation = f"i-{uuid.uuid4().hex[:8]}"
-        self.looks: dict[str, int] = {}
+        self.listings: dict[str, int] = {}
         self.named: dict[str, list[list[str] | None]] = {}
-        """The files named to each look; None for a look that lists the zone."""
+        """The files named to each listing; None for a listing of the whole zone."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        self.looks[input.pipeline.name] = self.looks.get(input.pipeline.name, 0) + 1
+        self.listings[input.pipeline.name] = self.listings.get(input.pipeline.name, 0) + 1
         self.named.setdefault(input.pipeline.name, []).append(input.files)
         return CollectArrivalsResult()
 
@@ -47,7 +47,7 @@ class NotifiedZones:
         return landing_zone_id(self.installation, name)
 
     async def start(self, name: str, path: str | Path) -> None:
-        """Start a landing zone as `deploy` does; wait for its first look, and until the server lists it."""
+        """Start a landing zone as `deploy` does; wait for its first listing, and until the server lists it."""
         input = LandingZoneInput(
             pipeline=PipelineText(name=name, text="", folder="/"),
             name=name,
@@ -71,10 +71,11 @@ class NotifiedZones:
     async def end(self, name: str) -> None:
         await self.client.get_workflow_handle(self.id(name)).terminate()
 
-    async def until(self, name: str, looks: int) -> None:
-        """Wait until a zone has looked this many times. By itself, it would look after an hour."""
+    async def until(self, name: str, listings: int) -> None:
+        """Wait for this number of listings of a zone. By itself, it would be listed after an hour."""
         await until(
-            lambda: self.looks.get(name, 0) >= looks, lambda: f"{name} has not looked {looks} times: {self.looks}"
+            lambda: self.listings.get(name, 0) >= listings,
+            lambda: f"{name} was not listed {listings} times: {self.listings}",
         )
 
     @asynccontextmanager
@@ -106,7 +107,7 @@ async def notified_zones(client: Client) -> AsyncIterator[NotifiedZones]:
         activities=[zones.collect],
     ):
         yield zones
-        for name in zones.looks:
+        for name in zones.listings:
             try:
                 await zones.end(name)
             except Exception as error:  # the test has ended this zone

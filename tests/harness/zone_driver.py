@@ -1,4 +1,4 @@
-"""Drive the landing zone of one pipeline as people do: files in its folder, looks, decisions, retries, roll-backs."""
+"""Drive the landing zone of one pipeline as people do: files that arrive, listings, decisions, retries, roll-backs."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ _LIMIT = 300.0
 
 @dataclass
 class ZoneDriver(LakeDriver):
-    """A driver that lets files arrive in the landing zone of one pipeline. The zone looks only on command."""
+    """A driver that lets files arrive in the landing zone of one pipeline. The zone is listed only on command."""
 
     clock: ZoneClock = field(default_factory=ZoneClock)
     options: dict[str, Any] = field(default_factory=dict)
@@ -81,14 +81,14 @@ class ZoneDriver(LakeDriver):
         item = zones.wanted(file)
         assert item
         await zones.apply(Change("create", item), file)
-        await self._until_at_rest(looks=1)
+        await self._until_at_rest(listings=1)
 
-    async def look(self, after: float = 0.0) -> None:
-        """Move the clock, have the zone look, and wait until the runs that it started have ended or wait."""
+    async def list_files(self, after: float = 0.0) -> None:
+        """Move the clock, list the zone, and wait until the runs that it started have ended or wait."""
         self.clock.now += after
-        looks = self.clock.looks.get(self.name, 0)
+        listings = self.clock.listings.get(self.name, 0)
         await list_now(self.client, self.settings.installation, self.name)
-        await self._until_at_rest(looks + 1)
+        await self._until_at_rest(listings + 1)
 
     async def status(self) -> ZoneStatus:
         """Return the state of the zone."""
@@ -106,7 +106,7 @@ class ZoneDriver(LakeDriver):
         if (handle := await self.waiting_run()) is None:
             return None
         ended = await self.decide(handle, approve=approve)
-        await self._until_at_rest(self.clock.looks.get(self.name, 0))
+        await self._until_at_rest(self.clock.listings.get(self.name, 0))
         return ended
 
     async def command(self, action: str, batch: str) -> None:
@@ -116,7 +116,7 @@ class ZoneDriver(LakeDriver):
             await command_batch(self.client, self.settings.installation, self.name, command)
         if (await self.status()).paused:
             await pause_zone(self.client, self.settings.installation, self.name, PauseZone(paused=False, by="ana"))
-        await self.look()
+        await self.list_files()
 
     async def load(self, path: str) -> bool:
         """Have the zone load a file by its name. Return False if that is refused."""
@@ -131,7 +131,7 @@ class ZoneDriver(LakeDriver):
         if plan.batch is None:
             return False
         await load_batch(self.client, self.settings.installation, self.name, LoadBatch(ref=plan.batch, by="ana"))
-        await self._until_at_rest(self.clock.looks.get(self.name, 0))
+        await self._until_at_rest(self.clock.listings.get(self.name, 0))
         return True
 
     async def remove(self) -> None:
@@ -188,10 +188,10 @@ class ZoneDriver(LakeDriver):
                 return status is not None and status.stage == "waiting for approval"
         return False
 
-    async def _until_at_rest(self, looks: int) -> None:
-        """Wait until the zone has looked this many times, and waits for a person or for files."""
+    async def _until_at_rest(self, listings: int) -> None:
+        """Wait until the zone was listed this many times, and waits for a person or for files."""
         until = time.monotonic() + _LIMIT
-        while not (self.clock.looks.get(self.name, 0) >= looks and await self._is_at_rest()):
+        while not (self.clock.listings.get(self.name, 0) >= listings and await self._is_at_rest()):
             assert time.monotonic() < until, f"the zone does not come to rest: {await self.status()}"
             await asyncio.sleep(0.02)
 

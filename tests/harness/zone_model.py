@@ -19,9 +19,9 @@ class Sent:
     content: Content
     rows: tuple[Row, ...]
     seen_at: float | None = None
-    """Time of the first look that saw it."""
+    """Time of the first listing that saw it."""
     is_settled: bool = False
-    """True if a look saw it unchanged for long enough."""
+    """True if a listing saw it unchanged for long enough."""
 
     @property
     def csv(self) -> str:
@@ -61,7 +61,7 @@ class ZoneModel:
         self.named.add(of)
         self.refused.discard(of)
 
-    def look(self, now: float) -> None:
+    def list_files(self, now: float) -> None:
         """Record that the zone was listed."""
         for each in self.current.values():
             if each.seen_at is None:

@@ -1,4 +1,4 @@
-"""The workflow of a landing zone on a real Temporal server, with looks and runs that the test answers."""
+"""The workflow of a landing zone on a real Temporal server, with listings and runs that the test answers."""
 
 import asyncio
 import uuid
@@ -57,12 +57,12 @@ def batch(name: str) -> BatchRef:
 
 
 class Zone:
-    """A landing zone whose looks return what the test says."""
+    """A landing zone whose listings return what the test says."""
 
     def __init__(self, client: Client) -> None:
         self.client, self.name = client, f"zone-{uuid.uuid4().hex[:8]}"
         self.answers: list[CollectArrivalsResult | Exception] = []
-        self.looks: list[list[str]] = []
+        self.listings: list[list[str]] = []
         self.received: list[str] = []
         self.named: list[list[str] | None] = []
         self.notices: list[str] = []
@@ -71,14 +71,14 @@ class Zone:
         self.pause_finish: asyncio.Event | None = None
         """An event that the tagging or moving of files waits for."""
         self.pause: asyncio.Event | None = None
-        """An event that a look waits for before it answers."""
+        """An event that a listing waits for before it answers."""
         self.reads: list[str] = []
         self.held_read: asyncio.Event | None = None
         """An event that the reading of a batch waits for."""
 
     @activity.defn(name="collect_arrivals")
     async def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
-        self.looks.append([ref.id for ref in input.held])
+        self.listings.append([ref.id for ref in input.held])
         self.received.append(input.received)
         self.named.append(input.files)
         if self.pause:
@@ -126,12 +126,12 @@ class Zone:
         )
         return self.handle
 
-    async def look(self, *answers: CollectArrivalsResult) -> None:
-        """Notify the zone of an arrival; wait until it has looked."""
-        looks = len(self.looks)
+    async def list_files(self, *answers: CollectArrivalsResult) -> None:
+        """Notify the zone of an arrival; wait until it was listed."""
+        listings = len(self.listings)
         self.answers += answers
         await self.handle.signal(LandingZone.look)
-        await self.until(lambda _: len(self.looks) > looks)
+        await self.until(lambda _: len(self.listings) > listings)
 
     async def end(self, name: str, outcome: str, tries: int = 1, **more: Any) -> None:
         run = await self.run_of(name, tries)
@@ -163,7 +163,7 @@ class Zone:
             return condition(await self.states())
 
         async def present() -> str:
-            return f"{await self.status()}, looks: {self.looks}"
+            return f"{await self.status()}, listings: {self.listings}"
 
         await until(reached, present)
 

@@ -83,14 +83,14 @@ def test_a_run_from_s3_to_s3_in_an_iceberg_catalog(running: Stack, tmp_path: Pat
 
 
 def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) -> None:
-    """Put a file after the first look of a zone that lists once an hour, so that only the store's event is sooner."""
+    """Put a file after the first listing of a zone that is listed hourly, so that only the store's event is sooner."""
     system, pipelines = system_of(stack, folder), folder / "pipelines"
     pipelines.mkdir()
     (pipelines / "arriving.yml").write_text(ARRIVING)
     assert system.command("deploy", str(pipelines), "--yes").code == 0
     shown: dict[str, Any] = {}
 
-    def is_looked_at_hourly() -> bool:
+    def is_listed_hourly() -> bool:
         shown.update(system.command("arrivals", "arriving", "--json").json)
         next_look = datetime.fromisoformat(shown["next_look"])
         return next_look - datetime.now(timezone.utc) > timedelta(minutes=50)
@@ -99,8 +99,8 @@ def check_that_an_object_is_loaded_when_it_is_put(stack: Stack, folder: Path) ->
         shown.update(system.command("arrivals", "arriving", "--json").json)
         return [each["status"] for each in shown["files"]] == ["loaded"]
 
-    time.sleep(12)  # by now, the worker's list has the zone, and the zone has looked
-    wait_for(is_looked_at_hourly, lambda: str(shown))
+    time.sleep(12)  # by now, the worker's list has the zone, and the zone has listed its files
+    wait_for(is_listed_hourly, lambda: str(shown))
     (folder / "jan.csv").write_text("id,city\n7,Oslo\n")
     upload(stack.variables(), [(folder / "jan.csv", "arriving/jan.csv")])
     wait_for(is_loaded, lambda: str(shown))

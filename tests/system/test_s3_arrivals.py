@@ -123,7 +123,7 @@ def test_each_row_is_published_once_whatever_the_store_does(zone: StoreZone) -> 
     wait_for(lambda: "s3://source/rides/ cannot be read" in zone.status().problem, lambda: str(zone.status()), 60)
     problem = zone.status().problem
     assert "renew them" in problem, problem
-    time.sleep(3)  # the zone looks again meanwhile
+    time.sleep(3)  # the zone lists its files again meanwhile
     assert zone.status().problem == problem, "people are notified of each other problem"
     zone.load_despite(17, "ExpiredToken", 5, "head", SOURCE)  # renewed, and expired again during a run
     zone.proxy.rule = lambda *_: None

@@ -1,4 +1,4 @@
-"""The grouping of arrived files into batches, and the time of the next look."""
+"""The grouping of arrived files into batches, and the time of the next listing."""
 
 import pytest
 
@@ -94,7 +94,7 @@ def test_paths_of_a_batch_fit_into_the_request_of_its_run() -> None:
     assert sum(map(len, planned.batches)) == 600 and len(planned.batches) == 3
 
 
-def test_nothing_there_means_nothing_to_look_for() -> None:
+def test_nothing_there_means_no_next_listing() -> None:
     assert plan_batches([], {}, arrival(), 0) == Batching([], None)
 
 

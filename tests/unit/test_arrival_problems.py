@@ -1,4 +1,4 @@
-"""A look at a landing zone that has unusable files, odd names, links, or a damaged memory: other files still load."""
+"""A listing of a landing zone with unusable files, odd names, links, or a damaged memory: other files still load."""
 
 import os
 import re
@@ -55,8 +55,8 @@ def test_a_name_that_is_not_in_utf_8_is_shown_and_stops_no_file(zone: Zone) -> N
 def test_a_name_that_spark_cannot_open_is_refused_alone(zone: Zone, name: str, reason: str) -> None:
     odd = zone.landing.file(name, "1")
     zone.landing.file("b.csv", "2")
-    zone.look()
-    settled = zone.look(after=60)
+    zone.list_files()
+    settled = zone.list_files(after=60)
     assert zone.names(settled) == [["b.csv"]]
     assert [(file.path, reason in file.reason) for file in settled.kept_out] == [(str(odd), True)]
     with pytest.raises(InvalidInput, match=re.escape(reason)):
@@ -75,29 +75,29 @@ def test_folders_may_lie_deep(zone: Zone) -> None:
 def test_a_file_that_was_refused_is_tried_again_after_a_while(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store may have refused it until somebody got a permission."""
     zone.landing.file("a.csv", "1")
-    zone.look()
+    zone.list_files()
 
     def refuse(*_: Any) -> list[InputFile]:
         raise InvalidInput("a.csv cannot be read: AccessDenied")
 
     with monkeypatch.context() as patched:
         patched.setattr(identify_arrived, "find_files", refuse)
-        assert len(zone.look(after=60).kept_out) == 1
-        assert zone.look(after=700).kept_out == [], "people are told once"
-    assert zone.look(after=5).batches == []
-    assert zone.names(zone.look(after=700)) == [["a.csv"]]
+        assert len(zone.list_files(after=60).kept_out) == 1
+        assert zone.list_files(after=700).kept_out == [], "people are told once"
+    assert zone.list_files(after=5).batches == []
+    assert zone.names(zone.list_files(after=700)) == [["a.csv"]]
 
 
-def test_a_page_of_the_memory_that_is_damaged_stops_no_later_look(zone: Zone) -> None:
+def test_a_page_of_the_memory_that_is_damaged_stops_no_later_listing(zone: Zone) -> None:
     for number in range(300):
         zone.landing.file(f"{number}.csv", str(number))
-    zone.look()
+    zone.list_files()
     (file,) = (zone.home / "arrivals").iterdir()
     content = file.read_bytes()
     file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(ServiceUnavailable, match="was damaged; Sluice rebuilds it"):
-        zone.look()
-    assert zone.look().counts == {"waiting": 300}
+        zone.list_files()
+    assert zone.list_files().counts == {"waiting": 300}
 
 
 def test_a_link_that_leads_nowhere_stops_no_file(zone: Zone) -> None:
@@ -112,18 +112,18 @@ def test_a_lost_or_altered_batch_stops_the_zone(zone: Zone) -> None:
     path = Path(zone.held[0].location.removeprefix("file://"))
     path.write_text("[1, 2")
     with pytest.raises(ManifestUnreadable, match="was altered"):
-        zone.look()
+        zone.list_files()
     path.unlink()
     with pytest.raises(ManifestUnreadable, match="is missing"):
-        zone.look()
+        zone.list_files()
 
 
 def test_a_folder_that_is_not_there_is_a_problem_and_a_pattern_that_matches_nothing_is_none(tmp_path: Path) -> None:
     zone = Zone(tmp_path)
     zone.landing.path.rmdir()
     with pytest.raises(InvalidInput, match="there is no folder"):
-        zone.look()
-    assert Zone(tmp_path, **{"from": f"{tmp_path}/land*/*.csv"}).look().batches == []
+        zone.list_files()
+    assert Zone(tmp_path, **{"from": f"{tmp_path}/land*/*.csv"}).list_files().batches == []
 
 
 def test_names_that_could_be_patterns_are_files_like_others(zone: Zone) -> None:

@@ -1,4 +1,4 @@
-"""A look at a landing zone that has files with known paths or content: copies, overwritten files, and roll-backs."""
+"""A listing of a landing zone that has files with known paths or content: copies, overwritten files, and roll-backs."""
 
 from pathlib import Path
 
@@ -16,17 +16,17 @@ async def test_a_copy_of_a_file_is_loaded_if_the_file_is_not(zone: Zone, becomes
     assert zone.settled() == [["a.csv"]]
     if becomes_of_it == "it is loaded":
         await zone.load()
-        assert zone.look().batches == []
+        assert zone.list_files().batches == []
         assert zone.states()["b.csv"] == ("loaded", "w-r1")
         return
     zone.held = []  # its run ended because the file changed meanwhile
     if becomes_of_it == "it is removed":
         file.unlink()
-        assert zone.names(zone.look()) == [["b.csv"]]
+        assert zone.names(zone.list_files()) == [["b.csv"]]
         return
     file.write_text("2")
-    zone.look()
-    assert zone.names(zone.look(after=60)) == [["b.csv", "a.csv"]]
+    zone.list_files()
+    assert zone.names(zone.list_files(after=60)) == [["b.csv", "a.csv"]]
 
 
 async def test_the_same_content_under_another_name_is_not_loaded_again(zone: Zone) -> None:
@@ -45,14 +45,14 @@ async def test_a_file_that_comes_again_with_other_content(tmp_path: Path, overwr
     zone.settled()
     await zone.load()
     zone.landing.file("a.csv", "2")
-    zone.look()
-    result = zone.look(after=60)
+    zone.list_files()
+    result = zone.list_files(after=60)
     assert zone.names(result) == ([["a.csv"]] if overwritten == "load" else [])
     reason = "overwritten: run w-r1 loaded this path with other content"
     assert [each.reason for each in result.kept_out] == [reason] * reported
     if overwritten != "load":
         assert zone.states()["a.csv"] == ("ignored", reason)
-    assert zone.look(after=600).kept_out == [], "people are told once"
+    assert zone.list_files(after=600).kept_out == [], "people are told once"
 
 
 async def test_a_file_in_the_place_of_one_that_was_rolled_back_is_loaded(zone: Zone) -> None:
@@ -77,13 +77,13 @@ async def test_what_a_changed_pipeline_accepts_is_loaded(tmp_path: Path) -> None
     write = zone.pipeline.write.model_copy(update={"source": source.model_copy(update={"format": "parquet"})})
     loads = zone.pipeline.arrival.model_copy(update={"overwritten": "load"})
     zone.pipeline = zone.pipeline.model_copy(update={"write": write, "arrival": loads})
-    refused = zone.look()
+    refused = zone.list_files()
     assert refused.batches == [] and [Path(each.path).name for each in refused.kept_out] == ["a.csv"]
-    assert zone.look().kept_out == [], "people are told once"
+    assert zone.list_files().kept_out == [], "people are told once"
     assert zone.states()["a.csv"][0] == "refused"
     write = zone.pipeline.write.model_copy(update={"source": source})
     zone.pipeline = zone.pipeline.model_copy(update={"write": write})
-    assert zone.names(zone.look()) == [["a.csv"]]
+    assert zone.names(zone.list_files()) == [["a.csv"]]
 
 
 async def test_a_file_whose_run_was_rolled_back_is_left_to_people(zone: Zone) -> None:
@@ -102,12 +102,12 @@ async def test_what_was_rolled_back_is_loaded_from_another_path(zone: Zone) -> N
     zone.landing.file("a.csv", "1")
     zone.settled()
     await zone.load()
-    zone.look()
+    zone.list_files()
     roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
     zone.landing.file("corrected.csv", "1")
     assert zone.settled() == [["corrected.csv"]]
     await zone.load()
-    zone.look()
+    zone.list_files()
     assert zone.states()["a.csv"] == zone.states()["corrected.csv"] == ("loaded", "w-r2")
 
 
@@ -154,9 +154,9 @@ async def test_content_that_comes_again_after_another_is_loaded_where_the_order_
     zone.landing.file("prices.csv", "10")
     assert zone.settled() == ([["prices.csv"]] if merges else [])
     if merges:
-        assert zone.look().loaded == [], "main contains 20"
+        assert zone.list_files().loaded == [], "main contains 20"
         await load_in_order(zone)
-    zone.look()
+    zone.list_files()
     assert zone.states()["prices.csv"] == ("loaded", "w-r3" if merges else "w-r1")
 
 
@@ -173,7 +173,7 @@ async def test_content_whose_path_a_batch_is_about_to_replace_is_judged_after_it
     assert zone.settled() == [] and "with other content" in zone.states()["prices.csv"][1]
     assert run.publish(branch, selected).merged
     zone.held = []
-    assert zone.names(zone.look()) == [["prices.csv"]]
+    assert zone.names(zone.list_files()) == [["prices.csv"]]
 
 
 async def test_a_file_of_which_main_holds_a_partition_is_refused(zone: Zone) -> None:

@@ -38,10 +38,10 @@ class MovingZone(Zone):
         return ArrivalFinisher(self.collector).finish(self.pipeline, given, lambda _: None)
 
     async def publish(self, *names: str) -> None:
-        """Publish the files that have settled, and look once more."""
+        """Publish the files that have settled, and list the zone once more."""
         assert self.settled() == [[*names]]
         await self.load()
-        self.look()
+        self.list_files()
 
     def files(self) -> dict[str, str]:
         """Return every file of both folders, including hidden ones, with its content."""
@@ -57,12 +57,12 @@ def zone(tmp_path: Path) -> MovingZone:
 async def test_a_file_is_moved_when_main_holds_it_and_not_before(zone: MovingZone) -> None:
     zone.landing.file("day/a.csv", "1")
     assert zone.settled() == [["a.csv"]]
-    assert (zone.look().to_finish, zone.finish().finished) == (0, 0)
+    assert (zone.list_files().to_finish, zone.finish().finished) == (0, 0)
     await zone.load()
-    assert zone.look().to_finish == 1
+    assert zone.list_files().to_finish == 1
     assert zone.finish() == FinishArrivalsResult(finished=1)
     assert zone.files() == {"moved/day/a.csv": "1"}
-    assert (zone.look().to_finish, zone.finish().finished) == (0, 0)
+    assert (zone.list_files().to_finish, zone.finish().finished) == (0, 0)
     assert zone.states() == {"a.csv": ("moved", f"to {zone.moved}/day/a.csv; w-r1")}
 
 
@@ -97,7 +97,7 @@ async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone
     zone.landing.file("day/a.csv", "1")
     zone.settled()
     await zone.load()
-    zone.look()
+    zone.list_files()
     done = zone.finish()
     assert (done.finished, done.failed) == (1, 2) and "a symbolic link leads to its folder" in done.problem
     assert (archive / "archive.csv").exists() and (zone.moved / "moved.csv").exists()
@@ -134,7 +134,7 @@ async def test_a_file_of_a_held_batch_is_not_moved(zone: MovingZone) -> None:
     zone.settled()
     held = list(zone.held)
     await zone.load()
-    zone.look()
+    zone.list_files()
     zone.held = held
     assert zone.finish().finished == 0 and zone.files() == {"landing/a.csv": "1"}
 
@@ -149,9 +149,9 @@ async def test_what_cannot_be_moved_is_named_and_tried_again(zone: MovingZone) -
     (shown,) = zone.collector.memory("p").files(None, "", 10)
     assert shown.after == failed.problem
     zone.moved.unlink()
-    assert (zone.look().to_finish, zone.look().put_off) == (0, 1)
-    assert zone.look(after=300).to_finish == 1
-    assert zone.finish().finished == 1 and zone.look().put_off == 0
+    assert (zone.list_files().to_finish, zone.list_files().put_off) == (0, 1)
+    assert zone.list_files(after=300).to_finish == 1
+    assert zone.finish().finished == 1 and zone.list_files().put_off == 0
 
 
 async def test_a_target_that_a_link_leads_into_the_zone_is_refused(zone: MovingZone) -> None:

@@ -70,12 +70,12 @@ def test_a_link_that_leads_outside_is_refused_and_people_are_notified(
 ) -> None:
     link = make(zone.landing.path, outside)
     zone.landing.file("good.csv", "1")
-    first = zone.look()
+    first = zone.list_files()
     assert [Path(file.path) for file in first.kept_out] == [link]
     assert "follow_links: true" in first.kept_out[0].reason
-    later = zone.look(after=60)
+    later = zone.list_files(after=60)
     assert zone.names(later) == [["good.csv"]] and later.kept_out == [], "people are notified once"
-    assert zone.look(after=7200).batches == []
+    assert zone.list_files(after=7200).batches == []
     assert zone.states()[link.name][0] == "refused"
 
 
@@ -85,8 +85,8 @@ def test_a_pattern_leads_to_no_file_outside(tmp_path: Path, outside: Path, patte
     zone.landing.file("deep/good.csv", "1")
     for make in (_file, _folder):
         make(zone.landing.path, outside)
-    zone.look()
-    for names in zone.names(zone.look(after=60)):
+    zone.list_files()
+    for names in zone.names(zone.list_files(after=60)):
         assert names == ["good.csv"]
     assert all(state == "refused" for name, (state, _) in zone.states().items() if name != "good.csv")
 
@@ -109,17 +109,17 @@ def test_links_are_followed_where_the_pipeline_says_so(tmp_path: Path, outside: 
     assert sorted(zone.settled()[0]) == ["good.csv", "token.csv"]
 
 
-def test_a_refused_link_is_looked_at_again_when_the_rule_or_the_link_changes(zone: Zone, outside: Path) -> None:
+def test_a_refused_link_is_listed_again_when_the_rule_or_the_link_changes(zone: Zone, outside: Path) -> None:
     link = _file(zone.landing.path, outside)
-    zone.look()
+    zone.list_files()
     assert zone.pipeline.arrival
     follows = zone.pipeline.arrival.model_copy(update={"follow_links": True})
     refuses = zone.pipeline
     zone.pipeline = zone.pipeline.model_copy(update={"arrival": follows})
-    zone.look()
+    zone.list_files()
     assert zone.states()["a.csv"][0] == "waiting"
     zone.pipeline = refuses
-    zone.look()
+    zone.list_files()
     assert zone.states()["a.csv"][0] == "refused"
     link.unlink()
     link.write_text("id\n1\n")
@@ -130,16 +130,16 @@ def test_a_notification_of_a_file_behind_a_link_leads_to_a_listing(zone: Zone, o
     _folder(zone.landing.path, outside)
     named = str(zone.landing.path / "a" / "token.csv")
     assert find_arriving(str(zone.landing.path), [named]) is None
-    zone.look()
-    zone.look(files=[Path(named)])
-    assert zone.look(after=60).batches == [] and zone.states().keys() == {"a"}
+    zone.list_files()
+    zone.list_files(files=[Path(named)])
+    assert zone.list_files(after=60).batches == [] and zone.states().keys() == {"a"}
 
 
 def test_a_file_that_becomes_a_link_before_it_is_identified_is_not_read(
     zone: Zone, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = zone.landing.file("a.csv", "id\nsecret\n")  # the same content: only the path differs
-    zone.look()
+    zone.list_files()
 
     def find(*given: Any) -> list[InputFile]:
         if not file.is_symlink():
@@ -151,8 +151,8 @@ def test_a_file_that_becomes_a_link_before_it_is_identified_is_not_read(
 
     with monkeypatch.context() as patched:
         patched.setattr(identify_arrived, "find_files", find)
-        assert zone.look(after=60).batches == []
-    assert zone.look().batches == [] and zone.states()["a.csv"][0] == "refused"
+        assert zone.list_files(after=60).batches == []
+    assert zone.list_files().batches == [] and zone.states()["a.csv"][0] == "refused"
 
 
 def test_a_file_that_a_link_replaces_while_spark_reads_fails_the_attempt(zone: Zone, outside: Path) -> None:

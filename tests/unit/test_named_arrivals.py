@@ -1,4 +1,4 @@
-"""Looks at files of a landing zone that notifications named: they examine no other file of the zone."""
+"""Listings of named files of a landing zone: they examine no other file of the zone."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def zone(tmp_path: Path) -> Zone:
     """A zone that was listed once."""
     zone = Zone(tmp_path)
     zone.landing.file("loaded.csv", "0")
-    zone.look()
+    zone.list_files()
     return zone
 
 
@@ -36,79 +36,79 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def test_a_named_file_is_loaded_without_a_listing(zone: Zone, listings: list[str]) -> None:
-    zone.look(after=60)
+    zone.list_files(after=60)
     await zone.load()
     file = zone.landing.file("a.csv", "1")
     zone.landing.file("unnoticed.csv", "2")
-    first = zone.look(files=[file])
+    first = zone.list_files(files=[file])
     assert (first.batches, first.look_in, first.counts) == ([], 60, {"waiting": 2})
     assert len(listings) == 1
-    assert zone.names(zone.look(after=60, files=[])) == [["a.csv"]]
+    assert zone.names(zone.list_files(after=60, files=[])) == [["a.csv"]]
     await zone.load()
-    assert zone.look(files=[file]).counts == {"loaded": 2}
+    assert zone.list_files(files=[file]).counts == {"loaded": 2}
     assert len(listings) == 1
     assert zone.settled() == [["unnoticed.csv"]], "a listing finds what the notifications missed"
 
 
 def test_a_file_that_changes_or_vanishes_while_it_settles_is_not_loaded(zone: Zone, listings: list[str]) -> None:
     growing, removed = zone.landing.file("growing.csv", "1"), zone.landing.file("removed.csv", "2")
-    zone.look(files=[growing, removed])
+    zone.list_files(files=[growing, removed])
     growing.write_text("1\n2")
     removed.unlink()
-    result = zone.look(after=60, files=[])
+    result = zone.list_files(after=60, files=[])
     assert (result.batches, result.counts, result.look_in) == ([], {"waiting": 2}, 60)
-    assert zone.names(zone.look(after=60, files=[])) == [["growing.csv", "loaded.csv"]]
+    assert zone.names(zone.list_files(after=60, files=[])) == [["growing.csv", "loaded.csv"]]
     assert listings == []
 
 
 def test_a_file_that_changed_in_its_batch_settles_again(zone: Zone, listings: list[str]) -> None:
-    assert zone.names(zone.look(after=60)) == [["loaded.csv"]]
+    assert zone.names(zone.list_files(after=60)) == [["loaded.csv"]]
     zone.landing.file("loaded.csv", "9")
     zone.held = []  # its run ended because the file changed meanwhile
     listings.clear()
-    assert zone.look(after=5, files=[]).batches == []
-    assert zone.names(zone.look(after=60, files=[])) == [["loaded.csv"]]
+    assert zone.list_files(after=5, files=[]).batches == []
+    assert zone.names(zone.list_files(after=60, files=[])) == [["loaded.csv"]]
     assert listings == []
 
 
-async def test_a_worker_that_did_not_do_the_look_before_lists_the_zone(zone: Zone, listings: list[str]) -> None:
+async def test_a_worker_that_did_not_do_the_listing_before_lists_the_zone(zone: Zone, listings: list[str]) -> None:
     file = zone.landing.file("a.csv", "1")
-    zone.look(files=[file])
+    zone.list_files(files=[file])
     assert listings == []
     for memory in (zone.home / "arrivals").iterdir():
         memory.unlink()
-    zone.look(after=60, files=[])
+    zone.list_files(after=60, files=[])
     assert len(listings) == 1
     zone.received = ""
-    zone.look(after=60, files=[])
+    zone.list_files(after=60, files=[])
     assert len(listings) == 2
 
 
-def test_what_is_refused_by_such_a_look_is_reported_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    zone.look(files=[zone.landing.file("refused.csv", "3")])
+def test_what_is_refused_by_such_a_listing_is_reported_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone.list_files(files=[zone.landing.file("refused.csv", "3")])
 
     def refuse(*_: object) -> Any:
         raise InvalidInput("it is of another format")
 
     monkeypatch.setattr(identify_arrived, "find_files", refuse)
-    result = zone.look(after=60, files=[])
+    result = zone.list_files(after=60, files=[])
     assert [Path(each.path).name for each in result.kept_out] == ["loaded.csv", "refused.csv"]
-    assert zone.look(after=1, files=[]).kept_out == []
+    assert zone.list_files(after=1, files=[]).kept_out == []
 
 
 def test_a_named_folder_is_listed(zone: Zone, listings: list[str]) -> None:
     file = zone.landing.file("came/with/its.csv", "1")
-    assert zone.look(files=[file.parent.parent]).counts == {"waiting": 2}
+    assert zone.list_files(files=[file.parent.parent]).counts == {"waiting": 2}
     assert len(listings) == 1
 
 
 def test_a_named_manifest_completes_its_folder(tmp_path: Path, listings: list[str]) -> None:
     zone = Zone(tmp_path, manifest="_SUCCESS", settle=1)
-    zone.look()
+    zone.list_files()
     file = zone.landing.file("day/a.csv", "1")
-    assert zone.look(files=[file]).batches == []
+    assert zone.list_files(files=[file]).batches == []
     manifest = zone.landing.file("day/_SUCCESS", "")
-    assert zone.names(zone.look(after=1, files=[manifest])) == [["a.csv"]]
+    assert zone.names(zone.list_files(after=1, files=[manifest])) == [["a.csv"]]
     assert len(listings) == 1
 
 
@@ -116,22 +116,22 @@ def test_more_waiting_files_than_are_asked_for_one_by_one_are_listed(
     zone: Zone, listings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arriving, "_MOST_IN_FOLDER", 2)
-    zone.look(files=[zone.landing.file("a.csv", "1")])
+    zone.list_files(files=[zone.landing.file("a.csv", "1")])
     assert listings == []
-    zone.look(files=[zone.landing.file("b.csv", "2")])
+    zone.list_files(files=[zone.landing.file("b.csv", "2")])
     assert len(listings) == 1
 
 
-async def test_more_files_than_one_look_plans_follow_at_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_files_than_one_listing_plans_follow_at_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "_MOST_WAITING", 2)
     for number in range(3):
         zone.landing.file(f"{number}.csv", f"{number + 1}")
-    zone.look()
-    result = zone.look(after=60)
+    zone.list_files()
+    result = zone.list_files(after=60)
     assert (zone.names(result), result.look_in) == ([["0.csv", "1.csv"]], 0)
-    result = zone.look()
+    result = zone.list_files()
     assert (zone.names(result), result.look_in) == ([["2.csv", "loaded.csv"]], 0)
-    assert (zone.look().batches, zone.look().look_in) == ([], None)
+    assert (zone.list_files().batches, zone.list_files().look_in) == ([], None)
 
 
 NAMED = [

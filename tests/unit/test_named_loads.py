@@ -22,7 +22,7 @@ async def test_a_file_that_was_rolled_back_or_overwritten_is_loaded_by_name(zone
         zone.landing.file(f"{name}.csv", name)
     zone.settled()
     await zone.load()
-    zone.look()
+    zone.list_files()
     roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
     zone.landing.file("c.csv", "1")
     zone.settled()
@@ -38,11 +38,11 @@ async def test_a_file_that_was_rolled_back_or_overwritten_is_loaded_by_name(zone
     assert planned.batch and planned.batch.files == 3
     assert zone.states()["a.csv"] == ("loaded", f"w-r1{ROLLED_BACK}"), "a plan changes nothing"
     zone.held = [planned.batch]
-    assert zone.look().loaded == [], "a load that was rolled back is none"
-    zone.look(after=60)
+    assert zone.list_files().loaded == [], "a load that was rolled back is none"
+    zone.list_files(after=60)
     assert set(zone.states().values()) == {("in a batch", planned.batch.id)}
     await zone.load()
-    zone.look()
+    zone.list_files()
     assert {state for state, _ in zone.states().values()} == {"loaded"}
 
 
@@ -79,11 +79,11 @@ def test_copies_are_loaded_once_and_files_that_wait_are_loaded_at_once(tmp_path:
     zone = Zone(tmp_path, batch={"wait": "10h"})
     zone.landing.file("a.csv", "1")
     zone.landing.file("copy.csv", "1")
-    zone.look()
+    zone.list_files()
     zone.now += 30
     zone.landing.file("later.csv", "2")
-    zone.look()
-    assert zone.look(after=30).batches == []
+    zone.list_files()
+    assert zone.list_files(after=30).batches == []
     planned = plan(zone, "a.csv", "copy.csv", "later.csv")
     assert [loadable for loadable, _ in reasons(planned).values()] == [True, True, False]
     assert planned.batch and planned.batch.files == 1

@@ -38,9 +38,9 @@ class InFlight:
         self.zone.held = []
 
     def waits(self) -> bool:
-        """Return True if no batch gets the new content, however long the zone looks."""
-        looks = [self.zone.look(after=60, files=named) for named in (None, [self.file], [])]
-        assert not any(look.batches or look.kept_out for look in looks)
+        """Return True if no batch gets the new content, however often the zone is listed."""
+        listings = [self.zone.list_files(after=60, files=named) for named in (None, [self.file], [])]
+        assert not any(each.batches or each.kept_out for each in listings)
         return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
 
 
@@ -52,7 +52,7 @@ async def test_content_that_comes_while_a_run_has_the_path_is_judged_when_the_ru
     await given.begin()
     assert given.waits()
     given.publish()
-    ended = given.zone.look()
+    ended = given.zone.list_files()
     if overwritten == "load":
         assert given.zone.names(ended) == [["a.csv"]]
         return
@@ -67,7 +67,7 @@ async def test_the_newer_content_of_a_run_that_was_not_published_is_simply_loade
     await given.begin()
     assert given.waits()
     given.zone.held = []  # the run failed because the file had changed
-    assert given.zone.names(given.zone.look()) == [["a.csv"]]
+    assert given.zone.names(given.zone.list_files()) == [["a.csv"]]
 
 
 async def test_a_worker_that_lost_its_memory_waits_for_the_run_too(tmp_path: Path) -> None:
@@ -83,13 +83,13 @@ async def test_the_last_of_several_contents_is_the_one_that_is_judged(tmp_path: 
     await given.begin()
     assert given.waits()
     given.file.write_text("3")
-    assert given.zone.look().batches == [] and given.waits()
+    assert given.zone.list_files().batches == [] and given.waits()
     given.file.write_text("1")  # as the run has it
-    given.zone.look()
-    given.zone.look(after=60)
+    given.zone.list_files()
+    given.zone.list_files(after=60)
     assert given.zone.states()["a.csv"] == ("in a batch", given.ref.id)
     given.publish()
-    assert given.zone.look().kept_out == [] and given.zone.states()["a.csv"] == ("loaded", "w-r1")
+    assert given.zone.list_files().kept_out == [] and given.zone.states()["a.csv"] == ("loaded", "w-r1")
 
 
 async def test_content_behind_a_batch_that_is_kept_out_waits_for_a_person_who_is_told(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_content_behind_a_batch_that_is_kept_out_waits_for_a_person_who_is
     await given.begin()
     assert given.waits()
     given.zone.states_of_batches = {given.ref.id: "kept out"}
-    notified = given.zone.look()
+    notified = given.zone.list_files()
     assert [(Path(file.path).name, file.reason) for file in notified.kept_out] == [
         ("a.csv", other_content_in(given.ref.id))
     ]
@@ -105,8 +105,8 @@ async def test_content_behind_a_batch_that_is_kept_out_waits_for_a_person_who_is
     given.zone.states_of_batches = {given.ref.id: "set aside"}
     given.zone.held += [given.ref] * (given.ref not in given.zone.held)
     file = given.zone.landing.file("a.csv", "4")
-    given.zone.look()
-    assert given.zone.names(given.zone.look(after=60)) == [["a.csv"]], "what is set aside is its old content"
+    given.zone.list_files()
+    assert given.zone.names(given.zone.list_files(after=60)) == [["a.csv"]], "what is set aside is its old content"
     assert identity_of(file) == given.zone.collector.batches.read(given.zone.held[-1])[0].identity
 
 
@@ -115,7 +115,7 @@ async def test_new_content_is_loaded_once_its_batch_is_set_aside(tmp_path: Path)
     await given.begin()
     assert given.waits()
     given.zone.states_of_batches = {given.ref.id: "set aside"}
-    assert given.zone.names(given.zone.look()) == [["a.csv"]]
+    assert given.zone.names(given.zone.list_files()) == [["a.csv"]]
 
 
 def test_people_read_what_a_file_waits_for() -> None:

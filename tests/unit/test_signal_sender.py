@@ -1,4 +1,4 @@
-"""Landing zones are notified to look: rarely enough, and also if Temporal does not answer for a while."""
+"""Landing zones are notified to list their files: rarely enough, and also if Temporal does not answer for a while."""
 
 import asyncio
 import logging

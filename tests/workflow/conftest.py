@@ -128,7 +128,7 @@ async def _hosted(harness: WorkflowHarness) -> AsyncIterator[WorkflowHarness]:
 
 @pytest.fixture
 async def zone(client: Client) -> AsyncIterator[Zone]:
-    """A landing zone whose looks and runs the test answers."""
+    """A landing zone whose listings and runs the test answers."""
     zone = Zone(client)
     reporting = ReportArrivalRunsActivity(client, zone.name, zone.name, 100)
     async with Worker(

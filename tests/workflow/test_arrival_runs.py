@@ -37,7 +37,7 @@ class Installation:
 
     def __init__(self, client: Client) -> None:
         self.client, self.name = client, f"i-{uuid.uuid4().hex[:8]}"
-        self.looks = Zone(client)
+        self.listings = Zone(client)
         self.zones: dict[str, Zone] = {}
 
     async def zone(self, name: str, *batches: str, at_once: int = 5, since: float = 0.0, **more: Any) -> Zone:
@@ -73,7 +73,7 @@ async def installation(client: Client, monkeypatch: pytest.MonkeyPatch) -> Async
     monkeypatch.setattr("workflows.arrivals.arrival_runs._CHECK", timedelta(seconds=1))
     monkeypatch.setattr("workflows.arrivals.zone_runs._REPEAT", 0.0)
     installation = Installation(client)
-    looks = installation.looks
+    listings = installation.listings
     reporting = ReportArrivalRunsActivity(client, installation.name, installation.name, 2)
     ended = FindEndedWorkflowsActivity(RunningWorkflows(client, asyncio.get_running_loop()))
     threads = ThreadPoolExecutor(4)
@@ -84,7 +84,7 @@ async def installation(client: Client, monkeypatch: pytest.MonkeyPatch) -> Async
         workflow_runner=UnsandboxedWorkflowRunner(),
         interceptors=[ErrorMapping()],
         activities=[
-            *(looks.collect, looks.read, looks.split, looks.notify),
+            *(listings.collect, listings.read, listings.split, listings.notify),
             *(reporting.report_arrival_runs, ended.find_ended_workflows),
         ],
         activity_executor=threads,

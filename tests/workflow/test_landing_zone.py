@@ -51,7 +51,7 @@ async def test_a_failure_pauses_the_zone_where_its_pipeline_asks_for_it(zone: Zo
     assert (now.paused, now.resumed) == ("", "it is repaired (ana)")
     await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=True, note="a look at it", by="ana"))
     await zone.end("b", "published")
-    await zone.look(arrived("c"))
+    await zone.list_files(arrived("c"))
     await zone.until(lambda now: now.get("c") == "waiting" and "b" not in now)
     now = await zone.status()
     assert (now.paused, now.resumed) == ("a look at it (ana)", "")
@@ -86,12 +86,14 @@ async def test_a_removal_while_a_batch_is_read_is_followed(zone: Zone) -> None:
 async def test_problems_silence_and_files_that_are_kept_out_are_told_once(zone: Zone) -> None:
     zone.answers = [CollectArrivalsResult(problem="there is no folder /landing")] * 2
     await zone.start(expect=0.5)
-    await zone.until(lambda _: bool(zone.looks))
-    await zone.look()
+    await zone.until(lambda _: bool(zone.listings))
+    await zone.list_files()
     assert (await zone.status()).problem == "there is no folder /landing"
     kept_out = [KeptOutFile(path="/landing/a", reason="overwritten")]
-    await zone.look(CollectArrivalsResult(kept_out=kept_out, mark="m:1", latest_arrival=1.0))
-    await zone.look(CollectArrivalsResult(kept_out=kept_out, mark="other:1", latest_arrival=1.0))  # of another worker
+    await zone.list_files(CollectArrivalsResult(kept_out=kept_out, mark="m:1", latest_arrival=1.0))
+    await zone.list_files(
+        CollectArrivalsResult(kept_out=kept_out, mark="other:1", latest_arrival=1.0)
+    )  # of another worker
     assert (await zone.status()).problem == ""
     await zone.until_notified("nothing to load arrived")
     texts = "; ".join(zone.notices)
@@ -121,22 +123,22 @@ async def test_files_that_main_holds_are_finished_while_the_zone_goes_on(zone: Z
     zone.answers = [arrived("a", to_finish=3, put_off=0)]
     await zone.start()
     await zone.until(lambda now: now == {"a": "running"} and zone.finishes == [["a"]])
-    await zone.look(arrived("b", to_finish=3))
+    await zone.list_files(arrived("b", to_finish=3))
     assert zone.finishes == [["a"]], "one call at a time"
     zone.pause_finish.set()
     await zone.until(lambda _: len(zone.finishes) == 2)
-    await zone.look(arrived(put_off=2))
+    await zone.list_files(arrived(put_off=2))
     assert (await zone.status()).unfinished == f"2 files: {problem}"
-    await zone.look(arrived())
-    await zone.until(lambda _: len(zone.looks) == 4)
+    await zone.list_files(arrived())
+    await zone.until(lambda _: len(zone.listings) == 4)
     assert (await zone.status()).unfinished == ""
     zone.finish_answers = [ApplicationError("main is another one", type="CatalogChanged", non_retryable=True)]
-    await zone.look(arrived(to_finish=1, put_off=1))
+    await zone.list_files(arrived(to_finish=1, put_off=1))
     await zone.until(lambda _: len(zone.finishes) == 3)
-    await zone.look(arrived(put_off=1))
+    await zone.list_files(arrived(put_off=1))
     assert (await zone.status()).unfinished == "main is another one"
     await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=True, by="ana"))
-    await zone.look(arrived(to_finish=1, put_off=1))
+    await zone.list_files(arrived(to_finish=1, put_off=1))
     await zone.status()
     assert len(zone.finishes) == 3, "a paused zone touches no file"
     replayer = Replayer(workflows=[LandingZone], workflow_runner=sandbox(), data_converter=converter({}))
@@ -146,10 +148,10 @@ async def test_files_that_main_holds_are_finished_while_the_zone_goes_on(zone: Z
 async def test_a_zone_that_continues_as_new_holds_what_it_held(zone: Zone) -> None:
     held = [Batch(ref=batch("a"), state="kept out", reason="bad"), Batch(ref=batch("b"), state="running", tries=1)]
     await zone.start(batches=held, paused="by ana", latest_arrival=5.0)
-    await zone.until(lambda _: bool(zone.looks))
+    await zone.until(lambda _: bool(zone.listings))
     await zone.run_of("b")  # no workflow runs it any more, so the zone starts it
     now = await zone.status()
-    assert (zone.looks[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
+    assert (zone.listings[0], now.paused, now.latest_arrival) == (["a", "b"], "by ana", 5.0)
     ended = EndedRun(key="b", outcome="published")
     await zone.handle.signal(LandingZone.run_ended, ended)
     await zone.until(lambda now: now == {"a": "kept out"})
@@ -166,7 +168,7 @@ async def test_a_long_history_is_continued_as_new_with_all_that_the_zone_holds(
     await zone.end("a", "quarantined", run_id="r", reason="bad")
     await zone.until(lambda now: now == {"a": "kept out", "b": "running"})
     for number in range(8):
-        await zone.look(CollectArrivalsResult(kept_out=[kept_out], mark=f"m:{number}"))
+        await zone.list_files(CollectArrivalsResult(kept_out=[kept_out], mark=f"m:{number}"))
     described = await zone.handle.describe()
     assert described.raw_info.first_run_id != described.run_id
     assert await zone.states() == {"a": "kept out", "b": "running"}
@@ -177,7 +179,7 @@ async def test_a_long_history_is_continued_as_new_with_all_that_the_zone_holds(
 
 async def test_another_version_of_the_pipeline_is_taken(zone: Zone) -> None:
     await zone.start()
-    await zone.until(lambda _: bool(zone.looks))
+    await zone.until(lambda _: bool(zone.listings))
     newer = PipelineText(name="p.yml", text="name: p\ndescription: newer", folder="/")
     stated = LandingZoneInput(
         pipeline=newer, name="p", installation="here", look=300, at_once=3, on_failure="pause", set_name="s"
@@ -218,7 +220,7 @@ async def test_a_zone_that_is_deployed_for_another_task_queue_continues_there(zo
     ):
         await zone.until(lambda now: now == {"k": "kept out", "a": "running"})
         await zone.end("a", "published")  # it still runs on its first task queue
-        await zone.look(arrived("b"))
+        await zone.list_files(arrived("b"))
         await zone.until(lambda now: now == {"k": "kept out", "b": "running"})
         there = zone.client.get_workflow_handle_for(ArrivalRuns.run, arrival_runs_id(zone.name, queue))
         await there.terminate()

@@ -56,7 +56,7 @@ async def test_messages_are_deleted_when_their_zones_were_told(zones: NotifiedZo
         assert running.known.for_nobody == 1
         server.send(created("landing", "rides/a.csv"))
         await zones.until("rides", 2)
-        assert zones.looks["orders"] == 2
+        assert zones.listings["orders"] == 2
 
 
 async def test_while_temporal_takes_no_signal_messages_stay(
@@ -74,7 +74,7 @@ async def test_while_temporal_takes_no_signal_messages_stay(
     server.send(created("landing", "orders/a.csv"))
     async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION):
         await asyncio.sleep(2.5)
-        assert (server.messages(), zones.looks["orders"]) == (1, 1)
+        assert (server.messages(), zones.listings["orders"]) == (1, 1)
         is_away = False
         await zones.until("orders", 2)
         await until_messages(server, 0)
@@ -91,7 +91,7 @@ async def test_an_unreadable_message_is_left_and_logged_once(
             await zones.until("orders", 2)
             await until_messages(server, 1)
     assert len([message for message in caplog.messages if "is not a notification, and stays there" in message]) == 1
-    assert zones.looks["rides"] == 1
+    assert zones.listings["rides"] == 1
 
 
 @pytest.mark.parametrize("trouble", ["expired credentials", "a queue that is missing"])

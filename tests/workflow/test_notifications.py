@@ -1,4 +1,4 @@
-"""Notifications by HTTP on a real Temporal server: only the landing zones that they concern look."""
+"""Notifications by HTTP on a real Temporal server: only the landing zones that they concern list their files."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ async def post(address: str, body: bytes, path: str = "/", **headers: str) -> tu
         return answers[0]
 
 
-async def test_only_the_zones_that_a_notification_concerns_look(zones: NotifiedZones, address: str) -> None:
+async def test_only_the_zones_that_a_notification_concerns_are_listed(zones: NotifiedZones, address: str) -> None:
     await zones.start("orders", "s3://landing/orders/")
     await zones.start("rides", "s3://landing/rides/*.csv")
     async with zones.receiving(sluice_events_address=address) as receivers:
@@ -65,10 +65,10 @@ async def test_only_the_zones_that_a_notification_concerns_look(zones: NotifiedZ
         assert (await post(address, created("unknown", "orders/a.csv")))[0] == 204
         assert receivers.known.for_nobody == 2
         await asyncio.sleep(2)
-        assert zones.looks == {"orders": 2, "rides": 1}
+        assert zones.listings == {"orders": 2, "rides": 1}
         await post(address, created("landing", "rides/a.csv"))
         await zones.until("rides", 2)
-        assert zones.looks["orders"] == 2
+        assert zones.listings["orders"] == 2
 
 
 async def test_what_is_no_notification_is_refused_and_changes_nothing(zones: NotifiedZones, address: str) -> None:
@@ -80,7 +80,7 @@ async def test_what_is_no_notification_is_refused_and_changes_nothing(zones: Not
         assert (status, "1,048,576 bytes" in text) == (413, True)
         assert (await post(address, b'{"Service": "S3", "Event": "s3:TestEvent"}'))[0] == 204
         await asyncio.sleep(1.5)
-        assert zones.looks == {"orders": 1}
+        assert zones.listings == {"orders": 1}
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for(zones: NotifiedZones, address: str) -> None:
@@ -134,7 +134,7 @@ async def test_with_a_token_nobody_else_is_listened_to(zones: NotifiedZones, add
         assert (await post(address, body, f"/{TOKEN[:-1]}"))[0] == 401
         assert (await post(address, body, Authorization="Bearer ä"))[0] == 401
         await asyncio.sleep(1.5)
-        assert zones.looks == {"orders": 1}
+        assert zones.listings == {"orders": 1}
         assert (await post(address, body, Authorization=f"Bearer {TOKEN}"))[0] == 204
         await zones.until("orders", 2)
         assert (await post(address, body, f"/{TOKEN}/s3"))[0] == 204
@@ -221,7 +221,7 @@ async def test_a_port_that_another_worker_has_is_waited_for(
             await zones.until("orders", 2)
 
 
-async def test_zones_that_are_deployed_later_are_looked_at_and_ended_ones_forgotten(
+async def test_zones_that_are_deployed_later_are_listed_and_ended_ones_forgotten(
     zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known_zones, "_EVERY", 0.3)
@@ -237,4 +237,4 @@ async def test_zones_that_are_deployed_later_are_looked_at_and_ended_ones_forgot
         await until(
             lambda: not receivers.known.concerned({StoredObject("landing", "old/b.csv")}), lambda: receivers.known.zones
         )
-        assert zones.looks["old"] == 1, "a worker that starts tells no zone"
+        assert zones.listings["old"] == 1, "a worker that starts tells no zone"

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.timeout(900)  # building the store may be necessary
-async def test_an_object_has_its_zone_looked_at_as_long_as_somebody_listens(
-    zones: NotifiedZones, tmp_path: Path
-) -> None:
+async def test_an_object_has_its_zone_listed_as_long_as_somebody_listens(zones: NotifiedZones, tmp_path: Path) -> None:
     await zones.start("odd", "s3://source/a b+ü%41/")
     await zones.start("other", "s3://source/other/")
     address = f"127.0.0.1:{choose_port(7099, None, '', set())}"
@@ -33,12 +31,12 @@ async def test_an_object_has_its_zone_looked_at_as_long_as_somebody_listens(
         await asyncio.to_thread(write, store, "source/a b+ü%41/missed.csv")  # nobody listens: the event is lost
         async with zones.receiving(sluice_events_address=address) as receivers:
             await asyncio.sleep(2)
-            assert zones.looks == {"odd": 1, "other": 1}
+            assert zones.listings == {"odd": 1, "other": 1}
             await asyncio.to_thread(write, store, "source/a b+ü%41/a.csv")
             await zones.until("odd", 2)
             await asyncio.to_thread(write, store, "lake/a b+ü%41/a.csv")
             while not receivers.known.for_nobody:
                 await asyncio.sleep(0.1)
-            assert zones.looks["other"] == 1
+            assert zones.listings["other"] == 1
     finally:
         await asyncio.to_thread(running.__exit__, None, None, None)

@@ -1,4 +1,4 @@
-"""Folders of landing zones on a real Temporal server: a file written there makes its zone look."""
+"""Folders of landing zones on a real Temporal server: a file written there has its zone listed."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ async def zones(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield zones
 
 
-async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: NotifiedZones, tmp_path: Path) -> None:
+async def test_a_file_below_the_folder_of_a_zone_has_it_listed(zones: NotifiedZones, tmp_path: Path) -> None:
     orders, rides = tmp_path / "orders", tmp_path / "rides"
     orders.mkdir()
     rides.mkdir()
@@ -46,7 +46,7 @@ async def test_a_file_below_the_folder_of_a_zone_has_it_looked_at(zones: Notifie
         (tmp_path / "c.csv").write_text("id\n1\n")
         (tmp_path / "c.csv").rename(orders / "2026" / "11" / "c.csv")
         await zones.until("orders", 5)
-        assert zones.looks["rides"] == 2
+        assert zones.listings["rides"] == 2
         (rides / "a.csv").write_text("id\n1\n")
         await zones.until("rides", 3)
 
@@ -56,34 +56,34 @@ async def test_a_folder_may_be_made_later_deleted_and_made_again(zones: Notified
     await zones.start("orders", orders)
     async with zones.receiving():
         await asyncio.sleep(1)
-        assert zones.looks["orders"] == 1
+        assert zones.listings["orders"] == 1
         orders.mkdir(parents=True)
         (orders / "a.csv").write_text("id\n1\n")
         await zones.until("orders", 2)
-        looks = await settled(zones, "orders")
+        listings = await settled(zones, "orders")
         shutil.rmtree(tmp_path / "in")
         await asyncio.sleep(1)
         orders.mkdir(parents=True)
         (orders / "a.csv").write_text("id\n1\n")
-        await zones.until("orders", looks + 1)
-        looks = await settled(zones, "orders")
+        await zones.until("orders", listings + 1)
+        listings = await settled(zones, "orders")
         (orders / "b.csv").write_text("id\n1\n")
-        await zones.until("orders", looks + 1)
+        await zones.until("orders", listings + 1)
 
 
-async def test_a_file_that_grows_has_its_zone_looked_at_seldom(zones: NotifiedZones, tmp_path: Path) -> None:
+async def test_a_file_that_grows_has_its_zone_listed_seldom(zones: NotifiedZones, tmp_path: Path) -> None:
     await zones.start("orders", tmp_path)
     (tmp_path / "a.csv").write_text("id\n")
     async with zones.receiving():
-        looks = await settled(zones, "orders")
+        listings = await settled(zones, "orders")
         with (tmp_path / "a.csv").open("a") as file:
             for number in range(40):
                 file.write(f"{number}\n")
                 file.flush()
                 await asyncio.sleep(0.1)
-        assert zones.looks["orders"] <= looks + 1
+        assert zones.listings["orders"] <= listings + 1
         (tmp_path / "b.csv").write_text("id\n1\n")
-        await zones.until("orders", looks + 1)
+        await zones.until("orders", listings + 1)
 
 
 async def test_a_name_that_cannot_be_decoded_does_not_end_the_watch(
@@ -92,12 +92,12 @@ async def test_a_name_that_cannot_be_decoded_does_not_end_the_watch(
     await zones.start("orders", tmp_path)
     with caplog.at_level(logging.WARNING):
         async with zones.receiving():
-            looks = await settled(zones, "orders")
+            listings = await settled(zones, "orders")
             Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")).write_text("x")
-            await zones.until("orders", looks + 1)
-            looks = await settled(zones, "orders")
+            await zones.until("orders", listings + 1)
+            listings = await settled(zones, "orders")
             (tmp_path / "b.csv").write_text("id\n1\n")
-            await zones.until("orders", looks + 1)
+            await zones.until("orders", listings + 1)
     assert len([message for message in caplog.messages if "are not watched now" in message]) == 1
 
 
@@ -110,27 +110,27 @@ async def test_a_landing_zone_of_one_file_is_watched_and_a_wide_one_is_not(
     await zones.start("wide", "/home/*/landing/*.csv")
     with caplog.at_level(logging.WARNING):
         async with zones.receiving(sluice_home=tmp_path / "home"):
-            looks = await settled(zones, "one")
+            listings = await settled(zones, "one")
             (tmp_path / "home" / "arrivals").mkdir(parents=True)
             for number in range(5):
                 (tmp_path / "home" / "arrivals" / f"{number}.sqlite").write_text("x")
             (tmp_path / "b.csv").write_text("id\n1\n")
             await asyncio.sleep(2)
-            assert zones.looks == {"one": looks, "wide": 1}
+            assert zones.listings == {"one": listings, "wide": 1}
             (tmp_path / "new").write_text("id\n2\n")
             (tmp_path / "new").rename(file)
-            await zones.until("one", looks + 1)
+            await zones.until("one", listings + 1)
     assert len([message for message in caplog.messages if "/home/*/landing/*.csv is not watched" in message]) == 1
 
 
 async def settled(zones: NotifiedZones, name: str) -> int:
-    """Return the number of looks of a zone, once it has stopped to look."""
+    """Return the number of listings of a zone, once they have stopped."""
     await zones.until(name, 2)
-    looks = -1
-    while looks != zones.looks[name]:
-        looks = zones.looks[name]
+    listings = -1
+    while listings != zones.listings[name]:
+        listings = zones.listings[name]
         await asyncio.sleep(2.5)
-    return looks
+    return listings
 
 
 WATCHED = """
@@ -145,7 +145,7 @@ folders.FolderWatcher(lambda: {sys.argv[1]: {("zone", ())}}, print, stop).run()
 
 
 @pytest.mark.parametrize("limit", ["max_inotify_watches", "max_inotify_instances"])
-def test_without_a_watch_left_the_log_says_once_that_looks_find_files(limit: str, tmp_path: Path) -> None:
+def test_without_a_watch_left_the_log_says_once_that_listings_find_files(limit: str, tmp_path: Path) -> None:
     """The test sets the limit in a user namespace of its own, if the machine permits it."""
     set_limit = f"echo 0 > /proc/sys/user/{limit}"
     if subprocess.run(["unshare", "-Ur", "sh", "-c", set_limit], capture_output=True, check=False).returncode:

@@ -25,7 +25,7 @@ async def test_batches_are_loaded_in_their_order_so_many_at_a_time(zone: Zone) -
     await zone.end("b", "failed", cause="already_published")
     await zone.end("c", "published")
     await zone.until(lambda now: now == {})
-    assert zone.looks[0] == [] and zone.looks[-1] == []
+    assert zone.listings[0] == [] and zone.listings[-1] == []
     started = await zone.client.get_workflow_handle(f"{zone.name}-a-1").result()
     assert started == ["/landing/a-0", "/landing/a-1"]
 
@@ -48,8 +48,8 @@ async def test_a_batch_that_is_kept_out_stops_nothing_and_can_be_retried_or_set_
     await zone.until(lambda now: now == {"a": "kept out"})
     request = BatchCommand(action="set aside", batch="a", by="ana")
     assert (await zone.handle.execute_update(LandingZone.command, request)).state == "set aside"
-    await zone.look(arrived())
-    assert zone.looks[-1] == ["a"], "its files are in no other batch"
+    await zone.list_files(arrived())
+    assert zone.listings[-1] == ["a"], "its files are in no other batch"
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="x", by="ana"))
     assert "there is no batch 'x'" in str(refused.value.cause)
@@ -57,7 +57,7 @@ async def test_a_batch_that_is_kept_out_stops_nothing_and_can_be_retried_or_set_
 
 async def test_a_batch_of_named_files_is_loaded_like_any_other_and_may_hold_other_content(zone: Zone) -> None:
     await zone.start()
-    await zone.look(arrived())
+    await zone.list_files(arrived())
     loaded = await zone.handle.execute_update(LandingZone.load, LoadBatch(ref=batch("named"), by="ana"))
     assert (loaded.state, loaded.reason, loaded.is_named) == ("waiting", "loaded by ana", True)
     run = await zone.run_of("named")
@@ -79,7 +79,7 @@ async def test_what_others_loaded_is_held_no_more(zone: Zone) -> None:
     await zone.until(lambda now: now == {"a": "running"})
     await zone.end("a", "quarantined")
     await zone.until(lambda now: now == {"a": "kept out"})
-    await zone.look(arrived(loaded=["a"]))
+    await zone.list_files(arrived(loaded=["a"]))
     await zone.until(lambda now: now == {})
 
 
@@ -110,7 +110,7 @@ async def test_a_refused_batch_that_is_retried_is_collected_again(zone: Zone) ->
     zone.answers = [arrived("rest")]
     await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a", by="ana"))
     await zone.until(lambda now: now == {"rest": "running"})
-    assert zone.looks[-1] == []
+    assert zone.listings[-1] == []
 
 
 async def test_a_batch_that_is_kept_out_is_split_until_its_bad_file_is_alone(zone: Zone) -> None:
@@ -149,8 +149,8 @@ async def test_a_batch_whose_file_changed_under_its_run_is_collected_again(zone:
     await zone.until(lambda now: now == {"a": "running"})
     zone.answers = [arrived(counts={"waiting": 2}, look_in=0.1), arrived("a")]
     await zone.end("a", "failed", cause="input_changed", reason="/landing/a-1 was touched")
-    await zone.until(lambda now: now == {"a": "running"} and len(zone.looks) > 2)
-    assert zone.looks[1:] == [[], []] and not (await zone.status()).paused
+    await zone.until(lambda now: now == {"a": "running"} and len(zone.listings) > 2)
+    assert zone.listings[1:] == [[], []] and not (await zone.status()).paused
     await zone.end("a", "published")
     await zone.until(lambda now: now == {})
 
@@ -179,7 +179,7 @@ async def test_a_batch_is_started_while_the_zone_is_listed(zone: Zone) -> None:
     await zone.until(lambda now: now == {"a": "running", "b": "waiting"})
     await zone.end("a", "published")
     await zone.until(lambda now: now == {"b": "running"})
-    assert len(zone.looks) == 1
+    assert len(zone.listings) == 1
     await zone.handle.cancel()
     zone.pause.set()
     with pytest.raises(WorkflowFailureError):
@@ -194,21 +194,21 @@ async def test_a_batch_that_is_decided_about_while_it_is_read_is_not_run(zone: Z
     await zone.until(lambda now: now == {"a": "kept out"})
     await zone.handle.execute_update(LandingZone.command, BatchCommand(action="set aside", batch="a", by="ana"))
     zone.held_read.set()
-    await zone.look()
-    await zone.look()
+    await zone.list_files()
+    await zone.list_files()
     assert await zone.states() == {"a": "set aside"}
     with pytest.raises(RPCError):
         await zone.client.get_workflow_handle(f"{zone.name}-a-1").describe()
 
 
-async def test_a_run_that_was_started_before_is_not_started_at_each_look(zone: Zone) -> None:
+async def test_a_run_that_was_started_before_is_not_started_at_each_listing(zone: Zone) -> None:
     given = StartPipelineInput(pipeline=TEXT, starter="arrivals of p", key="a", report_to=zone.name)
     child = f"{zone.name}-a-1"
     run = await zone.client.start_workflow(RunOfATest.run, given, id=child, task_queue=zone.name)
     await zone.start(batches=[Batch(ref=batch("a"), state="running", tries=1)])
     await zone.until(lambda _: bool(zone.reads))
-    await zone.look()
-    await zone.look()
+    await zone.list_files()
+    await zone.list_files()
     assert zone.reads == ["a"]
     await run.signal("end", EndedRun(outcome="published"))
     await zone.until(lambda now: now == {})
@@ -230,7 +230,7 @@ async def test_a_file_that_changes_under_each_run_is_left_to_people(zone: Zone) 
     assert status.batches[0].reason == "files changed under 3 runs in a row: /landing/a was touched"
     assert "a3 was kept out" in status.paused
     await zone.handle.execute_update(LandingZone.pause, PauseZone(paused=False, by="ana"))
-    await zone.look(CollectArrivalsResult(batches=[refs[3]]))
+    await zone.list_files(CollectArrivalsResult(batches=[refs[3]]))
     await zone.until(lambda now: now == {"a4": "kept out"})
     zone.answers = [arrived("a5")]
     await zone.handle.execute_update(LandingZone.command, BatchCommand(action="retry", batch="a4", by="ana"))
