@@ -7,7 +7,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
+from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
 from runtime.run.start_run import Starter
@@ -27,12 +27,6 @@ from sluice.settings import Settings, read_environment, read_settings
 _LOG_WIDTH = 140
 """Width of output that does not go to a terminal, in characters."""
 _Prepared = TypeVar("_Prepared")
-
-
-class ReportFormat(str, Enum):
-    """Forms of a report other than text and JSON."""
-
-    md = "md"
 
 
 @dataclass
@@ -52,7 +46,7 @@ class CommandContext:
     console: Console
     as_json: bool
     interruption: "Interruption"
-    report: "ReportFormat | None" = None
+    report: ReportFormat | None = None
     """Format of the report on standard output; None if no report is requested."""
 
     @property

@@ -1,10 +1,16 @@
 """Options that several commands share."""
 
+from enum import Enum
 from typing import Annotated
 
 import typer
 
-from cli.context import ReportFormat
+
+class ReportFormat(str, Enum):
+    """Forms of a report other than text and JSON."""
+
+    md = "md"
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output, and nothing else.")]
 By = Annotated[str | None, typer.Option("--by", help="The person who decides.", show_default="you")]

@@ -12,6 +12,7 @@ from cli.confirming import Yes
 from cli.context import CommandContext, run_command
 from cli.exit_codes import UNREACHABLE
 from cli.layout import print_entries
+from cli.options import AsJson
 from cli.pipeline.values import OverYounger
 from runtime.arrivals.landing_zones import list_zones, read_zone
 from runtime.installation.identity import with_known_installation
@@ -66,7 +67,7 @@ def arrivals_command(
     more: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="More files of --load.")] = None,
     look: Annotated[bool, typer.Option("--look", help="List the landing zone's files now.")] = False,
     yes: Yes = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the files of a landing zone with their states. Without a pipeline, show all zones."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.text import Text
 from cli.context import make_console
 from cli.exit_codes import UNREACHABLE, WRONG_USE
 from cli.layout import print_line
+from cli.options import AsJson
 from runtime.installation.examination import examine
 from sluice.contracts.examination import Finding, FindingState
 from sluice.errors import SluiceError
@@ -23,7 +23,7 @@ _SERVICES = ("Temporal", "worker")
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check the whole installation, and report what is missing and how to get it."""
     console = make_console(to_stderr=as_json)

@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from cli.context import CommandContext, run_command
 from cli.layout import print_entries
+from cli.options import AsJson
 from runtime.pipeline.pipeline_input import identify_paths
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
@@ -25,7 +26,7 @@ def files(
     table: Annotated[str | None, typer.Option(help="Only files of this table.")] = None,
     run: Annotated[str | None, typer.Option(help="Only files of this run (its id or workflow id) or pipeline.")] = None,
     limit: Annotated[int, typer.Option(help="Maximum number of files to show, newest first.", min=1, max=5000)] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the files that runs loaded, with their tables and outcomes. This needs a worker."""
 

@@ -10,6 +10,7 @@ import typer
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_rows
+from cli.options import AsJson
 from runtime.run.find_run import find_run
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
@@ -22,7 +23,7 @@ def query(
         str, typer.Option("--ref", help="A branch, or the run whose branch it is.", show_default="main")
     ] = "",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Query tables of main, or of a branch, by SQL. It changes nothing. This needs a worker."""
 

@@ -7,6 +7,7 @@ import typer
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_rows
+from cli.options import AsJson
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.times import format_time
@@ -22,7 +23,7 @@ _TIMES = ("ended_at", "waived_until")
 
 def results(
     sql: Annotated[str, typer.Argument(help="A query over the table `results`, in DuckDB's SQL.")] = _LATEST,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Query the verdicts of every run that ended, by SQL. This needs a worker."""
 

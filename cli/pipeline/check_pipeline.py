@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.context import CommandContext, check_locally, run_command
+from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor
 from runtime.arrivals.zone_conflicts import check_location, hint_at_zones
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
@@ -30,7 +31,6 @@ PipelineFile = Annotated[
     Path | None,
     typer.Argument(help="A pipeline file; without one, the pipeline of the environment (see .env.example)."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def check_pipeline(

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli.exit_codes import WRONG_USE, print_error
+from cli.options import AsJson
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.presentation.check_reference import entries, json_schema
@@ -21,7 +22,7 @@ def list_checks(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of a pipeline file, for editors.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List every check, or one: its parameters, and how it can be answered."""
     known = {entry.name: entry for entry in entries()}

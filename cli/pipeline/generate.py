@@ -11,6 +11,7 @@ import typer
 
 from cli.context import check_locally, make_console
 from cli.layout import print_rows
+from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor
 from generation.labels import check_labels, parse_faults
 from generation.requests import Generated, Request, checks_of
@@ -50,7 +51,7 @@ def generate(
     partition: Partition = "",
     to: Annotated[str, typer.Option("--to", help="The folder to write into.", show_default="the current one")] = ".",
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the columns, the checks and a few rows.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a file of rows that a pipeline's checks accept. Nothing is loaded."""
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from cli.context import CommandContext, current_user, run_command
 from cli.layout import print_entries
+from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor
 from generation.rehearsal import RehearsalPlan, plan_rehearsal
 from generation.rehearsed import (
@@ -43,7 +44,7 @@ def rehearse(
     seed: Annotated[int, typer.Option("--seed", help="The same seed makes the same rows.")] = 7,
     scheduled_for: ScheduledFor = "",
     partition: Partition = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Plant a fault for each check on a branch that is deleted, and show that each check stops the run.
 

@@ -9,6 +9,7 @@ from temporalio.client import Client
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
+from cli.options import AsJson
 from cli.run.follow import start_and_follow
 from cli.run.report import print_detail
 from runtime.pipeline.pipeline_input import load_pipeline
@@ -49,7 +50,7 @@ def rollback(
     ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     yes: Yes = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Roll a published run back: restore its tables to what they were before it. This starts a new run."""
 

@@ -10,6 +10,7 @@ import typer
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
 from cli.layout import print_rows
+from cli.options import AsJson
 from cli.pipeline.values import OverYounger
 from cli.run.follow import start_and_follow
 from cli.run.report import print_detail
@@ -47,7 +48,7 @@ def requeue(
     over_younger: OverYounger = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     yes: Yes = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object to standard output.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Move rows of a quarantine table back into their table, repaired and audited again. This starts a new run."""
     selection = RequeueSelection(table=table, run=run, where=where, values=repairs or [])

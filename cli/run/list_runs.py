@@ -13,6 +13,7 @@ from temporalio.client import WorkflowExecution
 from cli.backfills.list_backfills import print_backfills
 from cli.context import CommandContext, run_command
 from cli.layout import print_entries
+from cli.options import AsJson
 from cli.schedules.list_schedules import print_schedules
 from runtime.installation.identity import with_known_installation
 from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter
@@ -44,9 +45,10 @@ def list_command(
         bool, typer.Option("--backfills", help="List the latest backfill of each pipeline: partitions by state.")
     ] = False,
     each_partition: Annotated[
-        bool, typer.Option("--each-partition", help="List each run of a backfill. By default, a backfill is one line.")
+        bool,
+        typer.Option("--each-partition", help="List each run of a backfill instead of one line, as --json does."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with each run.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List runs with their state, work and start; or schedules, or backfills."""
 

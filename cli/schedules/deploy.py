@@ -8,6 +8,7 @@ import typer
 
 from cli.context import CommandContext, run_command
 from cli.layout import visible
+from cli.options import AsJson
 from runtime.installation.identity import with_known_installation
 from runtime.schedules.deploy import Deploy, make_set, plan_deploy, read_folder
 from sluice.deployment.files import PipelineFile
@@ -27,7 +28,7 @@ def deploy_command(
     set_name: Annotated[
         str, typer.Option("--set", metavar="NAME", help="The name of this set of files; by default the folder's.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Apply the schedules and landing zones that the pipeline files of a folder state. Shows a plan first."""
 

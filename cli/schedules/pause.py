@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.context import CommandContext, no_preparation, run_command
+from cli.options import AsJson
 from runtime.installation.identity import with_known_installation
 from runtime.schedules.pausing import pause_pipeline
 
@@ -12,7 +13,7 @@ from runtime.schedules.pausing import pause_pipeline
 def pause_command(
     pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="The name of a pipeline that is deployed.")],
     note: Annotated[str, typer.Option("--note", help="Why: `list --schedules` and `arrivals` show it.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume them."""
 
