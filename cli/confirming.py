@@ -11,8 +11,11 @@ from sluice.errors import InvalidPipeline
 Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; scripts need this.")]
 
 
-def confirm(context: CommandContext, question: str, *, yes: bool) -> None:
+def confirm(context: CommandContext, question: str, *, yes: bool, refused: str = "nothing was changed") -> None:
     """Ask a person to confirm what was shown.
+
+    Args:
+        refused: the message if nobody confirms.
 
     Raises:
         InvalidPipeline: the answer is no, or there is nobody to ask: no terminal, or --json.
@@ -21,12 +24,12 @@ def confirm(context: CommandContext, question: str, *, yes: bool) -> None:
         return
     if context.as_json or not sys.stdin.isatty():
         raise InvalidPipeline(
-            "nothing was changed: without a terminal, or with --json, the command cannot ask. Add --yes to do what is "
-            "shown above"
+            f"{refused}: without a terminal, or with --json, the command cannot ask. Add --yes to do what is shown "
+            "above"
         )
     try:
         agreed = typer.confirm(question, err=True)
     except typer.Abort:
         agreed = False
     if not agreed:
-        raise InvalidPipeline("nothing was changed")
+        raise InvalidPipeline(refused)

@@ -8,9 +8,8 @@ from cli.approval.approving import make_decision
 from cli.context import CommandContext, run_command
 from cli.options import AsJson, By, Run
 from runtime.approval.deciding import send_decision
-from runtime.run.find_run import find_run_to_end, query_status
+from runtime.run.find_run import find_run_under_way, query_status
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
-from sluice.errors import InvalidPipeline
 from sluice.presentation.decisions import describe_wait, describe_waivers
 
 Named = Annotated[
@@ -64,10 +63,8 @@ def _decide(
     request: WaiverRequest = NO_WAIVER,
 ) -> None:
     async def command(context: CommandContext, _: None) -> int:
-        lookup = await find_run_to_end(context.client, run)
+        lookup = await find_run_under_way(context.client, run, "decide")
         workflow_id = lookup.handle.id
-        if lookup.ended:
-            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to decide")
         status = await query_status(lookup.handle)
         run_id = lookup.handle.run_id or ""
         decision = make_decision(

@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-import typer
-
+from cli.confirming import confirm
 from cli.context import CommandContext, current_user
 from cli.layout import visible
 from runtime.arrivals.landing_zones import list_zones, load_batch, read_zone
@@ -19,6 +18,8 @@ from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count, format_size
+
+_NOT_STARTED = "nothing was started"
 
 
 async def load_named(
@@ -47,7 +48,7 @@ async def load_named(
         raise InvalidPipeline(f"none of these files can be loaded: `arrivals {pipeline}` shows the state of each")
     if not over_younger and pipeline_of_text(zone.pipeline).write.traits.order_matters:
         _refuse_older(plan)
-    confirm(f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, as_json=context.as_json)
+    confirm(context, f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, refused=_NOT_STARTED)
     batch = await load_batch(context.client, settings, pipeline, LoadBatch(ref=plan.batch, by=current_user().name))
     fields = {"batch": batch.model_dump(mode="json"), "files": [file.model_dump() for file in plan.files]}
     paused = f" after `resume {pipeline}`, since it is paused ({zone.paused})" if zone.paused else ""
@@ -84,7 +85,7 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
     if pipeline.arrival is None:
         if problems := await find_zone_problems(context.client, settings.installation, pipeline):
             print("\n".join(problems), file=sys.stderr)
-            confirm("Start the run anyway?", yes=yes, as_json=context.as_json)
+            confirm(context, "Start the run anyway?", yes=yes, refused=_NOT_STARTED)
         return pipeline
     if pipeline.name in await list_zones(context.client, settings.installation):
         raise InvalidPipeline(
@@ -102,25 +103,8 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
             "arrive later"
         )
     question = f"The landing zone is not deployed. Load {format_count(len(chosen), 'file')}?"
-    confirm(question, yes=yes, as_json=context.as_json)
+    confirm(context, question, yes=yes, refused=_NOT_STARTED)
     return with_files(pipeline, chosen)
-
-
-def confirm(question: str, *, yes: bool, as_json: bool) -> None:
-    """Ask a person to confirm what was shown.
-
-    Raises:
-        InvalidPipeline: nobody can be asked, or the answer is no.
-    """
-    if yes:
-        return
-    if as_json or not sys.stdin.isatty():
-        raise InvalidPipeline(
-            "nothing was started: without a terminal, or with --json, the command cannot ask. Add --yes to load what "
-            "is shown"
-        )
-    if not typer.confirm(question, err=True):
-        raise InvalidPipeline("nothing was started")
 
 
 def named_files(first: str | None, more: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson
 from cli.run.report import print_detail
-from runtime.run.find_run import RunLookup, find_run_to_end, query_status
+from runtime.run.find_run import RunLookup, find_run_under_way, query_status
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_change
 from sluice.times import format_time
@@ -25,10 +25,8 @@ def cancel(
     """Cancel a run: stop its Spark job and delete its branch. Main does not change."""
 
     async def command(context: CommandContext, _: None) -> int:
-        lookup = await find_run_to_end(context.client, run)
+        lookup = await find_run_under_way(context.client, run, "cancel")
         workflow_id = lookup.handle.id
-        if lookup.ended:
-            raise InvalidPipeline(f"{workflow_id} has ended: there is nothing to cancel")
         await _print_run(context, lookup)
         confirm(context, "Cancel it, and delete its branch?", yes=yes)
         try:

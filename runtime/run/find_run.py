@@ -119,25 +119,36 @@ async def find_run(client: Client, named: str) -> RunLookup:
     return run
 
 
-async def find_run_to_end(client: Client, named: str) -> RunLookup:
-    """Find a run to decide on or to cancel. A pipeline's name means its one run that is under way.
+async def find_run_under_way(client: Client, named: str, action: str) -> RunLookup:
+    """Find a run that has not ended. A pipeline's name means its one run that is under way.
 
-    If none is under way, it means the latest run, which has ended.
+    Args:
+        action: the verb for what a person wants to do with the run, for the message if it has ended.
 
     Raises:
-        InvalidPipeline: there is no such run, or several are under way.
+        InvalidPipeline: there is no such run, it has ended, or several are under way.
     """
     latest = await find_run(client, named)
-    if named in (latest.handle.id, latest.handle.run_id):
-        return latest
-    query = f'{_WORKFLOW_TYPE} AND ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{named}-"'
-    running = [each async for each in client.list_workflows(query, limit=_MOST_LISTED) if _is_run_of(named, each.id)]
+    is_exact = named in (latest.handle.id, latest.handle.run_id)
+    run = latest if is_exact else await _only_run_under_way(client, named) or latest
+    if run.ended:
+        raise InvalidPipeline(f"{run.handle.id} has ended: there is nothing to {action}")
+    return run
+
+
+async def _only_run_under_way(client: Client, pipeline: str) -> RunLookup | None:
+    """Return the run of a pipeline that is under way, or None if all have ended.
+
+    Raises:
+        InvalidPipeline: several are under way.
+    """
+    query = f'{_WORKFLOW_TYPE} AND ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{pipeline}-"'
+    running = [each async for each in client.list_workflows(query, limit=_MOST_LISTED) if _is_run_of(pipeline, each.id)]
     if len(running) > 1:
         running.sort(key=lambda each: each.start_time, reverse=True)
         lines = [f"{each.id}  started {format_time(each.start_time)}" for each in running]
-        raise InvalidPipeline(describe_several(named, "runs that are under way", lines))
-    under_way = await describe_run(client, running[0].id, running[0].run_id) if running else None
-    return under_way or latest
+        raise InvalidPipeline(describe_several(pipeline, "runs that are under way", lines))
+    return await describe_run(client, running[0].id, running[0].run_id) if running else None
 
 
 def _is_run_of(pipeline: str, workflow_id: str) -> bool:
