@@ -1,11 +1,11 @@
 """Verify the write of an attempt on its branch, because the exit code of a job proves nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from temporalio import activity
 
-from lakehouse.catalog import BranchCatalog, TableDiff
+from lakehouse.catalog import BranchCatalog, TableDiff, TableVersion
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.iceberg.written_table import read_written_table
@@ -35,27 +35,33 @@ class VerifyWriteActivity:
         check_changed_tables(input, [diff.name for diff in diffs])
         for namespace in self.catalog.diff_namespaces(branch.base, branch.name, head):
             check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
-        changes = check_write(input, [self._read(input, diff) for diff in diffs])
+        earlier = {diff.name: self._earlier_version(input, diff) for diff in diffs}
+        changes = check_write(input, [self._read(input, diff, earlier[diff.name]) for diff in diffs])
         conflicts = self.catalog.find_conflicts(branch.name, head)
-        repaired = self._repaired(input, diffs) if input.repairs else {}
+        repaired = self._repaired(diffs, earlier) if input.repairs and input.since else {}
         return WriteResult(
             head=head, tables=changes, versions=changed_tables(diffs), conflicts=conflicts, repaired=repaired
         )
 
-    def _repaired(self, input: VerifyWriteInput, diffs: Sequence[TableDiff]) -> dict[str, RowNumbers]:
+    def _earlier_version(self, input: VerifyWriteInput, diff: TableDiff) -> TableVersion | None:
+        """Return the version of a table after which all snapshots must be of this attempt."""
+        if not input.since:
+            return diff.before
+        return self.catalog.table_version(input.branch.name, diff.name, input.since)
+
+    def _repaired(
+        self, diffs: Sequence[TableDiff], earlier: Mapping[str, TableVersion | None]
+    ) -> dict[str, RowNumbers]:
         """Return by table the rows that the SQL of a repair changed, if they are few enough to compare."""
         repaired = {}
         for diff in diffs:
-            since = self.catalog.table_version(input.branch.name, diff.name, input.since)
+            since = earlier[diff.name]
             if diff.after is None or since is None or since == diff.after:
                 continue
             if rows := count_changed_rows(TableState.load(diff.after, since, self.io)):
                 repaired[diff.name] = RowNumbers.model_validate(rows.model_dump(include=set(RowNumbers.model_fields)))
         return repaired
 
-    def _read(self, input: VerifyWriteInput, diff: TableDiff) -> WrittenTable:
-        since = diff.before
-        if input.since:
-            since = self.catalog.table_version(input.branch.name, diff.name, input.since)
+    def _read(self, input: VerifyWriteInput, diff: TableDiff, since: TableVersion | None) -> WrittenTable:
         run_ref = input.run_ref
         return read_written_table(diff, since, self.io, run_ref.run_id, [run_ref.attempt])
