@@ -52,6 +52,7 @@ from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
+from sluice.registration.targets import read_targets
 from sluice.settings import Settings, read_environment, read_settings
 from sluice.sql import parsing  # noqa: F401  # before threads start: concurrent imports see a half-loaded sqlglot
 from workflows.arrivals.arrival_runs import ArrivalRuns
@@ -140,9 +141,10 @@ def make_workers(client: Client, settings: Settings, engine: Engine, catalog: Br
     workers = []
     if role != "spark":
         notifier = open_notifier(settings.notifications)
+        targets = read_targets(settings.registration.sluice_targets_file)
 
         def control(catalog: BranchCatalog) -> list[Activity]:
-            return control_activities(client, settings, catalog, io, reports, notifier)
+            return control_activities(client, settings, catalog, io, reports, notifier, targets)
 
         workers.append(make(settings.installation.sluice_task_queue, control, WORKFLOWS, _CONTROL_AT_ONCE))
     if role != "control":

@@ -41,6 +41,7 @@ from sluice.contracts.run import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.branch_properties import marks
+from sluice.registration.targets import NO_TARGETS
 from worker import WORKFLOWS, make_worker
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -131,7 +132,7 @@ async def measure(stack: BenchStack, writes: str, runs: int, rounds: int) -> dic
             settings = with_installation(stack.settings).with_values(sluice_task_queue=queue)
             io = file_io_properties(settings.storage)
             reports, notifier = ReportStore(settings.storage.lake, io), open_notifier(settings.notifications)
-            control = control_activities(client, settings, stack.catalog, io, reports, notifier)
+            control = control_activities(client, settings, stack.catalog, io, reports, notifier, NO_TARGETS)
             activities = [*control, FakeWrite(stack).write_table]
             worker = make_worker(client, settings, queue, activities, WORKFLOWS, interceptors=[CatalogIdentity()])
             await running.enter_async_context(worker)

@@ -20,6 +20,7 @@ from lakehouse.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
 from lakehouse.input_manifests import InputManifests
 from lakehouse.report_store import ReportStore
+from sluice.registration.targets import Targets
 from sluice.settings import Settings
 
 
@@ -30,9 +31,10 @@ def control_activities(
     io: dict[str, str],
     reports: ReportStore,
     notifier: RoutedNotifier,
+    targets: Targets,
 ) -> list[Activity]:
     """Return the activities without Spark: on the catalog, on data files with DuckDB, and notifications."""
-    shared = Shared(client, settings, catalog, io, reports, notifier)
+    shared = Shared(client, settings, catalog, io, reports, notifier, targets)
     return [
         *branch_activities(shared),
         *audit_activities(shared),

@@ -26,7 +26,7 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.report_store import ReportStore
 from sluice.approval.required import parse_approval_rules
-from sluice.registration.targets import Targets, read_targets
+from sluice.registration.targets import Targets
 from sluice.settings import Settings
 
 Activity = Callable[..., Any]
@@ -46,6 +46,8 @@ class Shared:
     reports: ReportStore
     notifier: RoutedNotifier
     """The routes of messages, the same for every branch that runs publish to."""
+    targets: Targets
+    """The targets of registrations, read once for all these branches."""
 
     @property
     def installation(self) -> str:
@@ -105,11 +107,6 @@ class Shared:
     def running(self) -> RunningWorkflows:
         """Client for finding running workflows in Temporal, from any thread."""
         return RunningWorkflows(self.client, asyncio.get_running_loop())
-
-    @cached_property
-    def targets(self) -> Targets:
-        """The targets of registrations."""
-        return read_targets(self.settings.registration.sluice_targets_file)
 
     @cached_property
     def notify(self) -> NotifyActivities:

@@ -28,6 +28,7 @@ from lakehouse.report_store import ReportStore
 from lakehouse.source_files import OnProgress
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
 from sluice.pipeline.model import Pipeline
+from sluice.registration.targets import NO_TARGETS
 from sluice.settings import Settings
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_engine import MemoryEngine
@@ -130,7 +131,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         clock = ZoneClock()
 
         def make_activities(of: MemoryCatalog) -> list[Activity]:
-            control = control_activities(environment.client, settings, of, {}, reports, notifier)
+            control = control_activities(environment.client, settings, of, {}, reports, notifier, NO_TARGETS)
             return [*_by_clock(control, clock), *spark_activities(settings, engine, of, {}, reports)]
 
         activities = make_activities(catalog)

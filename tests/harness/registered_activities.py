@@ -12,6 +12,7 @@ from engine.spark.engine import SubmitEngine
 from hosting.activities import control_activities, spark_activities
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
+from sluice.registration.targets import NO_TARGETS
 from sluice.settings import Settings
 
 Activity = Callable[..., Any]
@@ -22,7 +23,8 @@ async def registered() -> tuple[list[Activity], list[Activity]]:
     settings = Settings.of(nessie_uri="http://127.0.0.1:1/api/v2")
     client = cast(Client, SimpleNamespace(namespace="default"))
     catalog, reports = open_catalog(settings), ReportStore(settings.storage.lake, {})
-    control = control_activities(client, settings, catalog, {}, reports, open_notifier(settings.notifications))
+    notifier = open_notifier(settings.notifications)
+    control = control_activities(client, settings, catalog, {}, reports, notifier, NO_TARGETS)
     return control, spark_activities(settings, SubmitEngine(settings.spark_jobs), catalog, {}, reports)
 
 
