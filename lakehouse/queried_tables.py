@@ -4,18 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyiceberg.manifest import DataFile
 
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.readable_files import duckdb_reads
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.quarantine import find_quarantined_branch
-from sluice.audit.engine_choice import DUCKDB_KINDS, field_id_problem, file_problem
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
 from sluice.metadata.statistics import SchemaField
 from sluice.sizes import format_size
-from sluice.sql.values import kind_of
 
 _MAX_BYTES = 64 * 2**20
 """Maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself."""
@@ -78,7 +76,7 @@ def read_queried_tables(
         state = TableState.load(version, None, io)
         fields = schema_fields(state.table.schema())
         files = [entry.data_file for entry in state.entries(added_only=False)]
-        if _reads_files(state, fields, files):
+        if not state.row_deletes and duckdb_reads(state, fields, files):
             tables.append(QueriedTable(name, fields, [file.file_path for file in files]))
             continue
         size = sum(file.file_size_in_bytes for file in files)
@@ -100,18 +98,6 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
         return close
     named = ", ".join([*tables[:_NAMED], *(["…"] if len(tables) > _NAMED else [])])
     return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; the branch has no tables"
-
-
-def _reads_files(state: TableState, fields: Sequence[SchemaField], files: Sequence[DataFile]) -> bool:
-    """Return True if DuckDB reads exactly the rows of a table from its files."""
-    return (
-        not state.row_deletes
-        and all(kind_of(field.type) in DUCKDB_KINDS for field in fields)
-        and field_id_problem(state.table.properties, has_defaults=state.has_column_defaults) is None
-        and not any(
-            file_problem(file.file_path, file.file_format.value) or state.may_lack_columns(file) for file in files
-        )
-    )
 
 
 def _rows(name: str, state: TableState) -> pa.Table:

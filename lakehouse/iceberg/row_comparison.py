@@ -4,11 +4,10 @@ import logging
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import ManifestEntry
-from pyiceberg.table import FileScanTask, StaticTable
+from pyiceberg.table import StaticTable
 
+from lakehouse.iceberg.file_rows import read_batches, scan_tasks
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.write import RowCounts
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts
@@ -41,7 +40,7 @@ def count_changed_rows(state: TableState) -> RowCounts | None:
     except Exception as error:  # a number in a report must not end a run, whatever is wrong with the files
         log.warning("the rows of a table were not compared: %s", type(error).__name__)
         return None
-    return None if old is None or new is None else compared_row_counts(old, new)
+    return compared_row_counts(old, new)
 
 
 def _is_small(state: TableState) -> bool:
@@ -52,18 +51,11 @@ def _is_small(state: TableState) -> bool:
     return values <= _MAX_VALUES and sum(file.file_size_in_bytes for file in files) <= _MAX_BYTES
 
 
-def _rows(table: StaticTable, state: TableState, entries: Sequence[ManifestEntry]) -> Counter[Hashable] | None:
-    """Count the rows of data files by their values, with the columns that the table has after the run.
-
-    None if the rows need more memory than allowed, although their files are small.
-    """
-    scan = ArrowScan(table.metadata, table.io, state.table.schema(), AlwaysTrue())
+def _rows(table: StaticTable, state: TableState, entries: Sequence[ManifestEntry]) -> Counter[Hashable]:
+    """Count the rows of data files by their values, with the columns that the table has after the run."""
+    tasks = scan_tasks(table, [entry.data_file for entry in entries], with_deletes=False)
     rows: Counter[Hashable] = Counter()
-    size = 0
-    for batch in scan.to_record_batches([FileScanTask(entry.data_file) for entry in entries]):
-        size += batch.nbytes
-        if size > _MAX_MEMORY:
-            return None
+    for batch in read_batches(table, state.table.schema(), tasks, _MAX_MEMORY):
         columns = [column.to_pylist() for column in batch.columns]
         rows.update(map(repr, zip(*columns, strict=True)))
     return rows

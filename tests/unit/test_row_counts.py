@@ -170,7 +170,7 @@ def test_files_that_cannot_be_read_end_no_run(lake: MemoryLake, monkeypatch: pyt
         raise ValueError("Unsupported file format: AVRO")
 
     _update(lake, [1], value=9)
-    monkeypatch.setattr(row_comparison, "ArrowScan", refuse)
+    monkeypatch.setattr(row_comparison, "read_batches", refuse)
     assert count_changed_rows(_state(lake)) is None
 
 
