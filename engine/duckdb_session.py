@@ -51,7 +51,7 @@ _CONFIG = {
     "python_enable_replacements": False,  # no variable of this process is a table
 }
 _DELETED = "sluice_deleted_rows"
-_FILE, _POSITION = "sluice_file", "file_row_number"
+FILE, POSITION = "sluice_file", "file_row_number"
 """Columns that DuckDB adds. Sluice chooses the first name, DuckDB the second."""
 _LOCK = """
     SET TimeZone = 'UTC';
@@ -73,11 +73,13 @@ class ParquetView:
     paths: Sequence[str]
     deletes: Mapping[str, Sequence[DeleteFile]] = field(default_factory=dict)
     """The delete files that apply to each data file, by the path of the data file."""
+    with_position: bool = False
+    """True to add the columns `FILE` and `POSITION`, which locate each row."""
 
     @property
     def local_paths(self) -> list[str]:
         """The paths in the form that DuckDB reads, without `file:`."""
-        return [_local(path) for path in self.paths]
+        return [local_path(path) for path in self.paths]
 
 
 class DuckDBSession:
@@ -201,7 +203,7 @@ class DuckDBSession:
         if not any(deletes.values()):
             return
         try:
-            rows = deleted_rows(self._io, deletes, {path: _local(path) for path in deletes})
+            rows = deleted_rows(self._io, deletes, {path: local_path(path) for path in deletes})
         except OSError as error:
             if self._store:
                 self._store.note(error)
@@ -255,29 +257,34 @@ def _created(connection: duckdb.DuckDBPyConnection, table: str) -> str:
 
 def _select(view: ParquetView) -> str:
     listed = ", ".join(DUCKDB.column(each.name) for each in view.fields)
+    located = f"{FILE}, {POSITION}" if view.with_position else ""
+    listed = ", ".join(filter(None, [listed, located]))
     if not view.paths:
-        nothing = ", ".join(f"NULL::{_type(each.type)} AS {DUCKDB.column(each.name)}" for each in view.fields)
-        return f"SELECT {nothing} WHERE FALSE"
+        nothing = [f"NULL::{_type(each.type)} AS {DUCKDB.column(each.name)}" for each in view.fields]
+        nothing += [f"NULL::VARCHAR AS {FILE}", f"NULL::BIGINT AS {POSITION}"] if view.with_position else []
+        return f"SELECT {', '.join(nothing)} WHERE FALSE"
     schema = ", ".join(
         f"{each.id}: {{name: {DUCKDB.text(each.name)}, type: '{_type(each.type)}', default_value: NULL}}"
         for each in view.fields
     )
+    positions = f", filename = '{FILE}', {POSITION} = true"
 
-    def read(paths: Sequence[str], more: str = "") -> str:
-        names = ", ".join(DUCKDB.text(_local(path)) for path in paths)
+    def read(paths: Sequence[str], more: str) -> str:
+        names = ", ".join(DUCKDB.text(local_path(path)) for path in paths)
         return f"read_parquet([{names}], schema = MAP {{{schema}}}{more})"
 
     whole = [path for path in view.paths if not view.deletes.get(path)]
     partly = [path for path in view.paths if view.deletes.get(path)]
-    parts = [f"SELECT {listed} FROM {read(whole)}"] if whole else []
+    parts = [f"SELECT {listed} FROM {read(whole, positions if located else '')}"] if whole else []
     if partly:
-        rows = read(partly, f", filename = '{_FILE}', {_POSITION} = true")
-        is_deleted = f"deleted.file = rows.{_FILE} AND deleted.position = rows.{_POSITION}"
+        is_deleted = f"deleted.file = rows.{FILE} AND deleted.position = rows.{POSITION}"
+        rows = read(partly, positions)
         parts.append(f"SELECT {listed} FROM {rows} AS rows ANTI JOIN {_DELETED} AS deleted ON {is_deleted}")
     return " UNION ALL ".join(parts)
 
 
-def _local(path: str) -> str:
+def local_path(path: str) -> str:
+    """Return the path of a file in the form that DuckDB reads, without `file:`."""
     return path.removeprefix("file://").removeprefix("file:")
 
 

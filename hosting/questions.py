@@ -3,6 +3,7 @@
 from activities.arrivals.list_arrivals import ListArrivalsActivity
 from activities.arrivals.plan_load import PlanLoadActivity
 from activities.installation.examine_installation import ExamineInstallationActivity
+from activities.lake.diff_tables import DiffTablesActivity
 from activities.lake.list_files import ListFilesActivity
 from activities.lake.query_audit_results import QueryAuditResultsActivity
 from activities.lake.query_tables import QueryTablesActivity
@@ -27,6 +28,7 @@ def question_activities(shared: Shared) -> list[Activity]:
         PlanRequeueActivity(catalog, io, settings.catalog.catalog_name).plan_requeue,
         QueryAuditResultsActivity(shared.results, shared.queries).query_audit_results,
         QueryTablesActivity(catalog, io, shared.queries).query_tables,
+        DiffTablesActivity(catalog, io, shared.queries).diff_tables,
         ListFilesActivity(catalog, shared.loaded_files).list_files,
         ListArrivalsActivity(shared.collector).list_arrivals,
         PlanLoadActivity(shared.collector).plan_load,

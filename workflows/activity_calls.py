@@ -87,6 +87,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run import Notification, RecordRunInput
     from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
     from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartedBy, StartPipelineInput
+    from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
     from sluice.sizes import format_count
@@ -275,6 +276,9 @@ class ActivityCalls(ActivityCaller):
     query_tables = ActivityCall(
         "query_tables", QueryTablesInput, QueryRows, Kind.ACTIVITY,
         lambda query: query.sql[:100], timeout=fixed(100), total_timeout=fixed(200), retry=_QUERY)
+    diff_tables = ActivityCall(
+        "diff_tables", DiffTablesInput, DiffTablesResult, Kind.ACTIVITY, lambda query: query.what[:100],
+        timeout=fixed(240), total_timeout=fixed(240), retry=_QUERY)
     list_files = ActivityCall(
         "list_files", ListFilesInput, ListFilesResult, Kind.ACTIVITY,
         lambda query: query.run or query.table or "all files",

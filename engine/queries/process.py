@@ -1,6 +1,7 @@
 """The process of one query, which the fork server forks: it runs a person's SQL within limits, and ends.
 
-It also parses SQL that a person wrote, since deeply nested SQL can crash the process that parses it.
+It also parses SQL that a person wrote, since deeply nested SQL can crash the process that parses it. And it compares
+the rows of two versions of a table, which may need much memory.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pyarrow as pa
 from engine.duckdb_session import DuckDBSession
 from engine.private_files import write_private
 from engine.queries.limits import limit_this_process
+from engine.queries.row_diff import RowDiff, register_partitions
 from engine.queries.specification import QueryAnswer, QuerySpecification
 from engine.queries.sql import NESTED, read_rows, tables_in
 from sluice.errors import InvalidInput
@@ -42,6 +44,9 @@ def _answer(query: QuerySpecification) -> QueryAnswer:
         if query.kind == "parse":
             return QueryAnswer(tables=tables_in(query.sql))
         with _tables(query) as connection:
+            if query.diff:
+                register_partitions(connection, query.diff)
+                return QueryAnswer(differences=RowDiff(connection, query.diff, query.io).answer())
             return QueryAnswer(rows=read_rows(connection, query.sql))
     except InvalidInput as error:
         return QueryAnswer(refused=str(error))

@@ -23,9 +23,10 @@ from engine.private_files import private_folder
 from engine.process.fork_client import ForkServer
 from engine.process.heartbeat import no_heartbeat
 from engine.queries.process import ANSWER
-from engine.queries.specification import QueryAnswer, QuerySpecification
+from engine.queries.specification import DiffSpecification, QueryAnswer, QuerySpecification
 from engine.queries.sql import NARROW
 from sluice.contracts.lake_queries import MAX_RESULT_BYTES, QueryRows
+from sluice.contracts.table_diffs import RowDifferences
 from sluice.errors import InvalidInput, ServiceUnavailable, SluiceError
 from sluice.job_environment import job_environment
 from sluice.sizes import format_size
@@ -42,6 +43,7 @@ _AT_ONCE = 4
 _QUEUE_TIMEOUT = 10.0
 """Maximum time that a query waits for a slot, in seconds."""
 _THREADS = 4
+_FEWER_ROWS = "too many rows differ to compare all of them"
 _PREFIX = "query-"
 _STALE = 3600.0
 """Age, in seconds, from which a query's folder counts as left by a killed worker and is removed."""
@@ -90,6 +92,26 @@ class QueryRunner:
             assert answer.rows
             return answer.rows
 
+    async def compare(self, diff: DiffSpecification, rows: Mapping[str, pa.Table], seconds: int) -> RowDifferences:
+        """Return the rows that differ between two versions of a table.
+
+        Args:
+            rows: the versions whose rows are in memory, each by the name of its `files`.
+            seconds: maximum duration, in seconds.
+
+        Raises:
+            InvalidInput: DuckDB cannot read the rows, or the comparison exceeds a limit.
+        """
+        async with self._folder() as folder:
+            written = await asyncio.to_thread(_write_rows, folder, rows)
+            versions = (diff.before, diff.after)
+            files = [view for each in versions if not each.in_memory for view in (each.files, each.marked)]
+            answer = await self._run(
+                folder, seconds, _FEWER_ROWS, kind="diff", diff=diff, files=files, rows=written, io=self._io
+            )
+            assert answer.differences
+            return answer.differences
+
     async def close(self) -> None:
         """End the fork server. A running query has a guard, which ends it."""
         await self._forks.close()
@@ -112,8 +134,8 @@ class QueryRunner:
         finally:
             self._slots.release()
 
-    async def _run(self, folder: Path, seconds: int, **query: Any) -> QueryAnswer:
-        """Run a process to its end, or end it; return its answer."""
+    async def _run(self, folder: Path, seconds: int, remedy: str = NARROW, **query: Any) -> QueryAnswer:
+        """Run a process to its end, or end it; return its answer. A message about a limit names the remedy."""
         mapped = sum(Path(each).stat().st_size for each in query.get("rows", {}).values())
         specification = QuerySpecification(
             folder=str(folder),
@@ -127,26 +149,26 @@ class QueryRunner:
         try:
             ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), seconds)
         except asyncio.TimeoutError:
-            raise _took_too_long(seconds) from None
+            raise _took_too_long(seconds, remedy) from None
         answer = await asyncio.to_thread(_read_answer, folder / ANSWER)
         if answer and answer.refused:
             raise InvalidInput(answer.refused)
         if answer and not answer.out_of_memory:
             return answer
         if ended.code - _SIGNAL_BASE in (signal.SIGXCPU, signal.SIGALRM):
-            raise _took_too_long(seconds)
+            raise _took_too_long(seconds, remedy)
         if ended.code <= _SIGNAL_BASE and not answer:
             _log.error("the process of a query ended with code %s: %s", ended.code, "\n".join(ended.tail))
             raise SluiceError("the process of the query failed: see the worker's log")
         nested = "" if answer else ", or is nested too deeply"  # the process ended before it could report the cause
         raise InvalidInput(
-            f"the query used more than {format_size(self._limit)} of memory{nested}, and was ended: {NARROW}. "
+            f"the query used more than {format_size(self._limit)} of memory{nested}, and was ended: {remedy}. "
             "SLUICE_SCAN_MEMORY on the worker sets the limit"
         )
 
 
-def _took_too_long(seconds: int) -> InvalidInput:
-    return InvalidInput(f"the query took longer than {seconds} seconds, and was ended: {NARROW}")
+def _took_too_long(seconds: int, remedy: str) -> InvalidInput:
+    return InvalidInput(f"the query took longer than {seconds} seconds, and was ended: {remedy}")
 
 
 def _environment(*, with_s3: bool) -> dict[str, str]:

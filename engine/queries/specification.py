@@ -1,4 +1,4 @@
-"""The messages between the worker and the process of a query: specification and answer."""
+"""The messages between the worker and the process of a query or of a diff: specification and answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -8,14 +8,49 @@ from pydantic import Field
 from engine.duckdb_session import ParquetView
 from sluice.base_model import WireMessage
 from sluice.contracts.lake_queries import QueryRows
+from sluice.contracts.table_diffs import RowDifferences
+from sluice.diff.columns import DiffColumn
+from sluice.metadata.statistics import DeleteFile
+
+
+class DiffedVersion(WireMessage):
+    """The rows of one version of a table that a diff compares."""
+
+    files: ParquetView
+    """Data files that only this version has."""
+    marked: ParquetView
+    """Data files of both versions whose deletes differ. Of these, only rows that one version lacks are compared."""
+    deletes: Mapping[str, Sequence[DeleteFile]] = Field(default_factory=dict)
+    """The delete files of this version that apply to each of the `marked` data files, by its path."""
+    partitions: Mapping[str, str] = Field(default_factory=dict)
+    """The partition of each data file; empty for a table without partitions."""
+    in_memory: bool = False
+    """True if the rows are in a table in memory instead, named like `files`."""
+
+
+class DiffSpecification(WireMessage):
+    """Two versions of a table, and how to compare their rows."""
+
+    before: DiffedVersion
+    after: DiffedVersion
+    columns: Sequence[DiffColumn]
+    key: Sequence[int] = ()
+    """Field ids of the key; none if no key is known."""
+    rows: int
+    """Maximum number of sample rows of each kind."""
+    sample_bytes: int
+    """Maximum size of all sample rows, in bytes."""
+    only_sample: bool = False
+    """True if one of the versions has no rows here, so that metadata counts the rows of the other."""
 
 
 class QuerySpecification(WireMessage):
     """One query: its SQL, the tables that it reads, and its limits."""
 
-    kind: Literal["parse", "read"]
-    """`parse` returns the names of the tables in the SQL, `read` returns the rows of the query."""
-    sql: str
+    kind: Literal["parse", "read", "diff"]
+    """`parse` returns the names of the tables in the SQL, `read` the rows of the query, `diff` compares two tables."""
+    sql: str = ""
+    diff: DiffSpecification | None = None
     folder: str
     """The query's own folder, to which the process writes the answer."""
     memory: str
@@ -38,6 +73,7 @@ class QueryAnswer(WireMessage):
 
     tables: list[str] = Field(default_factory=list)
     rows: QueryRows | None = None
+    differences: RowDifferences | None = None
     refused: str = ""
     """Reason why the SQL was refused or failed."""
     out_of_memory: bool = False

@@ -16,6 +16,7 @@ from sluice.contracts.existing_rows import Resume
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.run import RunInput
+from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
 from sluice.contracts.write import TableChange
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidInput
@@ -244,6 +245,7 @@ LakeQueryInput = (
     | PlanRequeueInput
     | QueryAuditResultsInput
     | QueryTablesInput
+    | DiffTablesInput
     | ListFilesInput
     | ListArrivalsInput
     | PlanLoadInput
@@ -260,6 +262,7 @@ RESULTS: Mapping[type[WireMessage], type[WireMessage]] = {
     PlanRequeueInput: RequeuePlan,
     QueryAuditResultsInput: QueryRows,
     QueryTablesInput: QueryRows,
+    DiffTablesInput: DiffTablesResult,
     ListFilesInput: ListFilesResult,
     ListArrivalsInput: ListArrivalsResult,
     PlanLoadInput: LoadPlan,

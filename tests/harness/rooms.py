@@ -26,7 +26,7 @@ ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "web", "workflows")
 """The rooms that have no other folders. The domain `sluice/` has these folders, and others of its own."""
 
 DOMAIN = (
-    *("metadata", "sql", "checks", "pipeline", "approval", "contracts", "lineage", "audit", "publishing"),
+    *("metadata", "sql", "checks", "pipeline", "approval", "contracts", "lineage", "audit", "publishing", "diff"),
     *("backfills", "presentation", "notifications", "registration", "input", "arrivals", "deployment"),
 )
 """The packages of the domain `sluice/`. Each imports only packages listed before it."""

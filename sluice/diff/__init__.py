@@ -1,0 +1,1 @@
+"""Decide how two versions of a table are compared, and what of the result is shown."""
