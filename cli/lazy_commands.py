@@ -107,6 +107,10 @@ COMMANDS = {
         "cli.lake.query:query",
         "Query tables of main, or of a branch, by SQL. It changes nothing. This needs a worker.",
     ),
+    "diff": LazyCommand(
+        "cli.lake.diff:diff",
+        "Show which rows differ: of a run and main before it, or of two publications. This needs a worker.",
+    ),
     "files": LazyCommand(
         "cli.lake.files:files",
         "List the files that runs loaded, with their tables and outcomes. This needs a worker.",

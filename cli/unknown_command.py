@@ -8,7 +8,7 @@ import typer
 
 from sluice.identifiers import suggestion
 
-QUARANTINE_COMMANDS = {"show", "diff", "discard", "keep", "release", "repair"}
+QUARANTINE_COMMANDS = {"show", "discard", "keep", "release", "repair"}
 """Commands of `quarantine` that are not also top-level commands, listed here since their import is lazy."""
 
 

@@ -1,0 +1,73 @@
+"""Find the branch or the commit on main that shows the rows of a run, and the keys that its pipeline states."""
+
+from dataclasses import dataclass, field
+
+from temporalio.client import Client
+
+from runtime.run.find_run import RunLookup, find_run, query_status, read_request, read_result
+from sluice.contracts.run import RunRequest
+from sluice.contracts.table_diffs import TableKey
+from sluice.diff.keys import pipeline_keys
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import run_of
+
+
+@dataclass(frozen=True)
+class NamedState:
+    """A branch or a commit on main, as a person named it or its run."""
+
+    name: str
+    head: str = ""
+    """Hash of the branch to compare; empty means its newest."""
+    keys: dict[str, TableKey] = field(default_factory=dict)
+    """Keys of the tables of its run, as far as they are known."""
+
+
+async def find_state(client: Client, named: str) -> NamedState:
+    """Return the state that a run wrote or published, or the name itself if Temporal has no such run.
+
+    Raises:
+        InvalidPipeline: the run has left nothing to compare, or not yet written anything.
+        ServiceUnavailable: no worker answers for a run that is under way.
+    """
+    run_id = run_of(named) or named.rsplit("/", 1)[-1]
+    try:
+        run = await find_run(client, run_id)
+    except InvalidPipeline:
+        return NamedState(named)
+    request = await read_request(client, run.handle.id, run.handle.run_id or "")
+    keys = pipeline_keys(request.pipeline) if request else {}
+    if "/" in named:
+        return NamedState(named, keys=keys)
+    name, head = await (_of_ended(client, run, request) if run.ended else _of_running(run))
+    return NamedState(name, head, keys)
+
+
+async def _of_running(run: RunLookup) -> tuple[str, str]:
+    """Return the branch of a run that is under way, and its audited hash, if there is one."""
+    status = await query_status(run.handle)
+    if status is None:
+        raise ServiceUnavailable(
+            f"no worker answers for {run.handle.id}: start one with `python worker.py` or `make up`"
+        )
+    if not status.result.branch or not status.result.tables:
+        raise InvalidPipeline(f"{run.handle.id} has not written anything yet: it is {status.stage}")
+    return status.result.branch, status.result.audited_hash or ""
+
+
+async def _of_ended(client: Client, run: RunLookup, request: RunRequest | None) -> tuple[str, str]:
+    """Return the commit that a run published, or the branch that it left."""
+    result = await read_result(client, run.description)
+    assert result is not None
+    if result.outcome == "published" and request and request.target:
+        raise InvalidPipeline(
+            f"{result.workflow_id} was published to the branch {request.target} of a backfill: `diff {request.target}` "
+            "shows what the backfill has collected"
+        )
+    name = result.main_after if result.outcome == "published" else result.branch
+    if not name:
+        raise InvalidPipeline(
+            f"{result.workflow_id} ended {result.outcome}, and left no rows to compare"
+            + (f": {result.reason}" if result.reason else "")
+        )
+    return name, ""
