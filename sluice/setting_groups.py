@@ -175,7 +175,7 @@ class ScanSettings(SettingsGroup):
     sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
     """Size of data files, in bytes, above which Spark scans the rows."""
     sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
-    """Memory that DuckDB may use for an audit, or for a query, before it spills to disk."""
+    """Memory that DuckDB may use for an audit, a query or a diff, before it spills to disk."""
 
 
 class WorkerSettings(SettingsGroup):
