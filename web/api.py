@@ -12,8 +12,10 @@ from runtime.run.listed_run import listed_run
 from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import RunResult
+from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from web.page import ThePage
+from web.run.diff import read_diff
 from web.run.views import named_run
 
 router = APIRouter(prefix="/api", tags=["runs"])
@@ -90,6 +92,18 @@ async def get_run(page: ThePage, name: str) -> RunReport:
     return RunReport(
         **status.result.model_dump(), stage=status.stage, deadline=status.deadline, audit_digest=status.audit_digest
     )
+
+
+@router.get("/runs/{name}/diff")
+async def get_diff(
+    page: ThePage,
+    name: str,
+    table: str = "",
+    key: str = "",
+    rows: Annotated[int, Query(ge=0, le=MAX_ROWS)] = 10,
+) -> DiffTablesResult:
+    """Return the rows that a run changes, as `diff --json` prints them."""
+    return await read_diff(page, name, table, key, rows)
 
 
 @router.post("/runs/{name}/decision")

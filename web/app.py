@@ -21,6 +21,7 @@ from web.guard import Guard
 from web.lake import views as lake
 from web.page import Page
 from web.quarantine import views as quarantine
+from web.run import diff
 from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
@@ -28,7 +29,7 @@ from web.schedules import views as schedules
 from web.session import Session
 
 _STATIC = Path(__file__).parent / "static"
-_MODULES = (sign_in, run, approval, lake, quarantine, arrivals, backfills, schedules, events, api)
+_MODULES = (sign_in, run, diff, approval, lake, quarantine, arrivals, backfills, schedules, events, api)
 _API = "/api/"
 
 

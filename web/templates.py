@@ -7,13 +7,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from sluice.presentation.diffs import signed
 from sluice.redaction import redacted
 from sluice.sizes import format_count, format_size
 from sluice.times import format_time, parse_time
 
 _LONGEST_CELL = 120
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_MINUS = "\N{MINUS SIGN}"
 
 
 def render(template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
@@ -25,11 +25,6 @@ def cell(value: object) -> str:
     """Return the value of a row as text: cut, without secrets, and `null` for no value."""
     text = redacted("null" if value is None else str(value))
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
-
-
-def signed(number: int | None, sign: str) -> str:
-    """Return a number of rows after its sign: `+12,408`; `?` if it is not known."""
-    return "?" if number is None else f"{sign}{number:,}"
 
 
 def elapsed(duration: timedelta | float) -> str:
@@ -55,9 +50,7 @@ def left(time: str) -> str:
 
 _FILTERS: dict[str, Callable[..., object]] = {
     "cell": cell,
-    "added": lambda number: signed(number, "+"),
-    "removed": lambda number: signed(number, _MINUS),
-    "changed": lambda number: signed(number, "~"),
+    "signed": lambda number, kind: "?" if number is None else signed(kind, number),
     "number": lambda number: "?" if number is None else f"{number:,}",
     "elapsed": elapsed,
     "left": left,
