@@ -1,6 +1,8 @@
 """The demo: three pipelines on real flights, and files that arrive, with the commands that a person would type."""
 
 import os
+import select
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from sluice.settings import read_settings
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)
 _APPROVAL_LIMIT = 300.0
 """Maximum time, in seconds, until the third run waits for its approval."""
+_WAITING = "waiting for approval"
 PUBLISHED, STOPPED = 0, 3
 """Exit codes of the command line that the demo expects."""
 
@@ -136,15 +139,29 @@ class _Demo:
 
     def _approve(self, pipeline: str, name: str) -> None:
         self._commands.run(pipeline, "--detach")
-        shown = self._wait_for_stage(name, "waiting for approval", "already_published")
+        shown = self._wait_for_stage(name, _WAITING, "already_published")
         if shown.get("cause") == "already_published":
             say("\nAn earlier demo published this, so Sluice skips it. --again runs it once more.\n")
             self._commands.run(pipeline, "--again", "--detach")
-            shown = self._wait_for_stage(name, "waiting for approval")
+            shown = self._wait_for_stage(name, _WAITING)
         report = f"{shown['audited_hash'][:12]}:{shown['audit_digest'][:12]}"
-        self._commands.run("approve", name, "--reason", "the numbers look right", "--hash", report)
+        if not self._decided_on_page(shown):
+            self._commands.run("approve", name, "--reason", "the numbers look right", "--hash", report)
         code = self._commands.run("watch", name)
         expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
+
+    def _decided_on_page(self, shown: dict[str, Any]) -> bool:
+        """Let a person approve on the page; return True if the person did. Without a terminal, nobody is asked."""
+        page = self._commands.environment.get("SLUICE_PAGE", "")
+        say(f"\nThe run waits. Its page shows what it changes: {page}/runs/{shown['workflow_id']}/{shown['run_id']}")
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            return False
+        say("Approve it there, and the demo goes on. Or press Enter, and the command below approves it.")
+        while not select.select([sys.stdin], [], [], 1.0)[0]:
+            if self._commands.read("status", shown["run_id"]).get("stage", _WAITING) != _WAITING:
+                return True
+        sys.stdin.readline()
+        return False
 
     def _wait_for_stage(self, name: str, *awaited: str) -> dict[str, Any]:
         """Wait until a run is in one of the awaited stages, or has ended with an awaited cause; return its status."""

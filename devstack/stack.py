@@ -85,7 +85,7 @@ class Stack:
                 with reserved_ports():
                     # A single service that died restarts on its old port, which the other services use.
                     ports = self._read()["ports"] if running else self._choose_ports()
-                    variables = self._variables(ports)
+                    variables = self._variables(ports) | (self._page_variables(ports) if with_worker else {})
                     self._start_services(running, ports, variables)
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
@@ -210,6 +210,12 @@ class Stack:
                 variables["ICEBERG_URI"] = f"sqlite:///{self._state}/catalog.db"
             return variables
         return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
+
+    def _page_variables(self, ports: dict[str, int]) -> dict[str, str]:
+        """Return the address of the page. Choose a port if the stack was started without a page."""
+        if _PAGE not in ports:
+            ports[_PAGE] = choose_port(_PORTS[_PAGE], None, _PAGE, set(ports.values()))
+        return {"SLUICE_PAGE": f"http://{_HOST}:{ports[_PAGE]}"}
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
         """Check that the requested catalog is known, and that a running stack uses it.

@@ -111,8 +111,9 @@ class Shared:
     @cached_property
     def notify(self) -> NotifyActivities:
         """Activities that send messages to people."""
-        runs = f"{self.settings.installation.temporal_ui}/namespaces/{self.client.namespace}/workflows"
-        return NotifyActivities(self.notifier, runs)
+        page = self.settings.installation.sluice_page
+        web_ui = f"{self.settings.installation.temporal_ui}/namespaces/{self.client.namespace}/workflows"
+        return NotifyActivities(self.notifier, f"{page}/runs" if page else web_ui)
 
     @cached_property
     def registrations(self) -> StartRegistrationsActivity:

@@ -71,6 +71,12 @@ class InstallationSettings(SettingsGroup):
     """Task queue of command line and worker. Activities that run Spark use it with `-spark` appended."""
     temporal_ui: str = "http://127.0.0.1:8233"
     """Address of the Temporal Web UI, for links."""
+    sluice_page: str = ""
+    """Address of the page, for links in messages and on the terminal; empty means no links to it."""
+
+    def page_of_run(self, workflow_id: str, run_id: str) -> str:
+        """Return the address of a run on the page; empty if the address of the page is not set."""
+        return f"{self.sluice_page}/runs/{workflow_id}/{run_id}" if self.sluice_page else ""
 
     @property
     def spark_queue(self) -> str:

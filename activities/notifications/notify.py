@@ -25,7 +25,7 @@ class NotifyActivities:
     notifier: RoutedNotifier
     """Without routes, nobody gets a message."""
     runs: str
-    """Address of the runs in the Temporal Web UI."""
+    """Address of the runs: on the page, or in the Temporal Web UI if there is no page."""
 
     @activity.defn(name="can_notify")
     def can_notify(self, notification: Notification) -> bool:

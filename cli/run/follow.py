@@ -52,7 +52,9 @@ async def start_and_follow(
     workflow_id = started.handle.id
     run_id = started.handle.run_id or started.handle.first_execution_run_id or ""
     context.console.print(f"{'Attached to' if started.attached else 'Started'} run [bold]{workflow_id}[/]")
-    context.console.print(f"[dim]{context.link(workflow_id, run_id)}[/]", highlight=False, soft_wrap=True)
+    page = context.settings.installation.page_of_run(workflow_id, run_id)
+    for link in filter(None, (page, context.link(workflow_id, run_id))):
+        context.console.print(f"[dim]{link}[/]", highlight=False, soft_wrap=True)
     if detach:
         context.print_result({"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name, **fields}, "")
         return 0

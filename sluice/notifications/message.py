@@ -50,7 +50,7 @@ class Message(StrictModel):
     lines: list[str] = Field(default_factory=list)
     """Further lines."""
     link: str = ""
-    """Address of the run in the Temporal Web UI."""
+    """Address of the run on the page, or in the Temporal Web UI if there is no page."""
     run: Notification | None = None
     """The run that ended or waits for approval, for services that lay it out themselves."""
 
