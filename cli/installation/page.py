@@ -27,6 +27,7 @@ def page(
         token = f", token in {token_file(context.settings.storage.sluice_home)}"
         address = session.address if sys.stderr.isatty() else f"{session.origin}{token}"
         print(f"Page: {address}", file=sys.stderr, flush=True)
+        context.interruption.message = "The page has stopped."
         settings = with_known_installation(context.settings)
         await serve(context.client, settings.installation, settings.approval, session)
         return 0
