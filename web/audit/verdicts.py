@@ -159,7 +159,7 @@ def _bad_rows(check: CheckResult) -> BadRows | None:
 
 
 def _not_run(result: RunResult, request: RunRequest | None) -> list[VerdictView]:
-    if request is None or result.outcome == "skipped":
+    if request is None or result.outcome in (None, "skipped"):
         return []
     answered = {(check.table, check.index) for check in result.checks}
     return [

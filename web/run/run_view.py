@@ -130,7 +130,7 @@ class RunViews:
             state=result.outcome or run.outcome or (status.stage if status else run.state),
             result=result,
             tables=table_numbers(result),
-            verdicts=view_verdicts(result, request if not run.is_running else None),
+            verdicts=view_verdicts(result, request),
             timeline=timeline(status.events, end) if status else [],
             details=_details(result),
             commands=_commands(result),
