@@ -15,15 +15,11 @@ from cli.layout import print_entries
 from cli.options import AsJson
 from cli.pipeline.values import OverYounger
 from runtime.arrivals.landing_zones import list_zones, read_zone
+from runtime.arrivals.zone_files import list_zone_files
 from runtime.installation.identity import with_known_installation
-from runtime.short_workflow import query_lake
-from sluice.arrivals.held_batches import decided_states
-from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import (
     Batch,
     FileStatus,
-    ListArrivalsInput,
-    ListArrivalsResult,
     ZoneStatus,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
@@ -145,18 +141,7 @@ async def _print_files(
     zone = await read_zone(context.client, settings, pipeline)
     if not context.as_json:
         _print_zone(context, zone)
-    held = [batch.ref for batch in zone.batches]
-    has_room = room_for_batches(zone.batches) > 0
-    query = ListArrivalsInput(
-        pipeline=zone.pipeline,
-        held=held,
-        states=decided_states(zone.batches),
-        has_room=has_room,
-        file=file,
-        status=status,
-        limit=limit,
-    )
-    listed = await query_lake(context.client, settings, query, ListArrivalsResult)
+    listed = await list_zone_files(context.client, settings, zone, file, status, limit)
     if context.as_json:
         fields = zone.model_dump(mode="json", exclude={"pipeline"})
         context.print_result({**fields, **listed.model_dump(mode="json")}, "")

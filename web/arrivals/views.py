@@ -6,10 +6,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from runtime.arrivals.landing_zones import read_zone
-from runtime.short_workflow import query_lake
-from sluice.arrivals.held_batches import decided_states
-from sluice.arrivals.limits import room_for_batches
-from sluice.contracts.arrivals import FileStatus, ListArrivalsInput, ListArrivalsResult
+from runtime.arrivals.zone_files import list_zone_files
+from sluice.contracts.arrivals import FileStatus
 from sluice.presentation.arrivals import (
     describe_batch,
     describe_batches,
@@ -43,16 +41,7 @@ async def zone(
 ) -> HTMLResponse:
     """List the files of a landing zone, newest first."""
     shown = await read_zone(page.client, page.installation, name)
-    query = ListArrivalsInput(
-        pipeline=shown.pipeline,
-        held=[batch.ref for batch in shown.batches],
-        states=decided_states(shown.batches),
-        has_room=room_for_batches(shown.batches) > 0,
-        file=file,
-        status=status or None,
-        limit=_MOST,
-    )
-    listed = await query_lake(page.client, page.installation, query, ListArrivalsResult)
+    listed = await list_zone_files(page.client, page.installation, shown, file, status or None, _MOST)
     files = [(each, *describe_file(each, shown, listed.runs), format_arrival(each.arrived_at)) for each in listed.files]
     kept_out = [(batch, describe_batch(batch)) for batch in shown.batches if batch.state == "kept out"]
     return page.render(
