@@ -9,12 +9,18 @@ import hashlib
 import hmac
 import os
 import secrets
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from sluice.errors import BadEnvironment
 
 SIGN_IN, HEALTH = "/sign-in", "/health"
 _FILE = "page-token"
 _BEARER = "Bearer "
+_BYTES = 32
+"""Number of random bytes of the secret."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +83,28 @@ def token_file(home: Path) -> Path:
 
 
 def read_or_make_token(home: Path) -> str:
-    """Return the secret of the page of a home folder. Make it, in a private file, if there is none."""
+    """Return the secret of the page of a home folder. Make it, in a private file, if there is none.
+
+    Raises:
+        BadEnvironment: the file has no secret.
+    """
     file = token_file(home)
     home.mkdir(parents=True, exist_ok=True)
-    try:
-        with open(file, "x", opener=_open_private) as made:
-            made.write(secrets.token_urlsafe(32))
-    except FileExistsError:
-        pass
-    return file.read_text().strip()
+    if not file.exists():
+        _make_token(file)
+    secret = file.read_text().strip()
+    if len(secret) < _BYTES:  # an empty secret would let everybody in
+        raise BadEnvironment(f"{file} has no token: delete it, and start the page again")
+    return secret
 
 
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _make_token(file: Path) -> None:
+    """Make the file whole, so that another page of this home that starts now reads all of it."""
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=f".{_FILE}-") as made:  # its mode is 0600
+        made.write(secrets.token_urlsafe(_BYTES))
+        made.flush()
+        with suppress(FileExistsError):
+            os.link(made.name, file)
 
 
 def _equal(given: str, expected: str) -> bool:
