@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 from temporalio.client import Client
 from temporalio.service import RPCError
 
@@ -35,8 +36,8 @@ _API = "/api/"
 
 def make_app(
     client: Client, installation: InstallationSettings, approval: ApprovalSettings, session: Session
-) -> FastAPI:
-    """Return the application of one server.
+) -> ASGIApp:
+    """Return the application of one server, behind its guard.
 
     Args:
         installation: settings with the id of the reached installation.
@@ -55,10 +56,9 @@ def make_app(
     for module in _MODULES:
         app.include_router(module.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
-    app.add_middleware(Guard, session=session)
-    for error in (SluiceError, RPCError, HTTPException, RequestValidationError):
+    for error in (SluiceError, RPCError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _show_error)
-    return app
+    return Guard(app, session)  # outside of everything, so that every response has its headers
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
@@ -81,4 +81,6 @@ def _described(error: Exception) -> tuple[int, str, str]:
         return 503, "Temporal does not answer", error.message
     if isinstance(error, Terminal):
         return 400, "This request is not valid", str(error)
-    return 503, "Not available now", str(error)
+    if isinstance(error, SluiceError):
+        return 503, "Not available now", str(error)
+    return 500, "Error", "The page has a defect here. Its log names it."

@@ -57,11 +57,14 @@ class Guard:
             return PlainTextResponse(f"This page answers at {' and '.join(sorted(self._hosts))} only.", 421)
         if request.method not in _READING and (why := self._foreign(request)):
             return PlainTextResponse(why, 403)
-        if request.url.path.startswith(_PUBLIC) or self._has_session(request):
+        path = str(request.scope["path"])  # the path that the routes see
+        if path.startswith(_PUBLIC) or self._has_session(request):
             return None
-        if request.url.path.startswith("/api/"):
+        if path.startswith("/api/"):
             return JSONResponse({"error": "send the page's token: `Authorization: Bearer TOKEN`"}, 401)
-        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        target = path + (f"?{request.url.query}" if request.url.query else "")
+        if request.method not in _READING:  # nobody can open the address of a form
+            target = "/"
         return RedirectResponse(f"{SIGN_IN}?next={quote(target)}", 303)
 
     def _foreign(self, request: Request) -> str:
