@@ -2,23 +2,23 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
-from runtime.approval.deciding import new_decision, send_decision, with_signature
 from runtime.approval.shown_report import check_named_report, shown_report
 from runtime.run.find_run import RunFilter, list_runs, query_status, read_result
 from runtime.run.listed_run import listed_run
 from sluice.approval.decisions import Decision
-from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import RunResult
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable
+from web.approval.deciding import StatedDecision, decide
 from web.page import ThePage
 from web.run.diff import read_diff
 from web.run.views import named_run
 
 router = APIRouter(prefix="/api", tags=["runs"])
+_CONFLICT = 409
 
 
 class RunEntry(BaseModel):
@@ -110,24 +110,12 @@ async def get_diff(
 async def post_decision(page: ThePage, name: str, request: DecisionRequest) -> Decision:
     """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
     lookup = await named_run(page, name)
-    if lookup.ended:
-        raise InvalidPipeline(f"{lookup.handle.id} has ended: there is nothing to decide")
-    status = await query_status(lookup.handle)
-    if status is None:
-        raise ServiceUnavailable(f"no worker answers for {lookup.handle.id}")
-    if request.decision == "reject" and not request.reason.strip():
-        raise InvalidPipeline("a rejection needs a reason")
-    waived = WaiverRequest(request.waive, request.until)
-    waived.check(request.reason)
-    check_named_report(request.report, shown_report(status.result))
-    decision = new_decision(
-        status,
-        approve=request.decision == "approve",
-        by=request.by or page.session.person,
-        reason=request.reason,
-        request=waived,
-    )
-    run_id = lookup.handle.run_id or ""
-    counted = await send_decision(lookup.handle, with_signature(decision, run_id, page.approval))
-    page.board.forget()
-    return counted
+    try:
+        return await decide(
+            page,
+            lookup,
+            StatedDecision(request.decision == "approve", request.by, request.reason, request.waive, request.until),
+            lambda status: check_named_report(request.report, shown_report(status.result)),
+        )
+    except InvalidPipeline as error:
+        raise HTTPException(_CONFLICT, str(error)) from error

@@ -103,6 +103,13 @@ async def harness(time_skipping: WorkflowEnvironment) -> AsyncIterator[WorkflowH
 
 
 @pytest.fixture
+async def own_harness(own_time_skipping: WorkflowEnvironment) -> AsyncIterator[WorkflowHarness]:
+    """The harness on the module's own server, whose clock is that of this machine until the module skips time."""
+    async with _hosted(WorkflowHarness(own_time_skipping.client, FakeActivities())) as harness:
+        yield harness
+
+
+@pytest.fixture
 async def real_time_harness(client: Client) -> AsyncIterator[WorkflowHarness]:
     """The harness on a real Temporal server, for runs that are cancelled while one of their timers may fire.
 

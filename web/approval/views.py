@@ -6,12 +6,10 @@ from fastapi import APIRouter, Depends, Form, HTTPException
 from fastapi.responses import RedirectResponse, Response
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.approval.deciding import new_decision, send_decision, with_signature
 from runtime.approval.shown_report import WAITING, report_name, shown_report
-from runtime.run.find_run import query_status
-from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import RunStatus
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
+from web.approval.deciding import StatedDecision, decide
 from web.page import Page, ThePage
 from web.run.views import known_run, show_run
 
@@ -28,7 +26,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(_check_form)])
 
 
 @router.post("/runs/{workflow_id}/{run_id}/decision")
-async def decide(
+async def decide_by_form(
     page: ThePage,
     workflow_id: str,
     run_id: str,
@@ -40,24 +38,11 @@ async def decide(
 ) -> Response:
     """Send a decision about the report that the form was shown with."""
     lookup = await known_run(page, workflow_id, run_id)
-    if lookup.ended:
-        return await show_run(page, lookup, _CONFLICT, "Nothing was decided: the run has ended.")
-    status = await query_status(lookup.handle)
-    if status is None:
-        raise ServiceUnavailable("no worker answers for the run: start one by `make up` or `python worker.py`")
+    stated = StatedDecision(decision == "approve", reason=reason, waive=waive or (), until=until)
     try:
-        _check_report(status, report)
-        if decision == "reject" and not reason.strip():
-            raise InvalidPipeline("a rejection needs a reason")
-        request = WaiverRequest(waive or (), until)
-        request.check(reason)
-        made = new_decision(
-            status, approve=decision == "approve", by=page.session.person, reason=reason, request=request
-        )
-        await send_decision(lookup.handle, with_signature(made, run_id, page.approval))
+        await decide(page, lookup, stated, lambda status: _check_report(status, report))
     except InvalidPipeline as error:
         return await show_run(page, await known_run(page, workflow_id, run_id), _CONFLICT, _sentence(error))
-    page.board.forget()
     return RedirectResponse(f"/runs/{workflow_id}/{run_id}#decisions", 303)
 
 
