@@ -14,42 +14,45 @@ from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
-from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.errors import SluiceError
 from sluice.setting_groups import InstallationSettings
 from sluice.times import parse_time
 from web.cached import Cached
 
 _FRESH = 20.0
 """Age after which it is read again, in seconds."""
+_PATIENCE = 2.0
+"""Time that a reader waits for them, in seconds. Without a worker, it takes longer to know that none answers."""
 _SOON = timedelta(days=2)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Quarantines, landing zones and schedules, and the problems of reading them."""
+    """Quarantines, landing zones and schedules, each None if it is not known, and the problems of reading them."""
 
-    quarantines: list[QuarantineSummary] = field(default_factory=list)
+    quarantines: list[QuarantineSummary] | None = None
     """Quarantined branches, newest first."""
-    zones: list[ZoneStatus] = field(default_factory=list)
-    schedules: list[ListedSchedule] = field(default_factory=list)
+    zones: list[ZoneStatus] | None = None
+    schedules: list[ListedSchedule] | None = None
     problems: list[str] = field(default_factory=list)
 
     @property
     def ending(self) -> list[QuarantineSummary]:
         """Quarantines that end within two days, the earliest first."""
         latest = datetime.now(timezone.utc) + _SOON
-        return sorted((each for each in self.quarantines if _ends_before(each, latest)), key=lambda each: each.expires)
+        ending = (each for each in self.quarantines or () if _ends_before(each, latest))
+        return sorted(ending, key=lambda each: each.expires)
 
     @property
     def troubled_zones(self) -> list[ZoneStatus]:
         """Landing zones that are paused, cannot be listed, or have kept out a batch."""
-        return [each for each in self.zones if each.paused or each.problem or _kept_out(each)]
+        return [each for each in self.zones or () if each.paused or each.problem or _kept_out(each)]
 
     @property
     def troubled_schedules(self) -> list[ListedSchedule]:
         """Schedules that are paused or missed starts."""
-        return [each for each in self.schedules if each.paused is not None or any(vars(each.missed).values())]
+        return [each for each in self.schedules or () if each.paused is not None or any(vars(each.missed).values())]
 
 
 class AttentionReader:
@@ -60,8 +63,13 @@ class AttentionReader:
         self._attention = Cached(self._read, _FRESH)
 
     async def read(self) -> Attention:
-        """Return all three. A part that cannot be read becomes a problem."""
-        return await self._attention.get()
+        """Return all three. A part that cannot be read, or not soon, becomes a problem."""
+        try:
+            return await asyncio.wait_for(self._attention.get(), _PATIENCE)
+        except asyncio.TimeoutError:
+            return Attention(
+                problems=["Quarantines, landing zones and schedules are still being read: reload the page."]
+            )
 
     async def quarantines(self) -> list[QuarantineSummary]:
         """Return the quarantined branches, newest first.
@@ -95,12 +103,12 @@ class AttentionReader:
         return Attention(quarantines, zones, schedules, problems)
 
 
-async def _or_problem(read: Callable[[], Awaitable[list[_T]]], what: str, problems: list[str]) -> list[_T]:
+async def _or_problem(read: Callable[[], Awaitable[list[_T]]], what: str, problems: list[str]) -> list[_T] | None:
     try:
         return await read()
-    except (SluiceError, ServiceUnavailable, RPCError) as error:
+    except (SluiceError, RPCError) as error:
         problems.append(f"{what} are not known: {error}")
-        return []
+        return None
 
 
 def _ends_before(quarantine: QuarantineSummary, latest: datetime) -> bool:

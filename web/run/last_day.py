@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runtime.run.listed_run import ListedRun
+from sluice.sizes import format_count
 from sluice.times import format_time
 
-_HOURS = 24
+_HOURS = 25
+"""Number of hours of the strip: the last 24 full ones, and the one that is not over."""
 _MOST_MARKS = 12
 """Maximum number of marks in one hour. Further runs of the hour count as one mark with their number."""
 _STEP = 10
@@ -50,11 +52,11 @@ def last_day(ended: Sequence[ListedRun], now: datetime) -> LastDay:
             by_hour.setdefault(int((run.closed - first).total_seconds() // 3600), []).append(run)
     height = _STEP * (min(_MOST_MARKS, max(map(len, by_hour.values()), default=1)) + 3)
     marks = [
-        _mark(run, hour, number, height, len(runs) - _MOST_MARKS)
+        _mark(run, hour, number, height, max(0, len(runs) - _MOST_MARKS))
         for hour, runs in by_hour.items()
         for number, run in enumerate(sorted(runs, key=_trouble_last)[-_MOST_MARKS:])
     ]
-    hours = [(hour, first + timedelta(hours=hour)) for hour in range(0, _HOURS, 6)]
+    hours = [(hour, first + timedelta(hours=hour)) for hour in range(0, _HOURS - 1, 6)]
     return LastDay(
         marks=marks,
         labels=[(_x(hour), f"{time:%H}:00") for hour, time in hours],
@@ -65,13 +67,15 @@ def last_day(ended: Sequence[ListedRun], now: datetime) -> LastDay:
 
 def _mark(run: ListedRun, hour: int, number: int, height: int, more: int) -> Mark:
     outcome = run.outcome or run.state
+    more = more if number == 0 else 0
+    title = f"{run.pipeline}: {outcome}, {format_time(run.closed or run.started)}"
     return Mark(
         x=_x(hour),
         y=height - 2 * _STEP - number * _STEP,
         outcome=outcome,
-        title=f"{run.pipeline}: {outcome}, {format_time(run.closed or run.started)}",
+        title=f"{title}; {format_count(more, 'more run')} ended in this hour" if more else title,
         link=f"/runs/{run.workflow_id}/{run.run_id}",
-        more=more if more > 0 and number == 0 else 0,
+        more=more,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse
 from temporalio.client import WorkflowExecution
+from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, RunLookup, describe_run, find_run
 from runtime.run.listed_run import listed_run
@@ -20,6 +21,7 @@ from web.run.last_day import last_day
 router = APIRouter(include_in_schema=False)
 _PER_PAGE = 50
 _LONGEST_KEY = 2_000
+_NO_KEY = "`after` is not a key of this list: begin again at /runs"
 
 
 @router.get("/")
@@ -35,6 +37,7 @@ async def home(page: ThePage) -> HTMLResponse:
         day=last_day(snapshot.ended, snapshot.read_at),
         attention=attention,
         now=snapshot.read_at,
+        outcomes=OUTCOMES,
     )
 
 
@@ -60,7 +63,12 @@ async def runs(
     """List runs, newest first, filtered by the address."""
     wanted = RunFilter(pipeline, table, state)
     listed = page.client.list_workflows(wanted.query, page_size=_PER_PAGE, next_page_token=_token(after))
-    await listed.fetch_next_page()
+    try:
+        await listed.fetch_next_page()
+    except RPCError as error:
+        if error.status == RPCStatusCode.INVALID_ARGUMENT and after:
+            raise InvalidPipeline(_NO_KEY) from error
+        raise
     executions: list[WorkflowExecution] = list(listed.current_page or [])
     following = listed.next_page_token
     return page.render(
@@ -78,7 +86,7 @@ def _token(key: str) -> bytes | None:
     try:
         return base64.urlsafe_b64decode(key.encode()) if key else None
     except (binascii.Error, ValueError) as error:
-        raise InvalidPipeline("`after` is not a key of this list: begin again at /runs") from error
+        raise InvalidPipeline(_NO_KEY) from error
 
 
 @router.get("/runs/{name}")

@@ -1,0 +1,243 @@
+"""Home and the list of runs, on a client of Temporal that the test answers for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from sluice.contracts.run import RunResult, RunStatus, Stage
+from tests.harness.asgi import Answer
+from tests.harness.page import browser
+from tests.harness.waiting import in_time
+from web import attention, events
+from web.attention import Attention, AttentionReader
+from web.run import board
+
+NOW = datetime.now(timezone.utc)
+AUDITED = "ab" * 32
+
+
+async def _nothing() -> dict[str, Any]:
+    return {}
+
+
+def execution(number: int, outcome: str = "", *, is_running: bool = False) -> SimpleNamespace:
+    """Return a run as Temporal lists it. One without an outcome was terminated."""
+    ended = WorkflowExecutionStatus.COMPLETED if outcome else WorkflowExecutionStatus.TERMINATED
+    return SimpleNamespace(
+        id=f"p-{number:012x}",
+        run_id=f"run-{number}",
+        status=WorkflowExecutionStatus.RUNNING if is_running else ended,
+        start_time=NOW - timedelta(minutes=number),
+        close_time=None if is_running else NOW - timedelta(minutes=number - 1),
+        search_attributes={"SluiceOutcome": [outcome]} if outcome else {},
+        memo=_nothing,
+    )
+
+
+class Page:
+    """One page of a list, as the client of Temporal returns it."""
+
+    def __init__(self, runs: Sequence[Any], token: bytes | None, error: RPCError | None) -> None:
+        self._runs, self.next_page_token, self._error = runs, token, error
+        self.current_page: Sequence[Any] | None = None
+
+    async def fetch_next_page(self) -> None:
+        if self._error:
+            raise self._error
+        self.current_page = self._runs
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        await self.fetch_next_page()
+        for each in self._runs:
+            yield each
+
+
+class Temporal:
+    """The part of a client that home and the list of runs need."""
+
+    namespace = "default"
+
+    def __init__(self, *runs: Any, token: bytes | None = None) -> None:
+        self.runs, self.token = list(runs), token
+        self.error: RPCError | None = None
+        self.stage: Stage = "waiting for approval"
+        self.lists: list[tuple[str, bytes | None]] = []
+
+    def list_workflows(self, query: str, next_page_token: bytes | None = None, **_: Any) -> Page:
+        self.lists.append((query, next_page_token))
+        if "WorkflowType" not in query or "LandingZone" in query:
+            return Page([], None, self.error)
+        runs = [each for each in self.runs if self._matches(each, query)]
+        return Page(runs, self.token, self.error)
+
+    @staticmethod
+    def _matches(run: Any, query: str) -> bool:
+        is_running = run.status == WorkflowExecutionStatus.RUNNING
+        if 'ExecutionStatus = "Running"' in query:
+            return bool(is_running)
+        return not (is_running and "CloseTime" in query)
+
+    def get_workflow_handle_for(self, _: object, workflow_id: str, run_id: str | None = None) -> Any:
+        result = RunResult(run_id=run_id or "", workflow_id=workflow_id, pipeline="p", audited_hash=AUDITED)
+
+        async def query(_: object) -> RunStatus:
+            return RunStatus(stage=self.stage, events=[], result=result)
+
+        async def describe() -> Any:
+            pending = SimpleNamespace(pending_activities=[])
+            return SimpleNamespace(run_id=run_id, raw_description=pending)
+
+        return SimpleNamespace(id=workflow_id, run_id=run_id, query=query, describe=describe)
+
+    def get_workflow_handle(self, workflow_id: str, run_id: str) -> Any:
+        async def forgotten(**_: object) -> AsyncIterator[Any]:
+            raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
+            yield
+
+        return SimpleNamespace(fetch_history_events=forgotten)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[Attention], None]:
+    """Nothing needs attention soon, unless the test says so."""
+
+    def reads(seen: Attention) -> None:
+        async def read(_: AttentionReader) -> Attention:
+            return seen
+
+        monkeypatch.setattr(AttentionReader, "_read", read)
+
+    reads(Attention([], [], []))
+    return reads
+
+
+async def _home(temporal: Temporal) -> Answer:
+    return await in_time(browser(temporal).get("/"))
+
+
+async def test_what_waits_comes_first_and_is_in_the_title() -> None:
+    answer = await _home(Temporal(execution(2, is_running=True), execution(3, "published")))
+    assert "<title>Needs you (1) · Sluice</title>" in answer.text
+    assert f'href="/runs/p-000000000002/run-2#decide">Decide on <code class="hash" title="{AUDITED}">' in answer.text
+    assert "by somebody" in answer.text, "its history is no longer in Temporal"
+
+
+async def test_what_runs_does_not_wait() -> None:
+    temporal = Temporal(execution(2, is_running=True))
+    temporal.stage = "writing"
+    answer = await _home(temporal)
+    assert "<title>Home · Sluice</title>" in answer.text and "writing" in answer.text
+
+
+async def test_only_outcomes_lead_to_the_list_of_runs() -> None:
+    """The list cannot be filtered by `terminated`, which is no outcome."""
+    answer = await _home(Temporal(execution(2, "published"), execution(3)))
+    assert 'href="/runs?state=published"' in answer.text
+    assert "1 terminated" in answer.text and "state=terminated" not in answer.text
+
+
+async def test_many_readers_cost_temporal_what_one_does() -> None:
+    temporal = Temporal(execution(2, is_running=True))
+    opened = browser(temporal)
+    answers = await in_time(asyncio.gather(*(opened.get("/") for _ in range(50))))
+    assert {each.status for each in answers} == {200}
+    assert len(temporal.lists) == 2, temporal.lists
+
+
+async def test_home_does_not_wait_for_a_worker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = asyncio.Event()
+
+    async def read(_: AttentionReader) -> Attention:
+        await never.wait()
+        return Attention()
+
+    monkeypatch.setattr(AttentionReader, "_read", read)
+    monkeypatch.setattr(attention, "_PATIENCE", 0.01)
+    answer = await _home(Temporal())
+    assert answer.status == 200 and "are still being read" in answer.text
+    assert answer.text.count("Not known.") == 3, "it does not say that there are none"
+
+
+async def test_what_cannot_be_read_is_not_shown_as_none(known: Callable[[Attention], None]) -> None:
+    known(Attention([], None, [], ["Landing zones are not known: no worker"]))
+    answer = await _home(Temporal())
+    assert "Landing zones are not known: no worker" in answer.text and answer.text.count("Not known.") == 1
+    assert "0 schedules; none missed a start." in answer.text
+
+
+async def test_temporal_does_not_answer() -> None:
+    temporal = Temporal()
+    temporal.error = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
+    opened = browser(temporal)
+    for path in ("/", "/runs"):
+        answer = await opened.get(path)
+        assert answer.status == 503 and "Temporal does not answer" in answer.text
+    assert (await opened.get("/api/runs")).json == {"error": "connection refused"}
+    temporal.error = None
+    assert (await opened.get("/")).status == 200, "the error is not kept"
+
+
+async def test_the_list_of_runs_leads_to_older_ones() -> None:
+    temporal = Temporal(*(execution(number, "published") for number in range(1, 51)), token=b"\x00key\xff")
+    opened = browser(temporal)
+    first = await opened.get("/runs?pipeline=p&table=t.x&state=published")
+    (older,) = [each for each in first.text.split('"') if "after=" in each]
+    assert older == "/runs?pipeline=p&amp;table=t.x&amp;state=published&amp;after=AGtlef8%3D"
+    assert "data-live" in first.text
+    second = await opened.get(older.replace("&amp;", "&"))
+    assert temporal.lists[-1][1] == b"\x00key\xff" and temporal.lists[-1][0] == temporal.lists[0][0]
+    assert "data-live" not in second.text, "its address stays, but its runs would change"
+
+
+@pytest.mark.parametrize("key", ["a", "%C3%A9", "AAAA"])
+async def test_a_wrong_key_of_the_list(key: str) -> None:
+    temporal = Temporal()
+    temporal.error = RPCError("invalid page token", RPCStatusCode.INVALID_ARGUMENT, b"")
+    answer = await browser(temporal).get(f"/runs?after={key}")
+    assert answer.status == 404 and "begin again at /runs" in answer.text
+
+
+async def test_programs_get_the_same_list() -> None:
+    answer = await browser(Temporal(execution(2, "published"), execution(3))).get("/api/runs?limit=5")
+    assert [(each["run_id"], each["outcome"], each["state"]) for each in answer.json["runs"]] == [
+        ("run-2", "published", "completed"), ("run-3", None, "terminated"),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare the runs often, and keep nothing that was read."""
+    monkeypatch.setattr(events, "_INTERVAL", 0.01)
+    monkeypatch.setattr(board, "_FRESH", 0.0)
+
+
+def _versions(text: str) -> list[str]:
+    return [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_open_pages_learn_of_each_change_once() -> None:
+    temporal = Temporal(execution(2, is_running=True))
+    lost = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
+
+    def goes_on(text: str) -> bool:
+        """Let something happen after each event."""
+        versions = _versions(text)
+        if not text.endswith(": no change\n\n"):
+            return False
+        if len(versions) == 1:
+            temporal.stage = "publishing"
+        temporal.error = lost if len(versions) == 2 else None
+        return len(versions) == 4
+
+    answer = await in_time(browser(temporal).stream("/events", goes_on))
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text.startswith("retry: 2000\n\nevent: runs\ndata: ")
+    waiting, publishing, unreachable, again = _versions(answer.text)
+    assert waiting != publishing == again and unreachable == "unreachable"

@@ -1,0 +1,262 @@
+"""Templates: nothing inline, every form has the token, and hostile values are text on every page."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devstack.stack import ROOT
+from runtime.backfills.list_backfills import ListedBackfill
+from runtime.run.listed_run import ListedRun
+from runtime.schedules.list_schedules import ListedSchedule
+from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision
+from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
+from sluice.checks.verdicts import CheckResult
+from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus
+from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote
+from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.run import RunResult, RunStatus, StageEvent
+from sluice.contracts.schedules import MissedStarts, StartScheduledInput
+from sluice.contracts.starting import PipelineText
+from sluice.contracts.write import TableChange
+from web.approval.waiting import awaited_decision
+from web.attention import Attention
+from web.audit.verdicts import count_verdict_looks, view_verdicts
+from web.backfills.views import BackfillView
+from web.page import NAVIGATION
+from web.run.board import RunningRun
+from web.run.changes import table_numbers
+from web.run.last_day import last_day
+from web.run.run_view import RunView
+from web.run.timeline import timeline
+from web.templates import render
+
+WEB = ROOT / "web"
+TEMPLATES = sorted((WEB / "templates").glob("*.html"))
+STYLE = (WEB / "static" / "page.css").read_text()
+X = """<script>alert(1)</script>"><img src=x onerror='alert(2)'>{{ 7 * 7 }}"""
+NOW = datetime.now(timezone.utc)
+SOON = (NOW + timedelta(hours=3)).isoformat()
+FINGERPRINT = "ab" * 32
+
+# The pages, rendered with hostile values wherever a value is from outside.
+
+
+def hostile_result(**fields: Any) -> RunResult:
+    checks = [
+        CheckResult(table=X, index=0, check="unique", columns=[X], verdict="fail", observed=X, expected=X,
+                    sample=[{X: X}], failed_rows=1),
+        CheckResult(table=X, index=1, check=X, columns=[], name=X, verdict="error", message=X, expected=X),
+        CheckResult(table=X, index=2, check="sql", columns=[], name=X, verdict="warn", observed=X),
+        CheckResult(table=X, index=3, check="sql", columns=[], name=X, verdict="pass", observed=X, expected=X),
+    ]  # fmt: skip
+    to_waive = WaivableCheck(table=X, index=0, check=X, fingerprint=FINGERPRINT)
+    waiver = Waiver(table=X, check=X, reason=X, until=X, fingerprint=FINGERPRINT)
+    approval = ApprovalRecord(
+        required=2, why=X, to_waive=[to_waive], refused=[RefusedDecision(by=X, why=X)],
+        decisions=[Decision(approve=True, by=X, reason=X, audited_hash=X, at=X, signature=X, waivers=[waiver])],
+    )  # fmt: skip
+    waived = WaivedCheck(**dict(to_waive), by=[X], reason=X, until=X, run_id=X)
+    return RunResult(
+        run_id="r", workflow_id="w", pipeline="p", reason=X, branch=X, audited_hash=X, guarantee=X, main_before=X,
+        main_after=X, report=X, checks=checks, approval=approval, waived=[waived], bad_rows={X: 1},
+        broken_checks={X: {X: 1}}, timings={X: 1.0}, **fields,
+        tables={X: TableChange(operation="append", added_rows=1, hint=X, created=True),
+                f"{X}__quarantine": TableChange(operation=X, added_rows=1, deleted_rows=1)},
+    )  # fmt: skip
+
+
+def listed(outcome: str | None = None, *, is_running: bool = False) -> ListedRun:
+    return ListedRun("w", "r", "p", X, outcome, NOW, None if is_running else NOW, [X], X)
+
+
+STATUS = RunStatus(
+    stage="waiting for approval", events=[StageEvent(stage="writing", at=SOON, note=X)], result=hostile_result(),
+    deadline=SOON,
+)  # fmt: skip
+
+
+def run_view(*, is_running: bool, person: str = "ana") -> RunView:
+    result = STATUS.result if is_running else hostile_result(outcome="quarantined")
+    return RunView(
+        run=listed(is_running=is_running),
+        state=X,
+        result=result,
+        tables=table_numbers(result),
+        verdicts=view_verdicts(result, None),
+        timeline=timeline(STATUS.events, NOW) if is_running else [],
+        details={X: X},
+        commands={X: X},
+        awaited=awaited_decision(STATUS, person) if is_running else None,
+        progress=X,
+        starter=X,
+        may_cancel=is_running,
+        silent=is_running,
+    )
+
+
+QUARANTINE = QuarantineSummary(
+    branch=X, run_id="r", workflow_id="w", pipeline=X, cause=X, reason=X, expires=SOON, installation=X, problem=X,
+    created=X, head=X, tables={X: 1},
+)  # fmt: skip
+TEXT = PipelineText(name=X, text=X, folder=X)
+BATCH = Batch(ref=BatchRef(id=X, location=X, files=1, bytes=1), made_at=1.0, state="kept out", reason=X)
+ZONE = ZoneStatus(
+    name=X, pipeline=TEXT, batches=[BATCH], paused=X, problem=X, counts={X: 1}, latest_arrival=1.0, next_look=X
+)
+SCHEDULE = ListedSchedule(
+    given=StartScheduledInput(installation=X, name=X, pipeline=TEXT, zone=X, properties={"cron": X}),
+    last=NOW, state=X, ended=None, next=NOW, missed=MissedStarts(late=1), paused=X,
+)  # fmt: skip
+PARTITIONS = BackfillState(partitions=[X, "b"], letters="fp", notes={X: PartitionNote(outcome="failed", reason=X)})
+BACKFILL = BackfillView(
+    listed=ListedBackfill(X, X, NOW, None, BackfillStatus(name=X, starter=X, pipeline=X, progress=PARTITIONS)),
+    state=X, counts=[(X, 1)], partitions=[(X, "failed", X), ("b", "published", "")], more=2,
+)  # fmt: skip
+ATTENTION = Attention([QUARANTINE], [ZONE, ZONE.model_copy(update={"problem": ""})], [SCHEDULE], [X])
+CARD = {
+    "run": listed(is_running=True), "status": STATUS, "tables": table_numbers(STATUS.result), "starter": X,
+    "verdicts": count_verdict_looks(STATUS.result.checks),
+}  # fmt: skip
+HOME = {
+    "waiting": [CARD], "under_way": [RunningRun(listed(is_running=True), None, X)], "attention": ATTENTION, "now": NOW,
+    "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
+}  # fmt: skip
+EMPTY_HOME = {**HOME, "waiting": [], "under_way": [], "attention": Attention([], [], []), "day": last_day([], NOW)}
+RUNS = {"wanted": {"pipeline": X, "table": X, "state": X}, "states": [X], "following": X, "is_first": False}
+RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X}
+ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
+FILE = ArrivalEntry(path=X, size=1, arrived_at=1.0, status="refused", detail=X)
+PAGES: list[tuple[str, dict[str, Any]]] = [
+    ("home.html", HOME),
+    ("home.html", EMPTY_HOME),
+    ("home.html", {**EMPTY_HOME, "attention": Attention(problems=[X])}),
+    ("runs.html", {**RUNS, "runs": [listed(), listed(X)]}),
+    ("runs.html", {**RUNS, "runs": [], "following": "", "is_first": True}),
+    ("run.html", {**RUN, "view": run_view(is_running=True)}),
+    ("run.html", {**RUN, "view": run_view(is_running=True, person=X)}),
+    ("run.html", {**RUN, "view": run_view(is_running=False)}),
+    ("quarantine.html", {"entries": [(QUARANTINE, {X: X})]}),
+    ("quarantine.html", {"entries": []}),
+    ("arrivals.html", {"zones": [(ZONE, X, X, X)]}),
+    ("arrivals.html", {"zones": []}),
+    ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)]}),
+    ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": {}}),
+    ("backfills.html", {"backfills": [BACKFILL]}),
+    ("backfills.html", {"backfills": []}),
+    ("schedules.html", {"schedules": [(SCHEDULE, X, X)]}),
+    ("schedules.html", {"schedules": []}),
+    ("error.html", {"heading": X, "text": X}),
+    ("sign_in.html", {"target": X, "wrong": True}),
+]
+FORM_TOKEN = "the-form-token"
+
+
+class Markup(HTMLParser):
+    """The elements of a page, each with its attributes and the elements around it."""
+
+    _VOID = ("meta", "link", "input", "br", "img")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]] = []
+        self.errors: list[str] = []
+        self._open: list[tuple[str, dict[str, str]]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, given, list(self._open)))
+        if tag not in self._VOID:
+            self._open.append((tag, given))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}, list(self._open)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop()[0] != tag:
+            self.errors.append(f"</{tag}> closes nothing, line {self.getpos()[0]}")
+
+
+def page(template: str, values: dict[str, Any]) -> tuple[str, Markup]:
+    shared = {"person": X, "form_token": FORM_TOKEN, "navigation": NAVIGATION}
+    here = "" if template in ("error.html", "sign_in.html") else "Home"
+    text = bytes(render(template, 200, here=here, **shared, **values).body).decode()
+    return text, Markup(text)
+
+
+CASES = pytest.mark.parametrize(("template", "values"), PAGES, ids=[f"{n}-{name}" for n, (name, _) in enumerate(PAGES)])
+
+
+def test_every_template_is_rendered() -> None:
+    assert {name for name, _ in PAGES} == {path.name for path in TEMPLATES} - {"base.html", "macros.html"}
+
+
+@CASES
+def test_hostile_values_are_text(template: str, values: dict[str, Any]) -> None:
+    text, markup = page(template, values)
+    assert not markup.errors
+    scripts = [attributes for tag, attributes, _ in markup.elements if tag == "script"]
+    assert scripts == [{"src": "/static/page.js", "defer": ""}]
+    assert "img" not in {tag for tag, _, _ in markup.elements}
+    assert "{{ 7 * 7 }}" in text
+    for tag, attributes, _ in markup.elements:
+        wrong = {name for name in attributes if name.startswith("on") or name in ("style", "srcdoc", "formaction")}
+        assert not wrong, (tag, attributes)
+        for name in ("href", "src", "action"):
+            assert re.match(r"/(?!/)|#|http://127\.0\.0\.1/|$", attributes.get(name, "")), (tag, attributes)
+
+
+@CASES
+def test_forms_have_the_token_and_tables_scroll_in_a_named_region(template: str, values: dict[str, Any]) -> None:
+    _, markup = page(template, values)
+    ids = [attributes["id"] for _, attributes, _ in markup.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    forms = [attributes for tag, attributes, _ in markup.elements if tag == "form" and attributes["method"] == "post"]
+    tokens = [a for _, a, around in markup.elements if a.get("name") == "form_token" and around[-1][0] == "form"]
+    assert {each["value"] for each in tokens} <= {FORM_TOKEN}
+    assert len(tokens) == len(forms) - (template == "sign_in.html"), "the sign-in is for people without a session"
+    for tag, attributes, around in markup.elements:
+        if tag == "table":
+            (region,) = [each for _, each in around if "scroll" in each.get("class", "").split()]
+            assert region["role"] == "region" and region["tabindex"] == "0"
+            assert region.get("aria-label") or region["aria-labelledby"] in ids
+        if tag in ("input", "textarea", "select") and attributes.get("type") != "hidden":
+            assert "label" in [name for name, _ in around], f"{attributes} has no label"
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_templates_have_nothing_inline(template: Path) -> None:
+    text = template.read_text()
+    assert not re.findall(r"\|\s*safe|autoescape|\bstyle=|<style|\son\w+=|javascript:", text, re.I)
+    assert not re.findall(r'<script(?! src="/static/page\.js" defer></script>)', text, re.I)
+    assert not re.findall(r"\s[\w-]+=\{[{%]", text), "an attribute without quotes"
+    assert not re.findall(r"https?://", text), "the page loads nothing, and links nothing, from another site"
+
+
+def rules() -> Iterator[tuple[str, str]]:
+    """Yield the selector and the declarations of each rule of the style sheet."""
+    for selector, declarations in re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", STYLE, flags=re.S)):
+        yield selector.strip(), declarations
+
+
+def test_every_colour_of_the_style_sheet_has_a_name() -> None:
+    functions = r"\b(?:rgb|hsl|hwb|lab|lch|oklch|oklab|color)a?\("
+    named = rf"#[0-9a-f]{{3,8}}\b|{functions}|\b(?:black|white|red|green|blue|gr[ae]y)\b(?!-)"
+    for selector, declarations in rules():
+        assert selector == ":root" or not re.findall(named, declarations, re.I), selector
+    defined = set(re.findall(r"(--[\w-]+):", STYLE))
+    assert set(re.findall(r"var\((--[\w-]+)\)", STYLE)) == defined, "no name is missing, and none is unused"
+    light, dark = [set(re.findall(r"(--[\w-]+): #", text)) for selector, text in rules() if selector == ":root"]
+    assert dark <= light
+
+
+def test_every_icon_that_a_page_uses_exists() -> None:
+    symbols = set(re.findall(r'<symbol id="(\w+)"', (WEB / "static" / "icons.svg").read_text()))
+    used = {name for template, values in PAGES for name in re.findall(r"icons\.svg#(\w+)", page(template, values)[0])}
+    assert used <= symbols
