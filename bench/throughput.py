@@ -21,7 +21,8 @@ from temporalio.client import Client
 from bench.runs import Plain
 from bench.stack import BenchStack, bench_stack, median, save, say, small
 from runtime.pipeline.pipeline_input import find_input
-from runtime.run.start_run import Starter, StartOptions, start_run
+from runtime.run.start_run import StartOptions, start_run
+from runtime.run.starter import Starter
 from runtime.temporal_client import connect
 from sluice.contracts.references import BranchRef
 from sluice.pipeline.file import parse_pipeline

@@ -19,7 +19,7 @@ from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
 from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
-from runtime.run.start_run import Starter
+from runtime.run.starter import Starter
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings, read_environment, read_settings

@@ -94,6 +94,16 @@ def spark_queue(task_queue: str) -> str:
     return f"{task_queue}-spark"
 
 
+def schedule_id(installation: str, pipeline: str) -> str:
+    """Return the id of a pipeline's schedule, one for each installation."""
+    return f"sluice-{installation}-schedule-{pipeline}"
+
+
+def reaper_schedule_id(installation: str) -> str:
+    """Return the id of the reaper's schedule, one for each installation."""
+    return f"sluice-reaper-{installation}"
+
+
 def attempt_of(branch: str) -> int | None:
     """Return the number of the attempt that a branch is named after, or None."""
     match = _ATTEMPT.fullmatch(branch)

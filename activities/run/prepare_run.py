@@ -11,7 +11,8 @@ from activities.run.source_progress import run_with_progress
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import OnProgress, have_changed, identify_input, source_of_files
 from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
-from runtime.run.start_run import Starter, StartOptions, describe_work, make_request
+from runtime.run.start_run import StartOptions, describe_work, make_request
+from runtime.run.starter import Starter
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run import InputFile, RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput

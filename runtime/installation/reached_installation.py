@@ -20,9 +20,9 @@ from temporalio.service import RPCError
 
 from runtime.installation.identity import known_installation
 from runtime.temporal_client import connect
-from sluice.contracts.schedules import reaper_schedule_id
 from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
+from sluice.identifiers import reaper_schedule_id
 from sluice.setting_groups import INSTALLATION_PATTERN, InstallationSettings, ReaperSettings
 from sluice.settings import read_settings
 

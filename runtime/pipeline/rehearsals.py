@@ -19,7 +19,8 @@ from lakehouse.source_files import suffix_of
 from runtime.pipeline.generated_files import source_of, write_file
 from runtime.pipeline.pipeline_input import inspect_input
 from runtime.run.find_run import Handle, read_result
-from runtime.run.start_run import RunHandle, Starter, StartOptions, start_run
+from runtime.run.start_run import RunHandle, StartOptions, start_run
+from runtime.run.starter import Starter
 from runtime.short_workflow import query_lake
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput

@@ -8,13 +8,13 @@ input.
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
 
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from runtime.run.find_run import read_request
+from runtime.run.starter import Starter
 from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
@@ -31,14 +31,6 @@ from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from sluice.settings import Settings
 from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, RELEASES_MEMO, SUMMARY_MEMO, TABLE, indexed_tables
 from workflows.write_audit_publish import WriteAuditPublish
-
-
-@dataclass(frozen=True)
-class Starter:
-    """The starter of a run, and the folder in which a job of the user runs, if the worker has this folder."""
-
-    name: str
-    working_directory: Path
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,12 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from sluice.contracts.schedules import SET_MEMO, StartScheduledInput, schedule_id
+from sluice.contracts.schedules import SET_MEMO, StartScheduledInput
 from sluice.contracts.starting import PipelineText
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline
+from sluice.identifiers import schedule_id
 from sluice.pipeline import schedule as pipeline_schedule
 from sluice.pipeline.cron import Range, parse_cron
 from sluice.setting_groups import InstallationSettings

@@ -8,9 +8,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.arrivals.landing_zones import list_zones, pause_zone
 from runtime.schedules.deployed_schedules import deployed_schedules
 from sluice.contracts.arrivals import PauseZone
-from sluice.contracts.schedules import schedule_id
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import suggestion
+from sluice.identifiers import schedule_id, suggestion
 from sluice.setting_groups import InstallationSettings
 
 

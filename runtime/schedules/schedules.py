@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 
 from sluice.contracts.quarantine import ReapBranchesInput
 from sluice.contracts.registration import CheckRegistrationsInput
-from sluice.contracts.schedules import reaper_schedule_id
+from sluice.identifiers import reaper_schedule_id
 from sluice.setting_groups import InstallationSettings, ReaperSettings, RegistrationSettings
 from workflows.quarantine.reap_branches import ReapBranches
 from workflows.registration.check_registrations import CheckRegistrations

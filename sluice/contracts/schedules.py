@@ -16,16 +16,6 @@ SET_MEMO = "sluice.set"
 """Key of the memo of a schedule with the set that it was deployed with."""
 
 
-def schedule_id(installation: str, pipeline: str) -> str:
-    """Return the id of a pipeline's schedule, one for each installation."""
-    return f"sluice-{installation}-schedule-{pipeline}"
-
-
-def reaper_schedule_id(installation: str) -> str:
-    """Return the id of the reaper's schedule, one for each installation."""
-    return f"sluice-reaper-{installation}"
-
-
 class StartScheduledInput(WireMessage):
     """Input of the workflow `StartScheduled`, as `deploy` applied it."""
 

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from lakehouse.open_catalog import open_catalog
 from runtime.installation.identity import with_installation
 from sluice.contracts.quarantine import ReapBranchesInput
-from sluice.contracts.schedules import reaper_schedule_id
+from sluice.identifiers import reaper_schedule_id
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline

@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import ScheduleHandle
 
 from runtime.installation.identity import with_installation
-from sluice.contracts.schedules import schedule_id
+from sluice.identifiers import schedule_id
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline

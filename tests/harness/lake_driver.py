@@ -16,7 +16,8 @@ from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import list_quarantined_branches
 from runtime.pipeline.pipeline_input import find_input
 from runtime.run.find_run import Handle, query_status, read_request, read_result
-from runtime.run.start_run import Starter, StartOptions, start_run
+from runtime.run.start_run import StartOptions, start_run
+from runtime.run.starter import Starter
 from runtime.short_workflow import execute_short_workflow, query_lake
 from sluice.approval.decisions import Decision
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan

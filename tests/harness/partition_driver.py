@@ -24,7 +24,8 @@ from runtime.backfills.backfills import (
 )
 from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
 from runtime.run.find_run import Handle, read_request
-from runtime.run.start_run import Starter, StartOptions, start_run
+from runtime.run.start_run import StartOptions, start_run
+from runtime.run.starter import Starter
 from sluice.backfills.progress import partition_states
 from sluice.contracts.backfill import BackfillChange, BackfillStatus, PartitionState
 from sluice.contracts.load_order import LoadOrder

@@ -9,7 +9,7 @@ from pathlib import Path
 from runtime.backfills.backfills import backfill_id
 from runtime.installation.identity import with_installation, with_known_installation
 from runtime.temporal_client import connect
-from sluice.contracts.schedules import schedule_id
+from sluice.identifiers import schedule_id
 from sluice.settings import read_settings
 from tests.harness.command_line import CommandResult
 from tests.harness.histories import REPLAYED_QUEUE, HistoryFiles, stack_for_histories

@@ -21,7 +21,8 @@ from temporalio.client import WorkflowFailureError
 from devstack.stack import ROOT
 from runtime.pipeline.pipeline_input import find_input, load_pipeline
 from runtime.run.find_run import find_run, query_status, read_result
-from runtime.run.start_run import Starter, StartOptions, start_run
+from runtime.run.start_run import StartOptions, start_run
+from runtime.run.starter import Starter
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError

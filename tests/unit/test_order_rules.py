@@ -14,6 +14,7 @@ from cli.app import app
 from cli.backfills.start import StartBackfill
 from lakehouse.arrivals.batch_store import BatchStore
 from runtime.run import start_run
+from runtime.run.starter import Starter
 from sluice.arrivals.held_batches import HeldBatches
 from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput
@@ -267,7 +268,7 @@ def test_a_run_that_publishes_nothing_may_be_of_any_age(
 
     monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
     options = start_run.StartOptions(publish=publish, order=LoadOrder(partition="2018"))
-    starter, loaded = start_run.Starter("ana", tmp_path), RunInput(digest="d")
+    starter, loaded = Starter("ana", tmp_path), RunInput(digest="d")
     settings, pipeline = Settings(), pipeline_of("merge", tmp_path)
     making = start_run.make_request(cast(Client, None), settings, pipeline, loaded, starter, options)
     request, _ = asyncio.run(making)

@@ -8,7 +8,8 @@ import pytest
 from temporalio.client import Client
 
 from runtime.run import start_run
-from runtime.run.start_run import Starter, make_request
+from runtime.run.start_run import make_request
+from runtime.run.starter import Starter
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.cron import Range, parse_cron

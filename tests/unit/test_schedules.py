@@ -17,7 +17,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.schedules.schedules import register_reaper
-from sluice.contracts.schedules import reaper_schedule_id
+from sluice.identifiers import reaper_schedule_id
 from sluice.settings import Settings
 
 SETTINGS = Settings.of(sluice_installation="here", sluice_reap_every=60)

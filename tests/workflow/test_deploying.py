@@ -16,9 +16,9 @@ from runtime.schedules.deployed_schedules import deployed_schedules
 from runtime.schedules.list_schedules import list_schedules
 from runtime.schedules.pausing import pause_pipeline, resume_pipeline
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
-from sluice.contracts.schedules import schedule_id
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import schedule_id
 from sluice.settings import Settings
 from tests.harness.waiting import until
 from workflows.arrivals.landing_zone import LandingZone

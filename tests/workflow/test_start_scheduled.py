@@ -28,9 +28,9 @@ from sluice.contracts.schedules import (
     ScheduledStart,
     ScheduleNotice,
     StartScheduledInput,
-    schedule_id,
 )
 from sluice.contracts.starting import PipelineText
+from sluice.identifiers import schedule_id
 from sluice.notifications.message import message_of_schedule
 from sluice.notifications.slack import slack_text
 from sluice.pipeline.schedule import Schedule

@@ -21,9 +21,9 @@ with workflow.unsafe.imports_passed_through():
         ScheduledStart,
         ScheduleNotice,
         StartScheduledInput,
-        schedule_id,
     )
     from sluice.contracts.starting import EndedRun, StartPipelineInput
+    from sluice.identifiers import schedule_id
     from sluice.pipeline.placeholders import time_values
     from sluice.presentation.schedules import describe_ended
     from workflows.activity_calls import ActivityCalls
