@@ -96,17 +96,6 @@ def run_command(
     raise typer.Exit(code)
 
 
-def check_locally(check: Callable[[], int | None], as_json: bool) -> None:
-    """Run a command that needs no server, and exit with its exit code. An expected error becomes one message."""
-    try:
-        code = check()
-    except SluiceError as error:
-        raise typer.Exit(
-            print_error(error, as_json, UNREACHABLE if isinstance(error, ServiceUnavailable) else WRONG_USE)
-        ) from None
-    raise typer.Exit(code or 0)
-
-
 def no_preparation() -> None:
     """Prepare nothing."""
 

@@ -52,7 +52,7 @@ COMMANDS = {
         "Check a pipeline file, its files and their columns. This needs no server and runs nothing.",
     ),
     "plan": LazyCommand(
-        "cli.pipeline.check_pipeline:plan_pipeline",
+        "cli.pipeline.plan_pipeline:plan_pipeline",
         "Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing.",
     ),
     "rehearse": LazyCommand(

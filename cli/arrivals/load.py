@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from cli.confirming import confirm
 from cli.context import CommandContext, current_user
 from cli.layout import visible
+from runtime.arrivals.conflicting_starts import find_zone_problems
 from runtime.arrivals.landing_zones import list_zones, load_batch, read_zone
 from runtime.arrivals.unsettled_files import absolute_name, list_for_start, with_files
-from runtime.arrivals.zone_conflicts import find_zone_problems
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states

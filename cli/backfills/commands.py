@@ -21,14 +21,15 @@ from cli.backfills.grid import (
 )
 from cli.backfills.start import StartBackfill
 from cli.confirming import Yes
-from cli.context import CommandContext, check_locally, no_preparation, run_command
+from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
 from cli.layout import print_line
 from cli.lazy_commands import show_help
+from cli.local import check_locally
 from cli.options import AsJson, By
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import program
-from runtime.arrivals.zone_conflicts import refuse_backfill
+from runtime.arrivals.conflicting_starts import refuse_backfill
 from runtime.backfills.backfills import (
     change_backfill,
     read_backfill,

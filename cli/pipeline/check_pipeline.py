@@ -1,4 +1,4 @@
-"""The commands `check` and `plan`: check a pipeline file and its input without a run."""
+"""The command `check`: check a pipeline file and its input without a run or a server."""
 
 import json
 from dataclasses import replace
@@ -7,18 +7,16 @@ from typing import Annotated
 
 import typer
 
-from cli.context import CommandContext, check_locally, run_command
+from cli.local import check_locally
 from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor
 from runtime.arrivals.zone_conflicts import check_location, hint_at_zones
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from runtime.pipeline.placeholder_values import order_of, placeholder_values
-from runtime.publishing.publish_plan import plan_publish
+from runtime.pipeline.placeholder_values import placeholder_values
 from sluice.contracts.run import RunInput
 from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.changes import describe_guarantee
 from sluice.presentation.guessed_types import describe_preview
 from sluice.presentation.schedules import describe_schedule
 from sluice.settings import read_environment, read_settings
@@ -39,28 +37,19 @@ def check_pipeline(
     """Check a pipeline file, its files and their columns. This needs no server and runs nothing."""
 
     def check() -> None:
-        loaded, inspected = _inspect(pipeline, scheduled_for, partition)
-        print(json.dumps(_fields(loaded, inspected)) if as_json else _sentences(loaded, inspected))
+        loaded, inspected = inspect_file(pipeline, scheduled_for, partition)
+        print(json.dumps(result_fields(loaded, inspected)) if as_json else describe_result(loaded, inspected))
 
     check_locally(check, as_json)
 
 
-def plan_pipeline(
-    pipeline: PipelineFile = None, scheduled_for: ScheduledFor = "", partition: Partition = "", as_json: AsJson = False
-) -> None:
-    """Check a pipeline file as `check` does, and ask a worker what its publish guarantees. This runs nothing."""
+def inspect_file(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
+    """Read a pipeline file, and inspect its input.
 
-    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
-        order = order_of(pipeline, scheduled_for, partition)
-        plan = await plan_publish(context.client, context.settings.installation, prepared[0], order=order)
-        text = f"{_sentences(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
-        context.print_result({**_fields(*prepared), "guarantee": plan.guarantee}, text)
-        return 0
-
-    run_command(command, as_json, lambda: _inspect(pipeline, scheduled_for, partition))
-
-
-def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pipeline, InspectedInput]:
+    Raises:
+        InvalidInput: the input is missing or broken.
+        InvalidPipeline: the pipeline is wrong, or does not fit its input.
+    """
     values = placeholder_values(file, scheduled_for, partition)
     loaded = load_pipeline(file, read_environment(), Path.cwd(), values)
     check_location(loaded, read_settings(read_environment()).storage, Path.cwd())
@@ -77,7 +66,8 @@ def _inspect(file: Path | None, scheduled_for: str, partition: str) -> tuple[Pip
         return loaded, InspectedInput(RunInput(digest=""), hints=[text, *hints])
 
 
-def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
+def result_fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
+    """Return the result of the check for --json."""
     return {
         "pipeline": pipeline.name,
         "valid": True,
@@ -91,7 +81,8 @@ def _fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, object]:
     }
 
 
-def _sentences(pipeline: Pipeline, inspected: InspectedInput) -> str:
+def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> str:
+    """Return the result of the check in sentences."""
     checks = sum(len(table.checks) for table in pipeline.tables.values())
     lines = [f"{pipeline.name} is valid: {format_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
     loaded = inspected.run_input

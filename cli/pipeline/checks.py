@@ -12,7 +12,7 @@ from cli.exit_codes import WRONG_USE, print_error
 from cli.options import AsJson
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.presentation.check_reference import entries, json_schema
+from sluice.presentation.check_reference import entries
 
 _WIDTH = 160
 
@@ -31,6 +31,8 @@ def list_checks(
         raise typer.Exit(code)
     listed = [known[name]] if name else [*known.values()]
     if schema:
+        from sluice.presentation.pipeline_schema import json_schema  # noqa: PLC0415  # needs the model of pipelines
+
         print(json.dumps(json_schema(), indent=1))
         return
     if as_json:

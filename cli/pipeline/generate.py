@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from cli.context import check_locally, make_console
+from cli.context import make_console
 from cli.layout import print_rows
+from cli.local import check_locally
 from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor
 from generation.labels import check_labels, parse_faults

@@ -10,11 +10,9 @@ from typing import Annotated, Any
 import typer
 from temporalio.client import WorkflowExecution
 
-from cli.backfills.list_backfills import print_backfills
 from cli.context import CommandContext, run_command
 from cli.layout import print_entries
 from cli.options import AsJson
-from cli.schedules.list_schedules import print_schedules
 from runtime.installation.identity import with_known_installation
 from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter
 from runtime.run.listed_run import listed_run, query_statuses
@@ -62,8 +60,12 @@ def list_command(
 
     async def command(context: CommandContext, wanted: RunFilter) -> int:
         if backfills:
+            from cli.backfills.list_backfills import print_backfills  # noqa: PLC0415  # a list of runs does not need it
+
             return await print_backfills(context, limit)
         if schedules:
+            from cli.schedules.list_schedules import print_schedules  # noqa: PLC0415  # a list of runs does not need it
+
             return await print_schedules(context)
         settings = with_known_installation(context.settings)
         each_run = each_partition or as_json

@@ -4,18 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from temporalio.client import Client
-
 from lakehouse.source_files import absolute_path, is_remote, may_share, resolved_pattern, without_scheme
-from runtime.arrivals.landing_zones import zone_memos
-from runtime.pipeline.pipeline_input import pipeline_of_text
-from sluice.contracts.starting import PipelineText
 from sluice.deployment.plan import DeployedItem
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.placeholders import partition_values
-from sluice.setting_groups import InstallationSettings, StorageSettings
+from sluice.setting_groups import StorageSettings
 
 _CHECKOUT = ("run_workflow.py", "worker.py")
 _MOST_FILES = 200
@@ -132,8 +126,8 @@ def check_deploy(
     Raises:
         InvalidPipeline: there are conflicts; the message has all of them.
     """
-    new = [_zone(item.pipeline, item.properties) for item in wanted]
-    old = [_zone(item.pipeline, item.properties) for item in present]
+    new = [zone_of(item.pipeline, item.properties) for item in wanted]
+    old = [zone_of(item.pipeline, item.properties) for item in present]
     problems: list[str] = []
     for number, zone in enumerate(new):
         for other in [*new[number + 1 :], *old]:
@@ -142,31 +136,6 @@ def check_deploy(
         problems += filter(None, (zone.problem_with_source(pipeline) for zone in [*new, *old]))
     if problems:
         raise InvalidPipeline("\n".join(dict.fromkeys(problems)))
-
-
-async def find_zone_problems(client: Client, settings: InstallationSettings, pipeline: Pipeline) -> list[str]:
-    """Return why a manual run should not load the source of a pipeline: another pipeline's zone has its files.
-
-    Args:
-        pipeline: a pipeline with absolute paths.
-    """
-    zones = [_zone(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
-    return list(filter(None, (zone.problem_with_source(pipeline) for zone in zones)))
-
-
-async def refuse_backfill(
-    client: Client, settings: InstallationSettings, stated: PipelineText, partitions: Sequence[str]
-) -> None:
-    """Check that no partition of a backfill has files in a landing zone that loads into the same table.
-
-    Raises:
-        InvalidPipeline: a partition has.
-    """
-    zones = [_zone(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
-    for partition in partitions if zones else ():
-        pipeline = pipeline_of_text(stated, partition_values(partition))
-        if problems := [problem for zone in zones if (problem := zone.problem_with_source(pipeline))]:
-            raise InvalidPipeline("\n".join(problems))
 
 
 def hint_at_zones(pipeline: Pipeline, file: Path, directory: Path) -> list[str]:
@@ -197,7 +166,7 @@ def _stated_zone(pipeline: Pipeline, directory: Path) -> KnownZone | None:
     if pipeline.arrival is None:
         return None
     more = {"tables": ", ".join(sorted(pipeline.tables)), "paths are relative to": str(directory)}
-    return _zone(pipeline.name, pipeline.arrival.properties() | more)
+    return zone_of(pipeline.name, pipeline.arrival.properties() | more)
 
 
 def with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:
@@ -209,7 +178,7 @@ def with_absolute_source(pipeline: Pipeline, directory: Path) -> Pipeline:
     return pipeline.model_copy(update={"write": pipeline.write.model_copy(update={"source": source})})
 
 
-def _zone(pipeline: str, properties: Mapping[str, str]) -> KnownZone:
+def zone_of(pipeline: str, properties: Mapping[str, str]) -> KnownZone:
     """Return the zone that a memo describes. A memo of an earlier version names no tables."""
     folder = Path(properties.get("paths are relative to", "."))
     after = properties.get("after", "keep")

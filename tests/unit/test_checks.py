@@ -15,7 +15,8 @@ from sluice.checks.base import Check, check_problems
 from sluice.checks.thresholds import contradiction, exceeds, threshold
 from sluice.metadata.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.pipeline.file import parse_pipeline
-from sluice.presentation.check_reference import entries, json_schema
+from sluice.presentation.check_reference import entries
+from sluice.presentation.pipeline_schema import json_schema
 
 TYPES = {"id": "long", "name": "string", "day": "date", "at": "timestamptz", "x": "double", "parts": "list<int>"}
 

@@ -202,6 +202,13 @@ def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
     assert _imported("import cli.run.start", heavy) == []
 
 
+def test_a_command_imports_only_what_it_needs() -> None:
+    """These imports cost a command more processor time than its own work."""
+    assert _imported("import cli.context", ("workflows.write_audit_publish", "sluice.checks")) == []
+    assert _imported("import cli.pipeline.check_pipeline", ("temporalio", "rich", "pyarrow")) == []
+    assert _imported("import cli.pipeline.checks", ("temporalio", "sqlglot", "sluice.pipeline.model")) == []
+
+
 def test_the_list_of_commands_imports_no_command() -> None:
     listed = "import cli.app; cli.app.app(['--help'], standalone_mode=False)"
     heavy = ("temporalio", "pydantic", "rich", "sqlglot", "ruamel.yaml", "cli.context", "sluice.settings")

@@ -18,8 +18,8 @@ from activities.arrivals.plan_load import PlanLoadActivity
 from activities.errors import ErrorMapping
 from cli.arrivals.load import check_start_by_hand, load_named
 from cli.context import CommandContext, Interruption, make_console
+from runtime.arrivals.conflicting_starts import find_zone_problems, refuse_backfill
 from runtime.arrivals.landing_zones import read_zone
-from runtime.arrivals.zone_conflicts import find_zone_problems, refuse_backfill
 from runtime.schedules.deploy import make_set, plan_deploy, read_folder
 from sluice.contracts.arrival_runs import ZoneRuns
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult, landing_zone_id
