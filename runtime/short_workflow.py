@@ -12,10 +12,9 @@ from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.base_model import WireMessage
-from sluice.contracts.lake_queries import LakeQueryInput, LakeQueryRequest
+from sluice.contracts.lake_queries import LAKE_QUERY, LakeQueryInput, LakeQueryRequest
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
 from sluice.setting_groups import InstallationSettings
-from workflows.lake.lake_query import LakeQuery
 
 _NO_WORKER = 10.0
 """Time that a worker has to start the workflow, in seconds; after that the command terminates it."""
@@ -41,7 +40,7 @@ async def query_lake(
         ServiceUnavailable: no worker answers, or the catalog does not.
     """
     request = LakeQueryRequest(query=query)
-    result = await execute_short_workflow(client, settings, LakeQuery.run, request, query.kind, read_only=True)
+    result = await execute_short_workflow(client, settings, LAKE_QUERY, request, query.kind, read_only=True)
     return result_type.model_validate(result)
 
 

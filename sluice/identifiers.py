@@ -104,6 +104,11 @@ def reaper_schedule_id(installation: str) -> str:
     return f"sluice-reaper-{installation}"
 
 
+def backfill_id(installation: str, pipeline: str) -> str:
+    """Return the workflow id of a pipeline's backfill, one for each installation."""
+    return f"sluice-{installation}-backfill-{pipeline}"
+
+
 def attempt_of(branch: str) -> int | None:
     """Return the number of the attempt that a branch is named after, or None."""
     match = _ATTEMPT.fullmatch(branch)

@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.registration import Registration
-    from sluice.contracts.run import RunRequest, RunResult, RunStatus
+    from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, RunRequest, RunResult, RunStatus
     from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
     from workflows.approval.approval import find_required_approval, take_decision, wait_for_approval
@@ -27,13 +27,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run.retries import try_again_after
     from workflows.run.run_state import RunState
     from workflows.run.write import write
+    from workflows.search_attributes import RESULT_MEMO
     from workflows.versions import require_known_revision
 
-RESULT_MEMO = "sluice.result"
-"""Memo with the result of a cancelled run, because Temporal does not store a result for it."""
 
-
-@workflow.defn(name="WriteAuditPublish")
+@workflow.defn(name=RUN_WORKFLOW)
 class WriteAuditPublish:
     """One run of a pipeline."""
 
@@ -165,7 +163,7 @@ class WriteAuditPublish:
         if why is not None:
             raise ApplicationError(why, type="Refused", non_retryable=True)
 
-    @workflow.query
+    @workflow.query(name=STATUS_QUERY)
     def status(self) -> RunStatus:
         """Return the stage, the events and the result so far."""
         return self._state.status()

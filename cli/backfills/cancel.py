@@ -7,13 +7,13 @@ from cli.confirming import confirm
 from cli.context import CommandContext
 from cli.layout import print_line
 from runtime.backfills.backfills import (
-    backfill_id,
     cancel_backfill,
     discard_backfill,
     find_running_backfill,
     read_backfill,
 )
 from sluice.errors import SluiceError
+from sluice.identifiers import backfill_id
 
 
 async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: bool) -> int:
@@ -22,7 +22,8 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
     Returns:
         The exit code.
     """
-    fields = {"workflow_id": backfill_id(context.installation_with_id, pipeline), "cancel_requested": True}
+    workflow_id = backfill_id(context.installation_with_id.sluice_installation, pipeline)
+    fields = {"workflow_id": workflow_id, "cancel_requested": True}
     running = await find_running_backfill(context.client, context.installation_with_id, pipeline)
     await _print_taken(context, pipeline)
     confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)

@@ -27,7 +27,7 @@ from sluice.contracts.backfill import (
     DiscardBackfillInput,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.identifiers import pipeline_name
+from sluice.identifiers import backfill_id, pipeline_name
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 from workflows.backfills.discard_backfill import DiscardBackfill
@@ -40,18 +40,14 @@ _T = TypeVar("_T")
 Handle = WorkflowHandle[Backfill, BackfillStatus]
 
 
-def backfill_id(settings: InstallationSettings, pipeline: str) -> str:
-    """Return the workflow id of a pipeline's backfill, which is unique in each installation."""
-    return f"sluice-{settings.sluice_installation}-backfill-{pipeline}"
-
-
 def backfill_handle(client: Client, settings: InstallationSettings, pipeline: str) -> Handle:
     """Return the handle of a pipeline's latest backfill.
 
     Raises:
         InvalidPipeline: no pipeline can have this name.
     """
-    return client.get_workflow_handle_for(Backfill.run, backfill_id(settings, pipeline_name(pipeline)))
+    workflow_id = backfill_id(settings.sluice_installation, pipeline_name(pipeline))
+    return client.get_workflow_handle_for(Backfill.run, workflow_id)
 
 
 async def start_backfill(client: Client, settings: InstallationSettings, given: BackfillInput) -> tuple[Handle, bool]:
@@ -64,7 +60,7 @@ async def start_backfill(client: Client, settings: InstallationSettings, given: 
         InvalidPipeline: the running backfill cannot be joined.
         ServiceUnavailable: no worker answers for it.
     """
-    workflow_id = backfill_id(settings, given.name)
+    workflow_id = backfill_id(settings.sluice_installation, given.name)
     for _ in range(_TRIES):
         try:
             handle = await client.start_workflow(

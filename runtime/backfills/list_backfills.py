@@ -7,9 +7,10 @@ from datetime import datetime
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
-from runtime.backfills.backfills import backfill_id, read_backfill
+from runtime.backfills.backfills import read_backfill
 from sluice.contracts.backfill import BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
+from sluice.identifiers import backfill_id
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 
@@ -40,7 +41,7 @@ class ListedBackfill:
 
 async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:
     """Return the latest backfill of each pipeline of an installation, newest first."""
-    prefix = backfill_id(settings, "")
+    prefix = backfill_id(settings.sluice_installation, "")
     newest: dict[str, WorkflowExecution] = {}
     query = f'{_WORKFLOW_TYPE} AND WorkflowId STARTS_WITH "{prefix}"'
     async for execution in client.list_workflows(query, limit=_MOST_LISTED):

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import get_args
+from typing import Any, get_args
 
 from temporalio.client import (
     Client,
@@ -18,19 +18,19 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.ambiguous_names import describe_several
-from sluice.contracts.run import Outcome, RunRequest, RunResult, RunStatus
+from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, Outcome, RunRequest, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.times import format_time
-from workflows.write_audit_publish import RESULT_MEMO, WriteAuditPublish
+from workflows.search_attributes import RESULT_MEMO
 
-_WORKFLOW_TYPE = 'WorkflowType = "WriteAuditPublish"'
+_WORKFLOW_TYPE = f'WorkflowType = "{RUN_WORKFLOW}"'
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _UNQUOTABLE = re.compile(r"[\"'\\\x00-\x1f]")
 RUNNING = "running"
 OUTCOMES = get_args(Outcome)
 
-Handle = WorkflowHandle[WriteAuditPublish, RunResult]
+Handle = WorkflowHandle[Any, RunResult]
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ async def find_run(client: Client, named: str) -> RunLookup:
     if not _NAME.fullmatch(named):
         raise InvalidPipeline(f"{named!r} is not the name of a run: `list` shows the names")
     run = await describe_run(client, named, None)
-    if run is not None and run.description.workflow_type != "WriteAuditPublish":
+    if run is not None and run.description.workflow_type != RUN_WORKFLOW:
         raise InvalidPipeline(
             f"{named!r} is not a run, but a {run.description.workflow_type} workflow: `list` shows runs"
         )
@@ -157,14 +157,14 @@ def _is_run_of(pipeline: str, workflow_id: str) -> bool:
 
 async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
     """Return the run with a workflow id and a run id, or the latest without one; None if Temporal has none."""
-    handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=run_id)
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     try:
         description = await handle.describe()
     except RPCError as error:
         if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
             return None
         raise
-    pinned = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=description.run_id)
+    pinned = client.get_workflow_handle(workflow_id, run_id=description.run_id, result_type=RunResult)
     return RunLookup(pinned, description)
 
 
@@ -190,13 +190,14 @@ async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) ->
 
 def find_handle(client: Client, run: WorkflowExecution) -> Handle:
     """Return the handle of a listed run."""
-    return client.get_workflow_handle_for(WriteAuditPublish.run, run.id, run_id=run.run_id)
+    return client.get_workflow_handle(run.id, run_id=run.run_id, result_type=RunResult)
 
 
 async def query_status(handle: Handle) -> RunStatus | None:
     """Query the status of a run; None if no worker answers the query."""
     try:
-        return await handle.query(WriteAuditPublish.status)
+        status: RunStatus = await handle.query(STATUS_QUERY, result_type=RunStatus)
+        return status
     except (WorkflowQueryFailedError, RPCError):
         return None
 

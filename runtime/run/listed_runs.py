@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from runtime.backfills.backfills import backfill_id
 from runtime.run.find_run import RunFilter, list_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult
 from sluice.errors import SluiceError
+from sluice.identifiers import backfill_id
 from sluice.setting_groups import InstallationSettings
 from workflows.search_attributes import RELEASES_MEMO
 
@@ -53,7 +53,7 @@ async def list_lines(
     """
     if each_run:
         return [ListedRuns([run]) for run in await list_runs(client, limit, wanted)]
-    prefix = backfill_id(settings, "")
+    prefix = backfill_id(settings.sluice_installation, "")
     lines: dict[tuple[str, str], ListedRuns] = {}
     async for run in client.list_workflows(wanted.query, limit=_MOST_READ):
         root = run.root_id or ""

@@ -22,6 +22,9 @@ from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
 
+LAKE_QUERY = "LakeQuery"
+"""Name of the workflow of a query about the lake, for clients that do not import the workflow."""
+
 MAX_RESULT_BYTES = 1024 * 1024
 """Maximum size of a result, in bytes.
 

@@ -30,6 +30,10 @@ Stage = Literal[
 ]  # fmt: skip
 
 
+RUN_WORKFLOW = "WriteAuditPublish"
+"""Name of the workflow of a run, for clients that do not import the workflow."""
+STATUS_QUERY = "status"
+"""Name of its query that returns a `RunStatus`."""
 REVISION = 1
 """Newest revision of the workflow. A change of the order of its activity calls increments it; see ADR 20."""
 

@@ -22,7 +22,6 @@ from activities.run.cancel_started_runs import CancelStartedRunsActivity
 from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.run.find_run_end import FindRunEndActivity
 from activities.run.running_workflows import RunningWorkflows
-from runtime.backfills.backfills import backfill_id
 from sluice.contracts.backfill import (
     BackfillChange,
     BackfillInput,
@@ -32,6 +31,7 @@ from sluice.contracts.backfill import (
 )
 from sluice.contracts.run import RunResult
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.identifiers import backfill_id
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from tests.harness.zone_workflow import is_known
@@ -120,7 +120,7 @@ class Backfills:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.queue, self.name = str(uuid.uuid4()), f"p{uuid.uuid4().hex[:8]}"
-        self.id = backfill_id(SETTINGS.installation, self.name)
+        self.id = backfill_id(SETTINGS.installation.sluice_installation, self.name)
 
     def worker(self, *further: Callable[..., Any]) -> Worker:
         """Return a worker with fake runs and with further activities."""

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from runtime.backfills.backfills import backfill_id
 from runtime.installation.identity import with_installation
+from sluice.identifiers import backfill_id
 from sluice.settings import read_settings
 from tests.harness.processes import WorkerProcess
 from tests.harness.rides import ROWS, write_month
@@ -61,7 +61,9 @@ class BackfilledRides:
     def terminate(self, pipeline: str) -> None:
         """Terminate the workflow of a backfill."""
         environment = self.system.environment
-        workflow_id = backfill_id(with_installation(read_settings(environment)).installation, pipeline)
+        workflow_id = backfill_id(
+            with_installation(read_settings(environment)).installation.sluice_installation, pipeline
+        )
 
         async def terminate() -> None:
             await (await TEMPORAL.client(environment)).get_workflow_handle(workflow_id).terminate()

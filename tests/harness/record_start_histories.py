@@ -6,10 +6,9 @@
 import asyncio
 from pathlib import Path
 
-from runtime.backfills.backfills import backfill_id
 from runtime.installation.identity import with_installation, with_known_installation
 from runtime.temporal_client import connect
-from sluice.identifiers import schedule_id
+from sluice.identifiers import backfill_id, schedule_id
 from sluice.settings import read_settings
 from tests.harness.command_line import CommandResult
 from tests.harness.histories import REPLAYED_QUEUE, HistoryFiles, stack_for_histories
@@ -109,7 +108,9 @@ class StartRecorder:
             (folder / "2018-02.csv").write_text("id\n3\n")
             self._run("backfill", "retry", publish) if publish == "together" else self._run(*asked)
             self._system.command("backfill", "watch", publish, "--json")
-            workflow_id = backfill_id(with_installation(read_settings(self._environment)).installation, publish)
+            workflow_id = backfill_id(
+                with_installation(read_settings(self._environment)).installation.sluice_installation, publish
+            )
             asyncio.run(self._files.keep_workflow(f"backfill_{publish}", workflow_id))
             (folder / "2018-02.csv").write_text("id\n3\n3\n")
 

@@ -197,7 +197,7 @@ class Runs:
     def __init__(self, **running: bool) -> None:
         self.running, self.cancelled = running, list[str]()
 
-    def get_workflow_handle_for(self, run: object, workflow_id: str, run_id: str | None = None) -> Any:
+    def get_workflow_handle(self, workflow_id: str, *, run_id: str | None = None, **_: object) -> Any:
         async def describe() -> Any:
             if workflow_id not in self.running:
                 raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
@@ -210,7 +210,7 @@ class Runs:
         async def cancelled() -> None:
             self.cancelled.append(workflow_id)
 
-        async def no_answer(_: object) -> None:
+        async def no_answer(_: object, **__: object) -> None:
             raise RPCError("no worker", RPCStatusCode.UNAVAILABLE, b"")
 
         return SimpleNamespace(id=workflow_id, run_id=run_id, describe=describe, cancel=cancelled, query=no_answer)

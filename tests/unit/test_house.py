@@ -205,6 +205,7 @@ def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
 def test_a_command_imports_only_what_it_needs() -> None:
     """These imports cost a command more processor time than its own work."""
     assert _imported("import cli.context", ("workflows.write_audit_publish", "sluice.checks")) == []
+    assert _imported("import cli.run.list_runs", ("workflows.write_audit_publish", "workflows.activity_calls")) == []
     assert _imported("import cli.pipeline.check_pipeline", ("temporalio", "rich", "pyarrow")) == []
     assert _imported("import cli.pipeline.checks", ("temporalio", "sqlglot", "sluice.pipeline.model")) == []
 

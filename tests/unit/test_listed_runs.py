@@ -10,11 +10,11 @@ import pytest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli.run import list_runs
-from runtime.backfills.backfills import backfill_id
 from runtime.run import listed_runs
 from runtime.run.find_run import ALL_RUNS
 from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
 from sluice.errors import ServiceUnavailable
+from sluice.identifiers import backfill_id
 from sluice.settings import Settings
 
 SETTINGS = Settings.of(sluice_installation="My_lake.1")
@@ -59,7 +59,7 @@ def lines(temporal: Temporal, limit: int = 20, *, each_run: bool = False) -> lis
 
 
 def test_the_runs_of_a_backfill_are_one_line() -> None:
-    root = backfill_id(SETTINGS.installation, "rides")
+    root = backfill_id(SETTINGS.installation.sluice_installation, "rides")
     temporal = Temporal(run(1, root), run(2), run(3, root, "failed"), run(4, f"{root}-of-another-kind"))
     listed = lines(temporal)
     assert [(line.backfill, [each.id for each in line.runs]) for line in listed] == [
@@ -73,7 +73,7 @@ def test_the_runs_of_a_backfill_are_one_line() -> None:
 
 
 def test_a_backfill_that_pauses_has_not_ended() -> None:
-    (line,) = lines(Temporal(run(1, backfill_id(SETTINGS.installation, "rides")), is_running=True))
+    (line,) = lines(Temporal(run(1, backfill_id(SETTINGS.installation.sluice_installation, "rides")), is_running=True))
     assert list_runs._backfill_fields(line)["outcome"] == "running"
 
 

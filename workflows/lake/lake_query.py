@@ -5,11 +5,11 @@ from typing import Any
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.lake_queries import LakeQueryRequest
+    from sluice.contracts.lake_queries import LAKE_QUERY, LakeQueryRequest
     from workflows.activity_calls import ActivityCalls
 
 
-@workflow.defn(name="LakeQuery")
+@workflow.defn(name=LAKE_QUERY)
 class LakeQuery:
     """One query about the lake. It changes nothing."""
 
