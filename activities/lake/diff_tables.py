@@ -24,7 +24,7 @@ _MAX_TABLES = 50
 """Maximum number of tables that one diff compares."""
 _SECONDS = 200
 """Maximum duration of the comparison of all tables, in seconds. Less than the time-out of the activity."""
-_KEPT = 64
+_KEPT = 32
 """Maximum number of diffs of tables that a worker keeps. Two versions of a table never change."""
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import Column, print_line, print_rows
 from cli.options import AsJson
-from runtime.run.diffed_run import NamedState, find_state
+from runtime.run.diffed_run import NamedState, find_state, keys_of_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesInput, DiffTablesResult, RowDifferences, TableDiffResult
 from sluice.presentation.diffs import (
@@ -55,7 +55,7 @@ def diff(
             known_keys={**first.keys, **second.keys},
             rows=rows,
         )
-        result = await query_lake(context.client, context.settings.installation, question, DiffTablesResult)
+        result = await _ask(context, question)
         if as_json:
             print(result.model_dump_json())
         else:
@@ -63,6 +63,22 @@ def diff(
         return 0
 
     run_command(command, as_json, no_preparation)
+
+
+async def _ask(context: CommandContext, question: DiffTablesInput) -> DiffTablesResult:
+    """Return the answer of a worker. If no key is known, ask again with those of the runs that made the two states."""
+    result = await query_lake(context.client, context.settings.installation, question, DiffTablesResult)
+    if question.key or question.known_keys or not any(_lacks_key(table) for table in result.tables):
+        return result
+    keys = await keys_of_runs(context.client, filter(None, (result.before.run_id, result.after.run_id)))
+    if not keys:
+        return result
+    again = question.model_copy(update={"known_keys": keys})
+    return await query_lake(context.client, context.settings.installation, again, DiffTablesResult)
+
+
+def _lacks_key(table: TableDiffResult) -> bool:
+    return table.key.source == "none" and table.rows is not None and table.rows.added > 0 and table.rows.removed > 0
 
 
 def print_diff(console: Console, result: DiffTablesResult) -> None:

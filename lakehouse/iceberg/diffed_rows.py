@@ -16,7 +16,7 @@ from sluice.sizes import format_size
 
 _MAX_BYTES = 64 * 2**20
 """Maximum size, in bytes, of the data files of a version that are read into memory."""
-_MAX_MEMORY = 512 * 2**20
+_MAX_MEMORY = 256 * 2**20
 """Maximum size of their rows in memory, in bytes."""
 
 

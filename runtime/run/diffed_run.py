@@ -1,5 +1,7 @@
 """Find the branch or the commit on main that shows the rows of a run, and the keys that its pipeline states."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
@@ -41,6 +43,17 @@ async def find_state(client: Client, named: str) -> NamedState:
         return NamedState(named, keys=keys)
     name, head = await (_of_ended(client, run, request) if run.ended else _of_running(run))
     return NamedState(name, head, keys)
+
+
+async def keys_of_runs(client: Client, run_ids: Iterable[str]) -> dict[str, TableKey]:
+    """Return the keys that the pipelines of runs state, by table, as far as Temporal still has the runs."""
+    keys: dict[str, TableKey] = {}
+    for run_id in run_ids:
+        with suppress(InvalidPipeline):
+            run = await find_run(client, run_id)
+            request = await read_request(client, run.handle.id, run.handle.run_id or "")
+            keys |= pipeline_keys(request.pipeline) if request else {}
+    return keys
 
 
 async def _of_running(run: RunLookup) -> tuple[str, str]:

@@ -12,9 +12,11 @@ from pyiceberg.table import Table
 from pyiceberg.types import ListType, LongType
 from temporalio.exceptions import ApplicationError
 
+from activities.lake import diff_tables
 from activities.lake.diff_tables import DiffTablesActivity
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg import diffed_rows
+from lakehouse.iceberg.table_state import clear_table_caches
 from sluice.contracts.lake_queries import MAX_RESULT_BYTES
 from sluice.contracts.references import BranchRef
 from sluice.contracts.table_diffs import ChangedCell, DiffTablesInput, DiffTablesResult, TableDiffResult, TableKey
@@ -268,3 +270,42 @@ def test_many_wide_rows_fit_into_one_message(lake: MemoryLake, ask: Ask) -> None
     result = ask(known_keys=MERGE_KEYS, rows=1000)
     assert numbers(only(result))[2] == 300
     assert len(result.model_dump_json()) < MAX_RESULT_BYTES
+
+
+def test_rows_by_partition(lake: MemoryLake, ask: Ask) -> None:
+    name = "shop.by_v"
+    lake.create_table("main", name, partition_by=["v"])
+    lake.append_rows("main", name, [{"id": each, "v": each % 3} for each in range(9)])
+    base = lake.catalog.head("main")
+    lake.append_rows("main", name, [{"id": each, "v": 1} for each in (100, 101)])
+    appended = lake.catalog.head("main")
+    lake.replace_partitions("main", name, [{"id": 0, "v": 0}, {"id": 77, "v": 0}])
+
+    def by_partition(*hashes: str) -> dict[str, tuple[int, int, int]]:
+        (compared,) = ask(hashes[0], other=hashes[1], table=name, key=["id"]).tables
+        assert compared.rows
+        return {each.partition: (each.added, each.removed, each.changed) for each in compared.rows.partitions}
+
+    assert by_partition(base, appended) == {"v=1": (2, 0, 0)}
+    assert by_partition(appended, "main") == {"v=0": (1, 2, 0)}
+
+
+def test_limits_are_stated(lake: MemoryLake, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    upsert(lake, [5], 9)
+    lake.append_rows(BRANCH, "shop.zzz", [{"id": 1, "v": 1}])
+    monkeypatch.setattr(diff_tables, "_MAX_TABLES", 1)
+    result = ask(known_keys=MERGE_KEYS)
+    assert only(result).table == TABLE and result.left_out == ["shop.zzz"]
+    monkeypatch.setattr(diff_tables, "_SECONDS", 0)
+    late = only(ask(known_keys=MERGE_KEYS, rows=5))
+    assert late.state == "not compared" and "choose this one with --table" in late.problem
+
+
+def test_a_state_whose_files_were_deleted(lake: MemoryLake, ask: Ask, tmp_path: Path) -> None:
+    base = lake.catalog.head("main")
+    lake.append_rows("main", TABLE, [{"id": 777, "v": 7}])
+    clear_table_caches()
+    for file in (tmp_path / TABLE / "metadata").glob("*-m*.avro"):
+        file.unlink()
+    table = only(ask(base, other="main"))
+    assert table.state == "not compared" and "a file of an earlier state was deleted" in table.problem
