@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from sluice.errors import SluiceError, Terminal
+from sluice.errors import BadEnvironment, SluiceError, Terminal, Transient
 from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from web import api, events, sign_in
 from web.approval import views as approval
@@ -79,8 +79,9 @@ def _described(error: Exception) -> tuple[int, str, str]:
         return 400, "This request is not valid", wrong
     if isinstance(error, RPCError):
         return 503, "Temporal does not answer", error.message
-    if isinstance(error, Terminal):
+    if isinstance(error, Terminal) and not isinstance(error, BadEnvironment):
         return 400, "This request is not valid", str(error)
-    if isinstance(error, SluiceError):
+    if isinstance(error, Transient):
         return 503, "Not available now", str(error)
-    return 500, "Error", "The page has a defect here. Its log names it."
+    known = isinstance(error, SluiceError)
+    return 500, "Error", str(error) if known else "The page has a defect here. Its log names it."

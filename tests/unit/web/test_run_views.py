@@ -16,7 +16,7 @@ from web.approval.waiting import AwaitedView, awaited_decision
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
 from web.run.timeline import timeline
-from web.templates import cell, elapsed, left, signed
+from web.templates import cell, elapsed, left
 
 NOW = datetime(2026, 11, 22, 7, 45, 30, tzinfo=timezone.utc)
 
@@ -50,9 +50,6 @@ def test_the_numbers_of_tables() -> None:
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (signed(12408, "+"), "+12,408"),
-        (signed(0, "-"), "-0"),
-        (signed(None, "~"), "?"),
         (elapsed(9.9), "9 s"),
         (elapsed(timedelta(hours=3, minutes=18, seconds=5)), "3 h 18 min"),
         (elapsed(timedelta(days=2, hours=1)), "2 d 1 h"),
