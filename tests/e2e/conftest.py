@@ -1,10 +1,22 @@
 """Fixtures of whole runs."""
 
+import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from tests.harness.processes import WorkerProcess
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser at CHROMIUM_PATH or on the PATH; `.ci/run` installs one where it can."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("CHROMIUM_PATH") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("there is no chromium on the PATH, and CHROMIUM_PATH is not set")
+    return path
 
 
 @pytest.fixture(scope="module")

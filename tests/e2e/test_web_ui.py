@@ -1,9 +1,7 @@
 """An operator's view of a run in Temporal's Web UI, in a real browser."""
 
 import html
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,16 +10,6 @@ from temporalio.client import Client
 
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    """The browser at CHROMIUM_PATH or on the PATH; `.ci/run` installs one where it can."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("CHROMIUM_PATH") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("there is no chromium on the PATH, and CHROMIUM_PATH is not set")
-    return path
 
 
 def _seen(chromium: str, url: str, profile: Path) -> str:

@@ -2,12 +2,14 @@
 "use strict";
 
 const connection = document.getElementById("connection");
+let isBehind = false; // true if a replacement waits until a person has left a form
 
 /** Return true while a person uses a form of the live part, which a replacement would lose. */
 function isInUse(part) {
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
   const hasInput = fields.some((field) => (field.type === "checkbox" ? field.checked : field.value !== field.defaultValue));
-  return hasInput || part.contains(document.activeElement) || Boolean(String(document.getSelection()));
+  const isInForm = part.contains(document.activeElement) && document.activeElement.closest("form");
+  return hasInput || Boolean(isInForm) || Boolean(String(document.getSelection()));
 }
 
 /** Return the states of the folds, so that they stay as they are. */
@@ -15,22 +17,36 @@ function folds(part) {
   return [...part.querySelectorAll("details")];
 }
 
+/** Return the name of an element that has the focus: its id, or what it is, where it leads, and its text. */
+function nameOf(element) {
+  const text = element.matches("a, summary") ? element.textContent : "";
+  return element.id || [element.tagName, element.getAttribute("href"), element.getAttribute("aria-label"), text].join("|");
+}
+
+/** Replace the live part. Folds and the focus stay where they are. */
+function replace(part, fresh) {
+  const open = folds(part).map((fold) => fold.open);
+  const focused = part.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  part.replaceWith(fresh);
+  if (open.length === folds(fresh).length) folds(fresh).forEach((fold, index) => { fold.open = open[index]; });
+  if (focused === null) return;
+  const same = [...fresh.querySelectorAll("a, summary, [tabindex]")].find((element) => nameOf(element) === focused);
+  same?.focus({ preventScroll: true });
+}
+
 async function refresh() {
   const part = document.querySelector("[data-live]");
   if (!part) return;
   const response = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+  connection.hidden = response.status < 500;
   if (!response.ok || response.redirected) return;
   const read = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = read.querySelector("[data-live]");
-  if (!fresh || fresh.innerHTML === part.innerHTML) return;
+  if (!fresh || fresh.innerHTML === part.innerHTML || !part.isConnected) return;
   document.title = read.title;
-  if (isInUse(part)) {
-    warnIfStale(part, fresh);
-    return;
-  }
-  const open = folds(part).map((fold) => fold.open);
-  part.replaceWith(fresh);
-  if (open.length === folds(fresh).length) folds(fresh).forEach((fold, index) => { fold.open = open[index]; });
+  isBehind = isInUse(part);
+  if (isBehind) warnIfStale(part, fresh);
+  else replace(part, fresh);
 }
 
 /** Tell a person who fills in a form that the report under the form has changed. The server refuses it in any case. */
@@ -46,17 +62,15 @@ function warnIfStale(part, fresh) {
   part.querySelectorAll("form .button").forEach((button) => { button.disabled = true; });
 }
 
+/** Read the page again; say so if the server does not answer. */
+function refreshOrWarn() {
+  refresh().catch(() => { connection.hidden = false; });
+}
+
 if (document.querySelector("[data-live]")) {
   const events = new EventSource("/events");
-  let isFirst = true;
-  events.addEventListener("runs", () => {
-    connection.hidden = true;
-    if (!isFirst) refresh();
-    isFirst = false;
-  });
+  events.addEventListener("runs", refreshOrWarn); // also the first: the runs may have changed since the page was made
   events.addEventListener("open", () => { connection.hidden = true; });
-  events.addEventListener("error", () => {
-    connection.hidden = false;
-    isFirst = false;
-  });
+  events.addEventListener("error", () => { connection.hidden = false; });
+  document.addEventListener("focusout", () => { if (isBehind) setTimeout(refreshOrWarn); });
 }

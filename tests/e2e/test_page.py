@@ -1,0 +1,301 @@
+"""The page in a real browser, on real runs: what people see, and what their clicks and keys do."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+
+from tests.harness.page_process import PageProcess, move_to
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
+from tests.harness.waiting import LIMIT
+
+SCRIPT = "<script>document.title='hacked'</script>"
+Start = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """The browser of this machine. It must end with the module: its event loop would disturb asynchronous tests."""
+    expect.set_options(timeout=LIMIT * 1000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def runs(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> SystemHarness:
+    return SystemHarness(tmp_path_factory.mktemp("runs"), {**os.environ, **warm_stack})
+
+
+@pytest.fixture(scope="module")
+def ana(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
+    page = PageProcess(warm_stack, tmp_path_factory.mktemp("page"), "ana")
+    yield page
+    page.kill()
+
+
+@pytest.fixture
+def ben(warm_stack: dict[str, str], tmp_path: Path) -> Iterator[PageProcess]:
+    page = PageProcess(warm_stack, tmp_path, "ben")
+    yield page
+    page.kill()
+
+
+@pytest.fixture
+def tab(browser: Browser, ana: PageProcess) -> Iterator[Page]:
+    """A tab of Ana's browser, in which nothing may break the content security policy or raise an error."""
+    problems: list[str] = []
+    with ana.signed_in(browser) as context:
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        tab.on("console", lambda message: problems.extend(_problem(message)))
+        yield tab
+    assert not problems
+
+
+def _problem(message: ConsoleMessage) -> list[str]:
+    """Return a message of the browser about the page. It also reports each response that is an error."""
+    is_status = "Failed to load resource" in message.text
+    return [message.text] if message.type in ("error", "warning") and not is_status else []
+
+
+@pytest.fixture
+def start(runs: SystemHarness) -> Start:
+    """Start a run that waits for approval; return its workflow id."""
+
+    def start(name: str, approval: str = "{timeout: 1h}") -> str:
+        source = csv_file(runs.folder / name / "in.csv", [{"id": 1, "label": "a"}])
+        return runs.start(pipeline(name, source, more=f"approval: {approval}"))
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def broken(runs: SystemHarness) -> str:
+    """The address of a run that was quarantined, because two rows have one label, which is a script."""
+    rows = [{"id": 1, "label": SCRIPT}, {"id": 2, "label": SCRIPT}, {"id": 3, "label": "c"}]
+    source = csv_file(runs.folder / "broken" / "in.csv", rows)
+    ended = runs.run(pipeline("page-broken", source, "[unique: label, not_null: id]")).json
+    assert ended["outcome"] == "quarantined", ended
+    return f"/runs/{ended['workflow_id']}/{ended['run_id']}"
+
+
+@pytest.fixture(scope="module")
+def undecided(runs: SystemHarness) -> Iterator[str]:
+    """The address of a run that waits while tests look at it."""
+    source = csv_file(runs.folder / "undecided" / "in.csv", [{"id": 1}])
+    run = runs.start(pipeline("page-undecided", source, more="approval: {timeout: 2h}"))
+    yield f"/runs/{run}/{runs.wait_for_stage(run, 'waiting for approval')['run_id']}"
+    runs.cancel(run)
+    runs.wait_for_end(run)
+
+
+def card_of(tab: Page, name: str) -> Locator:
+    """Return the card of a run that waits, on home."""
+    return tab.locator("article.waiting").filter(has=tab.get_by_role("link", name=name, exact=True))
+
+
+def test_a_waiting_run_appears_and_is_approved(
+    tab: Page, browser: Browser, ana: PageProcess, runs: SystemHarness, start: Start
+) -> None:
+    tab.goto("/")
+    run = start("page-one")
+    card = card_of(tab, "page-one")
+    expect(card).to_be_visible()
+    expect(tab).to_have_title(re.compile(r"^Needs you \(\d+\) · Sluice$"))
+    expect(card).to_contain_text("+1")
+    card.get_by_role("link", name="Decide on").click()
+
+    late = tab.context.new_page()
+    late.goto(tab.url.partition("#")[0])
+    late.get_by_label("Note (optional)").fill("I read it slowly")
+    with ana.signed_in(browser, java_script_enabled=False) as context:
+        plain = context.new_page()
+        plain.goto(tab.url.partition("#")[0])
+        tab.get_by_role("button", name="Approve").click()
+        expect(tab.locator("#decisions")).to_contain_text("ana")
+        ended = runs.wait_for_end(run).json
+        assert ended["outcome"] == "published"
+        assert [each["by"] for each in ended["approval"]["decisions"]] == ["ana"]
+        expect(tab).to_have_title("page-one: published · Sluice")
+
+        expect(late.get_by_role("alert")).to_contain_text("The data changed since you opened this page")
+        expect(late.get_by_label("Note (optional)")).to_have_value("I read it slowly")
+        expect(late.get_by_role("button", name="Approve")).to_be_disabled()
+        plain.get_by_role("button", name="Approve").click()
+        expect(plain.get_by_role("alert")).to_contain_text("Nothing was decided: the run has ended.")
+
+
+@pytest.mark.slow
+def test_a_report_that_is_not_shown_any_more_is_refused(tab: Page, undecided: str) -> None:
+    tab.route("**/events", lambda route: route.abort())  # the page does not renew itself
+    tab.goto(undecided)
+    tab.evaluate("document.querySelector('input[name=report]').value = 'abcabcabcabc:abcabcabcabc'")
+    tab.get_by_role("button", name="Approve").click()
+    expect(tab.get_by_role("alert")).to_contain_text("the data changed since this page was opened: abcabca is now")
+    expect(tab.locator("#decisions")).to_contain_text("Nobody has decided yet.")
+    tab.get_by_role("link", name="Show the present state").click()
+    expect(tab).to_have_title("page-undecided: waiting for approval · Sluice")
+
+
+@pytest.mark.slow
+def test_two_people_approve_one_without_javascript(
+    tab: Page, browser: Browser, ben: PageProcess, runs: SystemHarness, start: Start
+) -> None:
+    run = start("page-two", "{required: 2, timeout: 1h}")
+    runs.wait_for_stage(run, "waiting for approval")
+    tab.goto(f"/runs/{run}")
+    tab.get_by_role("button", name="Approve").click()
+    decision = tab.get_by_role("complementary", name="Your decision")
+    expect(decision).to_contain_text("You approved it already. Another person has to decide, too.")
+    expect(decision.get_by_role("button", name="Approve")).to_be_disabled()
+    with ben.signed_in(browser, java_script_enabled=False) as context:
+        other = context.new_page()
+        other.goto("/")
+        card_of(other, "page-two").get_by_role("link", name="Decide on").click()
+        other.get_by_label("Note (optional)").fill("same here")
+        other.get_by_role("button", name="Approve").click()
+        expect(other.locator("#decisions")).to_contain_text("same here")
+    expect(tab).to_have_title("page-two: published · Sluice")
+    decisions = runs.wait_for_end(run).json["approval"]["decisions"]
+    assert [(each["by"], each["reason"]) for each in decisions] == [("ana", ""), ("ben", "same here")]
+
+
+@pytest.mark.slow
+def test_a_run_is_rejected_by_keys_alone(tab: Page, runs: SystemHarness, start: Start) -> None:
+    run = start("page-keys")
+    runs.wait_for_stage(run, "waiting for approval")
+    tab.goto("/")
+    expect(card_of(tab, "page-keys")).to_be_visible()
+    tab.keyboard.press("Tab")
+    expect(tab.get_by_role("link", name="Skip to content")).to_be_focused()
+    tab.keyboard.press("Enter")
+    move_to(tab, f"a[href*='{run}'][href$='#decide']")
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("button", name="Approve")).to_be_visible()
+    move_to(tab, "summary")
+    expect(tab.locator("summary:focus")).to_have_text("Reject instead")
+    tab.keyboard.press("Enter")
+    move_to(tab, "textarea[name=reason]")
+    tab.keyboard.type("wrong month")
+    move_to(tab, "button.danger")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#decisions")).to_contain_text("wrong month")
+    ended = runs.wait_for_end(run).json
+    assert (ended["cause"], ended["approval"]["decisions"][0]["reason"]) == ("rejected", "wrong month")
+
+
+@pytest.mark.slow
+def test_the_focus_stays_when_the_page_renews_itself(tab: Page, runs: SystemHarness, start: Start) -> None:
+    tab.goto("/")
+    link = tab.get_by_role("link", name="All runs")
+    link.focus()
+    run = start("page-focus")
+    expect(card_of(tab, "page-focus")).to_be_visible()
+    expect(link).to_be_focused()
+    other = tab.context.new_page()
+    other.goto(f"/runs/{run}")
+    other.locator("summary", has_text="Cancel this run").click()
+    other.get_by_role("button", name="Cancel page-focus").click()
+    expect(other).to_have_title("page-focus: cancelled · Sluice")
+    expect(card_of(tab, "page-focus")).to_have_count(0)
+    expect(link).to_be_focused()
+    assert runs.wait_for_end(run).json["outcome"] == "cancelled"
+
+
+@pytest.mark.slow
+def test_nobody_decides_in_time(tab: Page, runs: SystemHarness, start: Start) -> None:
+    run = start("page-late", "{timeout: 20s}")
+    runs.wait_for_stage(run, "waiting for approval", "ended")
+    tab.goto(f"/runs/{run}")
+    expect(tab).to_have_title("page-late: quarantined · Sluice")
+    expect(tab.get_by_role("button", name="Approve")).to_have_count(0)
+    expect(tab.locator("#decisions")).to_contain_text("Nobody decided.")
+    assert runs.wait_for_end(run).json["cause"] == "expired"
+
+
+@pytest.mark.slow
+def test_the_server_is_killed_and_starts_again(tab: Page, ana: PageProcess, runs: SystemHarness, start: Start) -> None:
+    run = start("page-goes-on")
+    tab.goto("/")
+    expect(card_of(tab, "page-goes-on")).to_be_visible()
+    connection = tab.get_by_role("status")
+    expect(connection).to_be_hidden()
+    ana.kill()
+    expect(connection).to_be_visible()
+    runs.approve(run)
+    ana.start()
+    expect(connection).to_be_hidden()
+    expect(card_of(tab, "page-goes-on")).to_have_count(0)
+    assert runs.wait_for_end(run).json["outcome"] == "published"
+    tab.goto("/runs")
+    expect(tab).to_have_title("Runs · Sluice")  # the browser is still signed in
+
+
+@pytest.mark.slow
+def test_a_failing_row_is_text(tab: Page, broken: str) -> None:
+    tab.goto(broken)
+    expect(tab).to_have_title("page-broken: quarantined · Sluice")
+    row = tab.get_by_role("region", name="Bad rows of unique(label)").locator("td.bad").first
+    expect(row).to_have_text(SCRIPT)
+    assert tab.locator("main script").count() == 0
+    expect(tab.get_by_text("The audit did not reach it")).to_have_count(0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_pages_are_accessible(
+    browser: Browser, ana: PageProcess, undecided: str, broken: str, scheme: str, width: int
+) -> None:
+    """The tool of this test is a script, so the window passes over the content security policy."""
+    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
+    paths = ("/", undecided, broken, "/runs", "/quarantine", "/arrivals", "/backfills", "/schedules", "/missing")
+    serious: list[str] = []
+    with ana.signed_in(browser, **options) as context:
+        tab = context.new_page()
+        for path in (*paths, "/sign-in"):
+            tab.goto(path)
+            for fold in tab.locator("details").all():
+                fold.evaluate("fold => { fold.open = true; }")
+            violations = Axe().run(tab).response["violations"]
+            serious += [
+                f"{path}: {each['id']}: {node['html'][:200]}"
+                for each in violations
+                if each["impact"] in ("serious", "critical")
+                for node in each["nodes"]
+            ]
+            over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, f"{path} is {over} pixels too wide"
+    assert not serious, "\n".join(serious)
+
+
+@pytest.mark.slow
+def test_another_site_and_a_stranger_change_nothing(browser: Browser, ana: PageProcess, undecided: str) -> None:
+    """The other site is on another port of this machine, to whose pages browsers also send the cookie."""
+    address = f"{ana.session.origin}{undecided}"
+    form = f"""<form method="post" action="{address}/cancel">
+      <input name="form_token" value="{ana.session.form_token}"><button>Win</button></form>"""
+    with ana.signed_in(browser) as context:
+        other = context.new_page()
+        other.route("http://127.0.0.1:9999/", lambda route: route.fulfill(body=form, content_type="text/html"))
+        other.goto("http://127.0.0.1:9999/")
+        other.get_by_role("button", name="Win").click()
+        expect(other.locator("body")).to_contain_text("This page accepts no requests from http://127.0.0.1:9999.")
+    with browser.new_context() as context:
+        stranger = context.new_page()
+        stranger.goto(address)
+        expect(stranger).to_have_title("Sign in · Sluice")
+        stranger.get_by_label("Token").fill("wrong")
+        stranger.get_by_role("button", name="Sign in").click()
+        expect(stranger.get_by_role("alert")).to_contain_text("This is not the token of this page.")
+        stranger.get_by_label("Token").fill(ana.session.secret)
+        stranger.get_by_role("button", name="Sign in").click()
+        expect(stranger).to_have_title("page-undecided: waiting for approval · Sluice")
+        assert stranger.url == address
