@@ -3,13 +3,14 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from runtime.approval.shown_report import check_named_report, shown_report
 from runtime.run.find_run import RunFilter, list_runs, query_status, read_result
 from runtime.run.listed_run import listed_run
 from sluice.approval.decisions import Decision
-from sluice.contracts.run import RunResult
+from sluice.base_model import StrictModel
+from sluice.contracts.run import ReportedRun
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from web.approval.deciding import StatedDecision, decide
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/api", tags=["runs"])
 _CONFLICT = 409
 
 
-class RunEntry(BaseModel):
+class RunEntry(StrictModel):
     """A run in a list."""
 
     workflow_id: str
@@ -35,21 +36,13 @@ class RunEntry(BaseModel):
     summary: str
 
 
-class RunEntries(BaseModel):
+class RunEntries(StrictModel):
     """Runs, newest first."""
 
     runs: list[RunEntry]
 
 
-class RunReport(RunResult):
-    """A run, as `status --json` prints it."""
-
-    stage: str
-    deadline: str = ""
-    audit_digest: str = ""
-
-
-class DecisionRequest(BaseModel):
+class DecisionRequest(StrictModel):
     """A decision about a run that waits for approval."""
 
     decision: Literal["approve", "reject"]
@@ -79,17 +72,17 @@ async def get_runs(
 
 
 @router.get("/runs/{name}")
-async def get_run(page: ThePage, name: str) -> RunReport:
+async def get_run(page: ThePage, name: str) -> ReportedRun:
     """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run."""
     lookup = await named_run(page, name)
     if lookup.ended:
         result = await read_result(page.client, lookup.description)
         assert result is not None
-        return RunReport(**result.model_dump(), stage="ended")
+        return ReportedRun(**result.model_dump(), stage="ended")
     status = await query_status(lookup.handle)
     if status is None:
         raise ServiceUnavailable(f"no worker answers for {lookup.handle.id}")
-    return RunReport(
+    return ReportedRun(
         **status.result.model_dump(), stage=status.stage, deadline=status.deadline, audit_digest=status.audit_digest
     )
 

@@ -237,6 +237,15 @@ class RunResult(WireMessage):
     """Seconds by stage, over all attempts, and `total`."""
 
 
+class ReportedRun(RunResult):
+    """A run as the API of the page returns it, and as `status --json` prints it."""
+
+    stage: Stage
+    deadline: str = ""
+    """End of the wait for approval, in ISO 8601, while it lasts."""
+    audit_digest: str = ""
+
+
 class RunStatus(WireMessage):
     """Answer to the query `status`."""
 

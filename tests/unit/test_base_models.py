@@ -12,7 +12,10 @@ from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table
 from tests.harness.rooms import ALLOWED
 
-WIRE = ("sluice.contracts.", "sluice.approval.", "sluice.checks.verdicts", "engine.queries.", "runtime.payloads")
+WIRE = (
+    *("sluice.contracts.", "sluice.approval.", "sluice.checks.verdicts", "sluice.diff."),
+    *("engine.queries.", "runtime.payloads"),
+)
 """Modules whose models are messages between processes, or parts of them. The models of all others are strict."""
 
 

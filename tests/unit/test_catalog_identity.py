@@ -241,6 +241,7 @@ NO_IDENTITY = {
     "register_publication": "it brings targets to the catalog as it is now",
     "query_audit_results": "a question",
     "query_tables": "a question",
+    "diff_tables": "a question",
     "list_files": "a question",
     "list_arrivals": "a question",
     "plan_load": "a question",

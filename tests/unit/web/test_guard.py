@@ -76,7 +76,8 @@ async def test_the_api_asks_for_the_token(path: str, given: str) -> None:
 
 async def test_a_program_with_the_token_reads_the_description_of_the_api() -> None:
     answer = await browser(NOBODY, signed_in=False).get("/api/openapi.json", authorization=f"Bearer {SECRET}")
-    assert set(answer.json["paths"]) == {"/api/runs", "/api/runs/{name}", "/api/runs/{name}/decision"}
+    of_run = {f"/api/runs/{{name}}{path}" for path in ("", "/decision", "/diff")}
+    assert set(answer.json["paths"]) == {"/api/runs", *of_run}
 
 
 @pytest.mark.parametrize("is_form", [False, True])
@@ -129,7 +130,7 @@ async def test_a_form_needs_the_token_of_this_page(path: str, token: str | None)
 async def test_a_form_that_is_not_valid_names_its_fields() -> None:
     fields = {"form_token": session().form_token, "decision": "maybe<script>"}
     answer = await browser(NOBODY).post_form(f"{RUN}/decision", {**fields})
-    assert answer.status == 422 and "report: Field required" in answer.text and "<script>" not in answer.text
+    assert answer.status == 400 and "report: Field required" in answer.text and "<script>" not in answer.text
 
 
 ANYTHING = [
@@ -142,9 +143,9 @@ ANYTHING = [
     ("/static/../app.py", 404),
     ("/static/%2e%2e/app.py", 404),
     ("/missing", 404),
-    ("/runs?state=%3Cscript%3E", 404),
+    ("/runs?state=%3Cscript%3E", 400),
     ("/runs", 500),  # the client of this test breaks it
-    ("/api/runs?limit=0", 422),
+    ("/api/runs?limit=0", 400),
     ("/api/missing", 404),
 ]
 

@@ -83,24 +83,23 @@ class Temporal:
             return bool(is_running)
         return not (is_running and "CloseTime" in query)
 
-    def get_workflow_handle_for(self, _: object, workflow_id: str, run_id: str | None = None) -> Any:
-        result = RunResult(run_id=run_id or "", workflow_id=workflow_id, pipeline="p", audited_hash=AUDITED)
+    def get_workflow_handle(self, workflow_id: str, run_id: str = "", result_type: object = None) -> Any:
+        result = RunResult(run_id=run_id, workflow_id=workflow_id, pipeline="p", audited_hash=AUDITED)
 
-        async def query(_: object) -> RunStatus:
+        async def query(*_: object, **__: object) -> RunStatus:
             return RunStatus(stage=self.stage, events=[], result=result)
 
         async def describe() -> Any:
             pending = SimpleNamespace(pending_activities=[])
             return SimpleNamespace(run_id=run_id, raw_description=pending)
 
-        return SimpleNamespace(id=workflow_id, run_id=run_id, query=query, describe=describe)
-
-    def get_workflow_handle(self, workflow_id: str, run_id: str) -> Any:
         async def forgotten(**_: object) -> AsyncIterator[Any]:
             raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
             yield
 
-        return SimpleNamespace(fetch_history_events=forgotten)
+        return SimpleNamespace(
+            id=workflow_id, run_id=run_id, query=query, describe=describe, fetch_history_events=forgotten
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -200,7 +199,7 @@ async def test_a_wrong_key_of_the_list(key: str) -> None:
     temporal = Temporal()
     temporal.error = RPCError("invalid page token", RPCStatusCode.INVALID_ARGUMENT, b"")
     answer = await browser(temporal).get(f"/runs?after={key}")
-    assert answer.status == 404 and "begin again at /runs" in answer.text
+    assert answer.status == 400 and "begin again at /runs" in answer.text
 
 
 async def test_programs_get_the_same_list() -> None:

@@ -22,11 +22,24 @@ from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.contracts.schedules import MissedStarts, StartScheduledInput
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.table_diffs import (
+    ChangedCell,
+    ChangedRow,
+    ColumnChanges,
+    DiffSide,
+    DiffTablesResult,
+    PartitionChanges,
+    RowDifferences,
+    TableDiffResult,
+    TableKey,
+)
 from sluice.contracts.write import TableChange
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
-from web.audit.verdicts import count_verdict_looks, view_verdicts
+from web.audit.verdicts import WORDS, count_verdict_looks, view_verdicts
 from web.backfills.views import BackfillView
+from web.lake.history import HeatCell, HeatMap, Publication, RowsPlot
+from web.lake.views import ColumnNulls
 from web.page import NAVIGATION
 from web.run.board import RunningRun
 from web.run.changes import table_numbers
@@ -130,6 +143,30 @@ EMPTY_HOME = {**HOME, "waiting": [], "under_way": [], "attention": Attention([],
 RUNS = {"wanted": {"pipeline": X, "table": X, "state": X}, "states": [X], "following": X, "is_first": False}
 RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X}
 ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
+DIFF_ROWS = RowDifferences(
+    added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
+    partitions=[PartitionChanges(partition=X, added=1)], added_rows=[{X: X}], removed_rows=[{X: None}],
+    changed_rows=[ChangedRow(key={X: X}, cells={X: ChangedCell(before=X, after=X)})],
+)  # fmt: skip
+DIFF = DiffTablesResult(
+    before=DiffSide(branch=X, hash="ab", description=X),
+    after=DiffSide(branch=X, hash="cd", description=X),
+    tables=[
+        TableDiffResult(table=X, state="changed", key=TableKey(columns=[X]), notes=[X], rows=DIFF_ROWS),
+        TableDiffResult(table=f"{X}2", state="not compared", problem=X),
+    ],
+    left_out=[X],
+)
+DIFF_PAGE = {
+    "workflow_id": "w", "run_id": "r", "states": X, "moved": X, "schema": {X: [X], f"{X}2": []}, "table": X, "key": X,
+    "rows": 20, "more_rows": 100,
+}  # fmt: skip
+PUBLICATION = Publication(listed("published"), table_numbers(STATUS.result)[0], "ab12", X)
+HEAT = HeatMap([("/runs/w/r", X, "published")], [(X, [HeatCell("failed", X)])])
+TABLE = {
+    "name": X, "published": [PUBLICATION], "plot": RowsPlot([(1.0, 2.0, X), (3.0, 4.0, X)], "1,2 3,4", 7),
+    "checks": HEAT, "problem": "", "columns": [ColumnNulls(X, X, (0, 3), None)], "ref": X, "words": WORDS, "now": NOW,
+}  # fmt: skip
 FILE = ArrivalEntry(path=X, size=1, arrived_at=1.0, status="refused", detail=X)
 PAGES: list[tuple[str, dict[str, Any]]] = [
     ("home.html", HOME),
@@ -150,6 +187,12 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X)]}),
     ("schedules.html", {"schedules": []}),
+    ("diff.html", {**DIFF_PAGE, "result": DIFF}),
+    ("diff.html", {**DIFF_PAGE, "result": DIFF.model_copy(update={"tables": []})}),
+    ("tables.html", {"tables": [(X, listed("published")), (X, None)], "now": NOW}),
+    ("tables.html", {"tables": [], "now": NOW}),
+    ("table.html", TABLE),
+    ("table.html", {**TABLE, "published": [], "plot": None, "checks": HeatMap([], []), "problem": X, "columns": None}),
     ("error.html", {"heading": X, "text": X}),
     ("sign_in.html", {"target": X, "wrong": True}),
 ]
