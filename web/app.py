@@ -27,7 +27,7 @@ from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
 from web.schedules import views as schedules
-from web.session import Session
+from web.session import SIGN_IN, Session
 
 _STATIC = Path(__file__).parent / "static"
 _MODULES = (sign_in, run, diff, approval, lake, quarantine, arrivals, backfills, schedules, events, api)
@@ -67,20 +67,29 @@ async def _show_error(request: Request, error: Exception) -> Response:
     if request.url.path.startswith(_API):
         return JSONResponse({"error": text}, status)
     page: Page = request.app.state.page
-    return page.render("error.html", "", status, heading=heading, text=text)
+    here = "" if request.url.path.startswith(SIGN_IN) else " "  # a person who is signed in keeps the navigation
+    return page.render("error.html", here, status, heading=heading, text=text)
+
+
+_HEADINGS = {404: "Not found", 403: "Refused"}
+
+
+def _detail(error: HTTPException) -> str:
+    is_unknown_route = error.status_code == 404 and error.detail == "Not Found"
+    return "There is no page at this address." if is_unknown_route else str(error.detail)
 
 
 def _described(error: Exception) -> tuple[int, str, str]:
     """Return the status, the heading and the text of an error."""
     if isinstance(error, HTTPException):
-        return error.status_code, {404: "Not found", 403: "Refused"}.get(error.status_code, "Error"), str(error.detail)
+        return error.status_code, _HEADINGS.get(error.status_code, "Error"), _detail(error)
     if isinstance(error, RequestValidationError):
         wrong = "; ".join(f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return 400, "This request is not valid", wrong
     if isinstance(error, RPCError):
         return 503, "Temporal does not answer", error.message
     if isinstance(error, Terminal) and not isinstance(error, BadEnvironment):
-        return 400, "This request is not valid", str(error)
+        return 400, "This request is not valid", str(error).removeprefix("--")
     if isinstance(error, Transient):
         return 503, "Not available now", str(error)
     known = isinstance(error, SluiceError)

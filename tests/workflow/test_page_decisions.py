@@ -111,7 +111,7 @@ async def test_approve(run: WaitingRun) -> None:
     page = run.page()
     shown = await page.get(run.path)
     assert shown.status == 200 and f'Approve <code class="hash" title="{HEAD}">{HEAD[:7]}</code>' in shown.text
-    assert re.search(r"<strong>2 d 23 h</strong> left\. Approvals: 0 of 1; 1 needed until \d{4}-", shown.text)
+    assert re.search(r"<strong>2 d 23 h</strong> left, until \d{4}-.* UTC\. 1 approval is missing\.", shown.text)
     answer = await run.submit(page, form_of(shown), reason="looks right <script>")
     assert (answer.status, answer.headers["location"]) == (303, f"{run.path}#decisions")
     result = await run.end()
@@ -174,7 +174,10 @@ async def test_two_people_are_required(own_harness: WorkflowHarness) -> None:
     assert (await run.submit(ana, form)).status == 303
     mine = await ana.get(run.path)
     assert "You approved it already. Another person has to decide, too." in mine.text
-    assert '<button class="button primary wide" disabled>' in mine.text and "Approvals: 1 of 2" in mine.text
+    assert (
+        '<button class="button primary wide" disabled>' in mine.text
+        and "1 approval is missing. 1 of 2 is given." in mine.text
+    )
     again = await run.submit(ana, form)
     assert again.status == CONFLICT and "ana decided already; 2 different people are required" in notice(again)
     other = await ben.get(run.path)

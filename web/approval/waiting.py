@@ -6,7 +6,6 @@ from runtime.approval.shown_report import WAITING, report_name, shown_report
 from sluice.approval.decisions import ApprovalRecord, is_same_person
 from sluice.approval.waivers import WaivableCheck, waiver_names
 from sluice.contracts.run import RunStatus
-from sluice.presentation.decisions import describe_wait
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class AwaitedView:
     audited_hash: str
     deadline: str
     needed: str
-    """Number of approvals, given and needed."""
+    """Sentence about the approvals that are missing."""
     refused: str
     """Reason why this person may not decide; empty if the person may."""
     to_waive: list[tuple[str, WaivableCheck]]
@@ -38,11 +37,18 @@ def awaited_decision(status: RunStatus, person: str) -> AwaitedView | None:
         report=report_name(report),
         audited_hash=report.audited_hash,
         deadline=status.deadline,
-        needed=describe_wait(status),
+        needed=_missing(record),
         refused=_refused(record, person),
         to_waive=list(zip(names, distinct, strict=True)),
         why=record.why,
     )
+
+
+def _missing(record: ApprovalRecord) -> str:
+    given = sum(bool(each.approve) for each in record.decisions)
+    missing = record.required - given
+    already = f" {given} of {record.required} is given." if given else ""
+    return ("1 approval is missing." if missing == 1 else f"{missing} approvals are missing.") + already
 
 
 def _refused(record: ApprovalRecord, person: str) -> str:

@@ -75,6 +75,14 @@ class VerdictsView:
         return _count([each.look for each in (*self.notable, *self.others)])
 
     @property
+    def others_heading(self) -> str:
+        """Heading of the verdicts of checks that passed or did not run: `7 checks passed, 1 did not run`."""
+        absent = sum(each.look == "notrun" for each in self.others)
+        passed = len(self.others) - absent
+        parts = [f"{format_count(passed, 'check')} passed"] if passed else []
+        return ", ".join([*parts, *([f"{absent:,} did not run"] if absent else [])])
+
+    @property
     def blocking(self) -> int:
         """Number of verdicts that block the merge."""
         return sum(each.blocks for each in self.notable)

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from fastapi.responses import HTMLResponse
 
 from runtime.quarantine.quarantined_rows import duckdb_table
@@ -30,13 +30,12 @@ _AT_ONCE = 8
 @router.get("/tables")
 async def tables(page: ThePage) -> HTMLResponse:
     """List the tables of main, each with its latest publication."""
-    listed = await query_lake(page.client, page.installation, QueryTablesInput(sql="SHOW TABLES"), QueryRows)
+    names = await _tables(page)
     latest: dict[str, ListedRun] = {}
     for execution in await list_runs(page.client, _MOST_RUNS, RunFilter(state="published")):
         run = await listed_run(execution)
         for table in run.tables:
             latest.setdefault(table, run)
-    names = [str(row[0]) for row in listed.rows]
     now = datetime.now(timezone.utc)
     return page.render("tables.html", "Tables", tables=[(name, latest.get(name)) for name in names], now=now)
 
@@ -51,6 +50,8 @@ async def table(page: ThePage, name: str, columns: bool = False, ref: str = "") 
     """
     published = await _publications(page, name)
     checks, problem = await _checks(page, name)
+    if not published and not checks.checks and name not in await _tables(page):
+        raise HTTPException(404, f"Main has no table {name[:100]}.")
     return page.render(
         "table.html",
         "Tables",
@@ -64,6 +65,12 @@ async def table(page: ThePage, name: str, columns: bool = False, ref: str = "") 
         words=WORDS,
         now=datetime.now(timezone.utc),
     )
+
+
+async def _tables(page: Page) -> list[str]:
+    """Return the names of the tables of main."""
+    listed = await _ask(page, "SHOW TABLES", "")
+    return [str(row[0]) for row in listed.rows]
 
 
 async def _publications(page: Page, name: str) -> list[Publication]:

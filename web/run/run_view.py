@@ -13,7 +13,7 @@ from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunRequest, RunResult, RunStatus
-from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata
+from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata, rows_heading
 from sluice.presentation.next_steps import next_steps
 from sluice.publishing.retries import describe_attempts
 from web.approval.waiting import AwaitedView, awaited_decision
@@ -48,6 +48,19 @@ class RunView:
     may_cancel: bool
     silent: bool
     """True if the run is under way and no worker answers."""
+
+    @property
+    def changes_heading(self) -> str:
+        """Heading of the changes: what changes, what changed, or what main did not get."""
+        outcome = self.result.outcome
+        return {None: "What changes", "published": "What changed", "quarantined": "What was kept out"}.get(
+            outcome, "What was not published"
+        )
+
+    @property
+    def rows_heading(self) -> str:
+        """Heading of the number of rows of a table."""
+        return rows_heading(self.result)
 
 
 @dataclass(frozen=True)

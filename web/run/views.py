@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
@@ -77,14 +78,23 @@ async def runs(
         runs=[await listed_run(each) for each in executions],
         wanted=wanted,
         states=[RUNNING, *OUTCOMES],
+        stages=await _stages(page, executions),
         following=base64.urlsafe_b64encode(following).decode() if following and len(executions) == _PER_PAGE else "",
         is_first=not after,
     )
 
 
+async def _stages(page: Page, executions: Sequence[WorkflowExecution]) -> dict[str, str]:
+    """Return the stages of the runs that are under way, by run id, as far as the home page knows them."""
+    if all(each.close_time for each in executions):
+        return {}
+    snapshot = await page.board.read()
+    return {each.run.run_id: each.status.stage for each in (*snapshot.waiting, *snapshot.under_way) if each.status}
+
+
 def _token(key: str) -> bytes | None:
     try:
-        return base64.urlsafe_b64decode(key.encode()) if key else None
+        return base64.b64decode(key.encode(), altchars=b"-_", validate=True) if key else None
     except (binascii.Error, ValueError) as error:
         raise InvalidPipeline(_NO_KEY) from error
 
@@ -122,7 +132,7 @@ async def named_run(page: Page, name: str) -> RunLookup:
     try:
         return await find_run(page.client, name)
     except InvalidPipeline as error:
-        raise HTTPException(404, str(error)) from error
+        raise HTTPException(404, f"There is no run {name[:100]}.") from error
 
 
 async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str = "") -> HTMLResponse:

@@ -67,10 +67,23 @@ function refreshOrWarn() {
   refresh().catch(() => { connection.hidden = false; });
 }
 
-if (document.querySelector("[data-live]")) {
-  const events = new EventSource("/events");
+let events = null;
+
+/** Follow the runs while the page is visible. A browser allows six connections to a host, for all of its tabs. */
+function follow() {
+  if (document.hidden) {
+    events?.close();
+    events = null;
+    return;
+  }
+  events ??= new EventSource("/events");
   events.addEventListener("runs", refreshOrWarn); // also the first: the runs may have changed since the page was made
   events.addEventListener("open", () => { connection.hidden = true; });
   events.addEventListener("error", () => { connection.hidden = false; });
+}
+
+if (document.querySelector("[data-live]")) {
+  follow();
+  document.addEventListener("visibilitychange", follow);
   document.addEventListener("focusout", () => { if (isBehind) setTimeout(refreshOrWarn); });
 }

@@ -167,7 +167,7 @@ async def test_what_cannot_be_read_is_not_shown_as_none(known: Callable[[Attenti
     known(Attention([], None, [], ["Landing zones are not known: no worker"]))
     answer = await _home(Temporal())
     assert "Landing zones are not known: no worker" in answer.text and answer.text.count("Not known.") == 1
-    assert "0 schedules; none missed a start." in answer.text
+    assert "No schedules are deployed." in answer.text
 
 
 async def test_temporal_does_not_answer() -> None:

@@ -155,7 +155,7 @@ def test_the_decision_that_a_run_waits_for() -> None:
     assert view
     assert view.report.startswith("abababababab:") and len(view.report) == 25
     assert (view.audited_hash, view.why, view.refused) == ("ab" * 32, "the worker demands it", "")
-    assert view.needed == "1 of 2; one more until 2026-11-23 07:45 UTC"
+    assert view.needed == "1 approval is missing. 1 of 2 is given."
     assert awaited("ben", "publishing") is None
 
 

@@ -140,7 +140,13 @@ HOME = {
     "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
 }  # fmt: skip
 EMPTY_HOME = {**HOME, "waiting": [], "under_way": [], "attention": Attention([], [], []), "day": last_day([], NOW)}
-RUNS = {"wanted": {"pipeline": X, "table": X, "state": X}, "states": [X], "following": X, "is_first": False}
+RUNS = {
+    "stages": {"r": X},
+    "wanted": {"pipeline": X, "table": X, "state": X},
+    "states": [X],
+    "following": X,
+    "is_first": False,
+}
 RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X}
 ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
 DIFF_ROWS = RowDifferences(
@@ -177,7 +183,7 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("run.html", {**RUN, "view": run_view(is_running=True)}),
     ("run.html", {**RUN, "view": run_view(is_running=True, person=X)}),
     ("run.html", {**RUN, "view": run_view(is_running=False)}),
-    ("quarantine.html", {"entries": [(QUARANTINE, {X: X})]}),
+    ("quarantine.html", {"entries": [(QUARANTINE, {X: X})], "effects": {X: X}}),
     ("quarantine.html", {"entries": []}),
     ("arrivals.html", {"zones": [(ZONE, X, X, X)]}),
     ("arrivals.html", {"zones": []}),
