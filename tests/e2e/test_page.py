@@ -101,6 +101,11 @@ def card_of(tab: Page, name: str) -> Locator:
     return tab.locator("article.waiting").filter(has=tab.get_by_role("link", name=name, exact=True))
 
 
+def title_of(name: str, state: str) -> re.Pattern[str]:
+    """Return the pattern of the title of a run's page."""
+    return re.compile(rf"^{name} \w{{8}}: {state} · Sluice$")
+
+
 def test_a_waiting_run_appears_and_is_approved(
     tab: Page, browser: Browser, ana: PageProcess, runs: SystemHarness, start: Start
 ) -> None:
@@ -123,7 +128,7 @@ def test_a_waiting_run_appears_and_is_approved(
         ended = runs.wait_for_end(run).json
         assert ended["outcome"] == "published"
         assert [each["by"] for each in ended["approval"]["decisions"]] == ["ana"]
-        expect(tab).to_have_title("page-one: published · Sluice")
+        expect(tab).to_have_title(title_of("page-one", "published"))
 
         expect(late.get_by_role("alert")).to_contain_text("The data changed since you opened this page")
         expect(late.get_by_label("Note (optional)")).to_have_value("I read it slowly")
@@ -141,7 +146,7 @@ def test_a_report_that_is_not_shown_any_more_is_refused(tab: Page, undecided: st
     expect(tab.get_by_role("alert")).to_contain_text("the data changed since this page was opened: abcabca is now")
     expect(tab.locator("#decisions")).to_contain_text("Nobody has decided yet.")
     tab.get_by_role("link", name="Show the present state").click()
-    expect(tab).to_have_title(re.compile(r"page-undecided \w{8}: waiting for approval · Sluice"))
+    expect(tab).to_have_title(title_of("page-undecided", "waiting for approval"))
 
 
 @pytest.mark.slow
@@ -162,7 +167,7 @@ def test_two_people_approve_one_without_javascript(
         other.get_by_label("Note (optional)").fill("same here")
         other.get_by_role("button", name="Approve").click()
         expect(other.locator("#decisions")).to_contain_text("same here")
-    expect(tab).to_have_title("page-two: published · Sluice")
+    expect(tab).to_have_title(title_of("page-two", "published"))
     decisions = runs.wait_for_end(run).json["approval"]["decisions"]
     assert [(each["by"], each["reason"]) for each in decisions] == [("ana", ""), ("ben", "same here")]
 
@@ -203,7 +208,7 @@ def test_the_focus_stays_when_the_page_renews_itself(tab: Page, runs: SystemHarn
     other.goto(f"/runs/{run}")
     other.locator("summary", has_text="Cancel this run").click()
     other.get_by_role("button", name="Cancel page-focus").click()
-    expect(other).to_have_title("page-focus: cancelled · Sluice")
+    expect(other).to_have_title(title_of("page-focus", "cancelled"))
     expect(card_of(tab, "page-focus")).to_have_count(0)
     expect(link).to_be_focused()
     assert runs.wait_for_end(run).json["outcome"] == "cancelled"
@@ -214,7 +219,7 @@ def test_nobody_decides_in_time(tab: Page, runs: SystemHarness, start: Start) ->
     run = start("page-late", "{timeout: 20s}")
     runs.wait_for_stage(run, "waiting for approval", "ended")
     tab.goto(f"/runs/{run}")
-    expect(tab).to_have_title("page-late: quarantined · Sluice")
+    expect(tab).to_have_title(title_of("page-late", "quarantined"))
     expect(tab.get_by_role("button", name="Approve")).to_have_count(0)
     expect(tab.locator("#decisions")).to_contain_text("Nobody decided.")
     assert runs.wait_for_end(run).json["cause"] == "expired"
@@ -241,7 +246,7 @@ def test_the_server_is_killed_and_starts_again(tab: Page, ana: PageProcess, runs
 @pytest.mark.slow
 def test_a_failing_row_is_text(tab: Page, broken: str) -> None:
     tab.goto(broken)
-    expect(tab).to_have_title("page-broken: quarantined · Sluice")
+    expect(tab).to_have_title(title_of("page-broken", "quarantined"))
     row = tab.get_by_role("region", name="Bad rows of unique(label)").locator("td.bad").first
     expect(row).to_have_text(SCRIPT)
     assert tab.locator("main script").count() == 0
@@ -256,7 +261,19 @@ def test_the_pages_are_accessible(
 ) -> None:
     """The tool of this test is a script, so the window passes over the content security policy."""
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
-    paths = ("/", undecided, broken, "/runs", "/quarantine", "/arrivals", "/backfills", "/schedules", "/missing")
+    paths = (
+        "/",
+        undecided,
+        broken,
+        "/runs",
+        "/quarantine",
+        "/arrivals",
+        "/backfills",
+        "/schedules",
+        "/missing",
+        "/tables",
+        f"{undecided}/diff",
+    )
     serious: list[str] = []
     with ana.signed_in(browser, **options) as context:
         tab = context.new_page()
@@ -297,5 +314,5 @@ def test_another_site_and_a_stranger_change_nothing(browser: Browser, ana: PageP
         expect(stranger.get_by_role("alert")).to_contain_text("This is not the token of this page.")
         stranger.get_by_label("Token").fill(ana.session.secret)
         stranger.get_by_role("button", name="Sign in").click()
-        expect(stranger).to_have_title(re.compile(r"page-undecided \w{8}: waiting for approval · Sluice"))
+        expect(stranger).to_have_title(title_of("page-undecided", "waiting for approval"))
         assert stranger.url == address
