@@ -67,7 +67,7 @@ def test_the_pipeline_of_the_environment_reads_the_source_bucket(running: Stack,
     assert list(lake.glob("s3/cities*/data/*.parquet"))
     assert not ended.json["branch"]
     check_secrecy(running)
-    assert running.down() == ["worker", "nessie", "temporal", "store"]
+    assert running.down() == ["page", "worker", "nessie", "temporal", "store"]
 
 
 @pytest.mark.timeout(900)
