@@ -33,12 +33,16 @@ async def health() -> PlainTextResponse:
 
 
 def _signed_in(page: Page, target: str) -> Response:
-    is_local = target.startswith("/") and not target.startswith(("//", "/\\"))
-    response = RedirectResponse(target if is_local else "/", 303)
+    response = RedirectResponse(_local(target), 303)
     session = page.session
     response.set_cookie(session.cookie_name, session.cookie, max_age=_YEAR, httponly=True, samesite="strict", path="/")
     return response
 
 
 def _form(page: Page, target: str, *, wrong: bool) -> HTMLResponse:
-    return page.render("sign_in.html", "", 401, target=target, wrong=wrong)
+    return page.render("sign_in.html", "", 401, target=_local(target), wrong=wrong)
+
+
+def _local(target: str) -> str:
+    """Return an address of this page: the target, or home if the target is on another site."""
+    return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/"

@@ -294,6 +294,18 @@ def test_the_pages_are_accessible(
 
 
 @pytest.mark.slow
+def test_a_link_of_another_site_leads_to_the_run(browser: Browser, ana: PageProcess, undecided: str) -> None:
+    """The browser sends no strict cookie with the link, but with the next request."""
+    link = f'<a href="{ana.session.origin}{undecided}">the run</a>'
+    with ana.signed_in(browser) as context:
+        tab = context.new_page()
+        tab.route("http://chat.example/", lambda route: route.fulfill(body=link, content_type="text/html"))
+        tab.goto("http://chat.example/")
+        tab.get_by_role("link", name="the run").click()
+        expect(tab).to_have_title(title_of("page-undecided", "waiting for approval"))
+
+
+@pytest.mark.slow
 def test_another_site_and_a_stranger_change_nothing(browser: Browser, ana: PageProcess, undecided: str) -> None:
     """The other site is on another port of this machine, to whose pages browsers also send the cookie."""
     address = f"{ana.session.origin}{undecided}"

@@ -87,3 +87,14 @@ if (document.querySelector("[data-live]")) {
   document.addEventListener("visibilitychange", follow);
   document.addEventListener("focusout", () => { if (isBehind) setTimeout(refreshOrWarn); });
 }
+
+/**
+ * Open the address that a link of another site led to. A browser does not send a strict cookie with such a link, but
+ * with this second request it does. It is made once, because a person without a session comes back here.
+ */
+const signIn = document.querySelector("form[data-next]");
+const next = signIn && new URL(signIn.dataset.next, location.origin);
+if (next?.origin === location.origin && sessionStorage.getItem("opened") !== next.href) {
+  sessionStorage.setItem("opened", next.href);
+  location.replace(next);
+}

@@ -111,6 +111,8 @@ async def test_another_token_signs_nobody_in(token: str) -> None:
 async def test_the_sign_in_never_leads_to_another_site(target: str) -> None:
     answer = await browser(NOBODY).get(f"/sign-in?token={SECRET}&next={quote(target, safe='')}")
     assert answer.headers["location"] == "/"
+    form = await browser(NOBODY, signed_in=False).get(f"/sign-in?next={quote(target, safe='')}")
+    assert 'data-next="/"' in form.text
 
 
 @pytest.mark.parametrize("between", ["\t", "\n", "\r", "\r\nSet-Cookie: a=b\r\n"])
