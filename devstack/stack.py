@@ -87,10 +87,10 @@ class Stack:
                     ports = self._read()["ports"] if running else self._choose_ports()
                     variables = self._variables(ports) | (self._page_variables(ports) if with_worker else {})
                     self._start_services(running, ports, variables)
+                    if with_worker and "page" not in running:
+                        self._start_page(running, variables, ports[_PAGE])
                 if with_worker and "worker" not in running:
                     self._start_worker(running, variables)
-                if with_worker and "page" not in running:
-                    self._start_page(running, variables, ports[_PAGE])
             except BaseException:
                 for name in running.keys() - ran:
                     running.pop(name).stop()
@@ -179,7 +179,8 @@ class Stack:
     def _start_page(self, running: dict[str, Daemon], variables: dict[str, str], port: int) -> None:
         command = [sys.executable, str(ROOT / "run_workflow.py"), "page", "--port", str(port)]
         running["page"] = page = self._start("page", command, variables)
-        self._wait(lambda: _answers(f"http://{_HOST}:{port}{HEALTH}"), page)
+        # Another page may answer at the port, so that only the process id shows that this one does.
+        self._wait(lambda: _text(f"http://{_HOST}:{port}{HEALTH}") == str(page.pid), page)
 
     def _wait(self, ready: Callable[[], bool], daemon: Daemon) -> None:
         """Wait until a process is ready for work, and report the time that it needed."""
@@ -312,6 +313,14 @@ def _nessie_settings(home: Path, port: int, management: int) -> dict[str, str]:
 
 def _type_name(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _text(url: str) -> str:
+    """Return the text at an address; empty if nothing answers."""
+    try:
+        return requests.get(url, timeout=2).text
+    except requests.RequestException:
+        return ""
 
 
 def _answers(url: str, token: str = "") -> bool:

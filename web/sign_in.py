@@ -1,5 +1,6 @@
 """Sign in by the token that the start of the page printed, and tell whether the server runs."""
 
+import os
 from typing import Annotated
 
 from fastapi import APIRouter, Form
@@ -28,8 +29,8 @@ async def sign_in_by_form(
 
 @router.get(HEALTH)
 async def health() -> PlainTextResponse:
-    """Say that the server runs."""
-    return PlainTextResponse("ok")
+    """Return the id of the process, which shows that this server runs and not another one."""
+    return PlainTextResponse(str(os.getpid()))
 
 
 def _signed_in(page: Page, target: str) -> Response:

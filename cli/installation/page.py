@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from cli.context import CommandContext, run_command
-from runtime.installation.identity import with_known_installation
 from sluice.settings import read_environment, read_settings
 from web.server import serve
 from web.session import Session, read_or_make_token, token_file
@@ -28,8 +27,7 @@ def page(
         address = session.address if sys.stderr.isatty() else f"{session.origin}{token}"
         print(f"Page: {address}", file=sys.stderr, flush=True)
         context.interruption.message = "The page has stopped."
-        settings = with_known_installation(context.settings)
-        await serve(context.client, settings.installation, settings.approval, session)
+        await serve(context.client, context.installation_with_id, context.settings.approval, session)
         return 0
 
     run_command(command, False, prepare)

@@ -53,7 +53,7 @@ class PageProcess:
 
     def _answers(self) -> bool:
         try:
-            return requests.get(f"{self.session.origin}{HEALTH}", timeout=10).text == "ok"
+            return requests.get(f"{self.session.origin}{HEALTH}", timeout=10).text.isdigit()
         except requests.ConnectionError:
             return False
 
