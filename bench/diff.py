@@ -1,4 +1,4 @@
-"""Measure a diff beside a comparison that reads both versions of a table completely, with DuckDB, in one run.
+"""Compare the time of a diff with that of a full join over both versions of a table, by DuckDB, in one run.
 
     python -m bench.diff [--rows 50000000] [--files 100] [--changed 2] [--rounds 3]
 

@@ -15,7 +15,7 @@ def confirm(context: CommandContext, question: str, *, yes: bool, refused: str =
     """Ask a person to confirm what was shown.
 
     Args:
-        refused: the message if nobody confirms.
+        refused: the message if the person does not confirm.
 
     Raises:
         InvalidPipeline: the answer is no, or there is nobody to ask: no terminal, or --json.

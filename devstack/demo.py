@@ -17,12 +17,12 @@ from devstack.stack import ROOT, Stack
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
+from runtime.approval.shown_report import WAITING
 from sluice.settings import read_settings
 
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)
 _APPROVAL_LIMIT = 300.0
 """Maximum time, in seconds, until the third run waits for its approval."""
-_WAITING = "waiting for approval"
 PUBLISHED, STOPPED = 0, 3
 """Exit codes of the command line that the demo expects."""
 
@@ -139,11 +139,11 @@ class _Demo:
 
     def _approve(self, pipeline: str, name: str) -> None:
         self._commands.run(pipeline, "--detach")
-        shown = self._wait_for_stage(name, _WAITING, "already_published")
+        shown = self._wait_for_stage(name, WAITING, "already_published")
         if shown.get("cause") == "already_published":
             say("\nAn earlier demo published this, so Sluice skips it. --again runs it once more.\n")
             self._commands.run(pipeline, "--again", "--detach")
-            shown = self._wait_for_stage(name, _WAITING)
+            shown = self._wait_for_stage(name, WAITING)
         report = f"{shown['audited_hash'][:12]}:{shown['audit_digest'][:12]}"
         if not self._decided_on_page(shown):
             self._commands.run("approve", name, "--reason", "the numbers look right", "--hash", report)
@@ -151,14 +151,14 @@ class _Demo:
         expect(code == PUBLISHED, f"{pipeline} ended with exit code {code}, not {PUBLISHED}")
 
     def _decided_on_page(self, shown: dict[str, Any]) -> bool:
-        """Let a person approve on the page; return True if the person did. Without a terminal, nobody is asked."""
+        """Wait on a terminal for an approval on the page, or for Enter; return True if the run was decided."""
         page = self._commands.environment.get("SLUICE_PAGE", "")
         say(f"\nThe run waits. Its page shows what it changes: {page}/runs/{shown['workflow_id']}/{shown['run_id']}")
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return False
         say("Approve it there, and the demo goes on. Or press Enter, and the command below approves it.")
         while not select.select([sys.stdin], [], [], 1.0)[0]:
-            if self._commands.read("status", shown["run_id"]).get("stage", _WAITING) != _WAITING:
+            if self._commands.read("status", shown["run_id"]).get("stage", WAITING) != WAITING:
                 return True
         sys.stdin.readline()
         return False

@@ -1,4 +1,7 @@
-"""The API: what `--json` gives, and decisions, for programs. OpenAPI describes it at /api/openapi.json."""
+"""API for programs: runs, the rows that they change, and decisions.
+
+OpenAPI describes it at /api/openapi.json.
+"""
 
 from typing import Annotated, Any, Literal
 

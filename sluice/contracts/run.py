@@ -238,7 +238,7 @@ class RunResult(WireMessage):
 
 
 class ReportedRun(RunResult):
-    """A run as the API of the page returns it, and as `status --json` prints it."""
+    """A run as the API of the page returns it, with the fields of `status --json`."""
 
     stage: Stage
     deadline: str = ""

@@ -1,4 +1,4 @@
-"""Choose the key by which the rows of two versions of a table are matched."""
+"""Choose the key that matches the rows of two versions of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -11,7 +11,7 @@ ARROW = " → "
 
 
 def signed(kind: Literal["added", "removed", "changed"], count: int) -> str:
-    """Return a number of rows with the sign of its kind: `+12,408`; `0` has none."""
+    """Format a number of rows with the sign of its kind: `+12,408`. Zero has no sign."""
     return f"{_SIGNS[kind]}{count:,}" if count else "0"
 
 
