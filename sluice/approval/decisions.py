@@ -135,9 +135,14 @@ def _report_refusal(decision: Decision, awaited: AwaitedDecision) -> str | None:
 def _person_refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[Decision]) -> str | None:
     if awaited.starter and is_same_person(decision.by, awaited.starter):
         return f"{decision.by.strip()} started the run, and four eyes are required: another person has to decide"
-    if any(is_same_person(decision.by, earlier.by) for earlier in decisions):
+    if earlier_decision(decision.by, decisions):
         return f"{decision.by.strip()} decided already; {awaited.required} different people are required"
     return None
+
+
+def earlier_decision(name: str, decisions: Sequence[Decision]) -> Decision | None:
+    """Return the decision that a person made already, or None. Each person decides once."""
+    return next((earlier for earlier in decisions if is_same_person(name, earlier.by)), None)
 
 
 def approval_outcome(required: int, decisions: Sequence[Decision]) -> bool | None:

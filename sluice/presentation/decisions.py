@@ -18,6 +18,13 @@ def describe_wait(status: RunStatus) -> str:
     return f"{approvals} of {required}; {more}{until}"
 
 
+def describe_missing(record: ApprovalRecord) -> str:
+    """Return a sentence about the missing approvals: `1 approval is missing. 1 of 2 is given.`."""
+    given, missing = _count(record), record.required - _count(record)
+    already = f" {given} of {record.required} {'is' if given == 1 else 'are'} given." if given else ""
+    return ("1 approval is missing." if missing == 1 else f"{missing} approvals are missing.") + already
+
+
 def describe_state(status: RunStatus) -> str:
     """Return the stage of a run, with the progress of its approval if it waits for that."""
     if status.stage != "waiting for approval":

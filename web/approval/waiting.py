@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from runtime.approval.shown_report import WAITING, report_name, shown_report
-from sluice.approval.decisions import ApprovalRecord, is_same_person
+from sluice.approval.decisions import ApprovalRecord, earlier_decision, is_same_person
 from sluice.approval.waivers import WaivableCheck, waiver_names
 from sluice.contracts.run import RunStatus
+from sluice.presentation.decisions import describe_missing
 
 
 @dataclass(frozen=True)
@@ -37,24 +38,16 @@ def awaited_decision(status: RunStatus, person: str) -> AwaitedView | None:
         report=report_name(report),
         audited_hash=report.audited_hash,
         deadline=status.deadline,
-        needed=_missing(record),
+        needed=describe_missing(record),
         refused=_refused(record, person),
         to_waive=list(zip(names, distinct, strict=True)),
         why=record.why,
     )
 
 
-def _missing(record: ApprovalRecord) -> str:
-    given = sum(bool(each.approve) for each in record.decisions)
-    missing = record.required - given
-    already = f" {given} of {record.required} is given." if given else ""
-    return ("1 approval is missing." if missing == 1 else f"{missing} approvals are missing.") + already
-
-
 def _refused(record: ApprovalRecord, person: str) -> str:
     if record.excluded and is_same_person(person, record.excluded):
         return f"{record.excluded} started the run, and four eyes are required: another person has to decide."
-    decided = next((each for each in record.decisions if is_same_person(each.by, person)), None)
-    if decided:
+    if decided := earlier_decision(person, record.decisions):
         return f"You {'approved' if decided.approve else 'rejected'} it already. Another person has to decide, too."
     return ""
