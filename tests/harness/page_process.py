@@ -53,7 +53,7 @@ class PageProcess:
 
     def _answers(self) -> bool:
         try:
-            return requests.get(f"{self.session.origin}{HEALTH}", timeout=10).text.isdigit()
+            return requests.get(f"{self.session.origin}{HEALTH}", timeout=10).text == str(self._process.pid)
         except requests.ConnectionError:
             return False
 

@@ -24,7 +24,6 @@ _MOST_RUNS = 500
 """Maximum number of published runs that are read to find the latest of each table."""
 _PUBLICATIONS = 50
 """Maximum number of publications of a table that are shown."""
-_AT_ONCE = 8
 
 
 @router.get("/tables")
@@ -46,7 +45,7 @@ async def table(page: ThePage, name: str, columns: bool = False, ref: str = "") 
 
     Args:
         columns: True to count the nulls of each column, which reads the whole table.
-        ref: branch or run to count them on, beside main.
+        ref: branch or run whose nulls are counted, too.
     """
     published = await _publications(page, name)
     checks, problem = await _checks(page, name)
@@ -75,8 +74,7 @@ async def _tables(page: Page) -> list[str]:
 
 async def _publications(page: Page, name: str) -> list[Publication]:
     executions = await list_runs(page.client, _PUBLICATIONS, RunFilter(table=name, state="published"))
-    room = asyncio.Semaphore(_AT_ONCE)
-    results = await asyncio.gather(*(page.views.read_result(each, room) for each in executions))
+    results = await asyncio.gather(*(page.views.read_result(each) for each in executions))
     runs = [await listed_run(each) for each in executions]
     return publications(name, list(zip(runs, results, strict=True)))
 

@@ -1,7 +1,6 @@
 """Everything that the page of a run shows."""
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypeVar
@@ -25,6 +24,8 @@ _ANSWER_WITHIN = 3.0
 """Time that a worker has to report the status of a run, in seconds."""
 _MOST_KEPT = 500
 """Maximum number of ended runs that are kept in memory. Nothing about them changes."""
+_AT_ONCE = 8
+"""Maximum number of results that are read at the same time."""
 _T = TypeVar("_T")
 
 
@@ -45,7 +46,6 @@ class RunView:
     awaited: AwaitedView | None
     progress: str
     starter: str
-    may_cancel: bool
     silent: bool
     """True if the run is under way and no worker answers."""
 
@@ -63,21 +63,15 @@ class RunView:
         return rows_heading(self.result)
 
 
-@dataclass(frozen=True)
-class _Ended:
-    result: RunResult
-    status: RunStatus | None
-    request: RunRequest | None
-
-
 class RunViews:
     """Reads runs for their pages. Keeps ended runs, which do not change."""
 
     def __init__(self, client: Client, person: str) -> None:
         self._client, self._person = client, person
-        self._ended: OrderedDict[str, _Ended] = OrderedDict()
-        self._requests: OrderedDict[str, RunRequest] = OrderedDict()
-        self._results: OrderedDict[str, RunResult] = OrderedDict()
+        self._requests: dict[str, RunRequest] = {}
+        self._results: dict[str, RunResult] = {}
+        self._statuses: dict[str, RunStatus] = {}
+        self._room = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, lookup: RunLookup) -> RunView:
         """Return the page of a run.
@@ -86,44 +80,37 @@ class RunViews:
             RPCError: Temporal does not answer.
         """
         run = await listed_run(lookup.description)
-        if lookup.ended:
-            ended = await self._read_ended(lookup, run)
-            return self._view(run, ended.result, ended.status, ended.request, "")
-        status = await _brief_status(lookup)
         request = await self._request(run)
-        progress = await read_progress(lookup.description)
+        if lookup.ended:
+            ended = await self.read_result(lookup.description)
+            return self._view(run, ended or _unknown_result(run), await self._last_status(lookup, run), request, "")
+        status = await _brief_status(lookup)
         result = status.result if status else _unknown_result(run)
-        return self._view(run, result, status, request, progress)
+        return self._view(run, result, status, request, await read_progress(lookup.description))
 
     async def starter(self, run: ListedRun) -> str:
         """Return who started a run; empty if Temporal no longer has its history."""
         request = await self._request(run)
         return _starter(request) if request else ""
 
-    async def read_result(self, execution: WorkflowExecution, room: asyncio.Semaphore) -> RunResult | None:
-        """Return the result of an ended run.
-
-        Args:
-            room: limit of the runs that are read at the same time.
-        """
+    async def read_result(self, execution: WorkflowExecution) -> RunResult | None:
+        """Return the result of an ended run."""
         if execution.run_id not in self._results:
-            async with room:
+            async with self._room:
                 result = await read_result(self._client, execution)
             if result is None:
                 return None
             _keep(self._results, execution.run_id, result)
         return self._results[execution.run_id]
 
-    async def _read_ended(self, lookup: RunLookup, run: ListedRun) -> _Ended:
-        if run.run_id in self._ended:
-            self._ended.move_to_end(run.run_id)
-            return self._ended[run.run_id]
-        result = await read_result(self._client, lookup.description)
-        status = await _brief_status(lookup)  # it has the times of the stages
-        ended = _Ended(result or _unknown_result(run), status, await self._request(run))
-        if status:
-            _keep(self._ended, run.run_id, ended)
-        return ended
+    async def _last_status(self, lookup: RunLookup, run: ListedRun) -> RunStatus | None:
+        """Return the last status of an ended run, which has the times of its stages; None if no worker answers."""
+        if run.run_id not in self._statuses:
+            status = await _brief_status(lookup)
+            if status is None:
+                return None
+            _keep(self._statuses, run.run_id, status)
+        return self._statuses[run.run_id]
 
     async def _request(self, run: ListedRun) -> RunRequest | None:
         if run.run_id not in self._requests:
@@ -150,16 +137,15 @@ class RunViews:
             awaited=awaited,
             progress=progress,
             starter=_starter(request) if request else "",
-            may_cancel=run.is_running,
             silent=run.is_running and status is None,
         )
 
 
-def _keep(kept: OrderedDict[str, _T], key: str, value: _T) -> None:
+def _keep(kept: dict[str, _T], key: str, value: _T) -> None:
     """Keep a value, and drop the oldest one if there are too many."""
     kept[key] = value
     if len(kept) > _MOST_KEPT:
-        kept.popitem(last=False)
+        del kept[next(iter(kept))]
 
 
 async def _brief_status(lookup: RunLookup) -> RunStatus | None:

@@ -107,7 +107,6 @@ def run_view(*, is_running: bool, person: str = "ana") -> RunView:
         awaited=awaited_decision(STATUS, person) if is_running else None,
         progress=X,
         starter=X,
-        may_cancel=is_running,
         silent=is_running,
     )
 
