@@ -9,13 +9,14 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import Field
 
 from runtime.approval.shown_report import check_named_report, shown_report
-from runtime.run.find_run import RunFilter, list_runs, query_status, read_result
+from runtime.run.find_run import RunFilter, list_runs
 from runtime.run.listed_run import listed_run
+from runtime.run.reported_run import report_run
 from sluice.approval.decisions import Decision
 from sluice.base_model import StrictModel
 from sluice.contracts.run import ReportedRun
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
 from web.approval.deciding import StatedDecision, decide
 from web.page import ThePage
 from web.run.diff import read_diff
@@ -77,17 +78,7 @@ async def get_runs(
 @router.get("/runs/{name}")
 async def get_run(page: ThePage, name: str) -> ReportedRun:
     """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run."""
-    lookup = await named_run(page, name)
-    if lookup.ended:
-        result = await read_result(page.client, lookup.description)
-        assert result is not None
-        return ReportedRun(**result.model_dump(), stage="ended")
-    status = await query_status(lookup.handle)
-    if status is None:
-        raise ServiceUnavailable(f"no worker answers for {lookup.handle.id}")
-    return ReportedRun(
-        **status.result.model_dump(), stage=status.stage, deadline=status.deadline, audit_digest=status.audit_digest
-    )
+    return await report_run(page.client, await named_run(page, name))
 
 
 @router.get("/runs/{name}/diff")

@@ -84,7 +84,7 @@ with workflow.unsafe.imports_passed_through():
         StartRegistrationsInput,
     )
     from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
-    from sluice.contracts.run import Notification, RecordRunInput
+    from sluice.contracts.run import WAITING, Notification, RecordRunInput
     from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
     from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartedBy, StartPipelineInput
     from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
@@ -187,7 +187,7 @@ class ActivityCalls(ActivityCaller):
         "can_notify", Notification, bool, Kind.LOCAL_FIRST, lambda _: "message routes", total_timeout=fixed(10))
     notify = ActivityCall(
         "notify", Notification, type(None), Kind.ACTIVITY,
-        lambda input: input.result.outcome or "waiting for approval",
+        lambda input: input.result.outcome or WAITING,
         timeout=fixed(20), total_timeout=fixed(60), retry=_NOTIFY, on_cancel=ActivityCancellationType.TRY_CANCEL)
     can_emit_lineage = ActivityCall(
         "can_emit_lineage", RunRef, bool, Kind.LOCAL_FIRST, lambda _: "OpenLineage settings", total_timeout=fixed(10))

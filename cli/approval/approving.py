@@ -8,11 +8,11 @@ from rich.console import Console
 
 from cli.run.report import print_report
 from runtime.approval.deciding import new_decision, with_signature
-from runtime.approval.shown_report import WAITING, check_named_report, report_name, shown_report
+from runtime.approval.shown_report import check_named_report, report_name, shown_report
 from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
 from sluice.checks.verdicts import AuditReport
-from sluice.contracts.run import RunResult, RunStatus
+from sluice.contracts.run import WAITING, RunResult, RunStatus
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.setting_groups import ApprovalSettings
 

@@ -15,13 +15,13 @@ from cli.context import CommandContext
 from cli.exit_codes import WRONG_USE
 from cli.layout import print_rows
 from runtime.approval.deciding import refusal_in
-from runtime.approval.shown_report import WAITING, check_named_report, report_name, shown_report
+from runtime.approval.shown_report import check_named_report, report_name, shown_report
 from runtime.backfills.backfills import ANSWER_WITHIN, read_backfill
 from runtime.run.find_run import Handle, describe_run, query_status
 from sluice.approval.decisions import Decision
 from sluice.approval.waivers import describe_checks
 from sluice.checks.verdicts import count_verdicts
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_summary
 from sluice.sizes import format_count

@@ -11,7 +11,7 @@ from cli.layout import Column, print_line, print_rows, visible
 from cli.program import program
 from cli.run.verdicts import WAIVED_STYLE, print_checks
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.run import RunResult, RunStatus
+from sluice.contracts.run import WAITING, RunResult, RunStatus
 from sluice.presentation.changes import (
     describe_change,
     describe_guarantee,
@@ -132,7 +132,7 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
     if status.result.attempts > 1:
         attempts = describe_attempts(status.result.attempts, status.result.lost_attempts)
         console.print(f"[dim]attempt[/] {attempts}", highlight=False)
-    if status.stage == "waiting for approval":
+    if status.stage == WAITING:
         console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
         for line in waiting_lines(status.result):
             print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)

@@ -1,17 +1,15 @@
 """The commands `watch` and `status`: follow a run, or show it."""
 
-import json
-
 from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson, Report, Run
 from cli.program import program
 from cli.run.follow import follow_and_report
 from cli.run.report import print_detail, print_status, report_result
-from runtime.approval.shown_report import WAITING, report_name, shown_report
-from runtime.registration.registrations import with_registrations_now
-from runtime.run.find_run import RunLookup, find_run, query_status, read_result
+from runtime.approval.shown_report import report_name, shown_report
+from runtime.run.find_run import RunLookup, find_run
 from runtime.run.job_progress import read_progress
-from sluice.errors import ServiceUnavailable
+from runtime.run.reported_run import read_ended, read_status, report_run
+from sluice.contracts.run import WAITING
 from sluice.presentation.waivers import how_to_waive
 
 
@@ -29,33 +27,19 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
 
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run(context.client, run)
-        await (_print_ended(context, lookup) if lookup.ended else _print_running(context, lookup))
+        if as_json:
+            print((await report_run(context.client, lookup)).model_dump_json())
+        elif lookup.ended:
+            report_result(context, await read_ended(context.client, lookup))
+        else:
+            await _print_running(context, lookup)
         return 0
 
     run_command(command, as_json, no_preparation, report)
 
 
-async def _print_ended(context: CommandContext, lookup: RunLookup) -> None:
-    result = await read_result(context.client, lookup.description)
-    assert result is not None
-    result = await with_registrations_now(context.client, result)
-    if context.as_json:
-        print(json.dumps({**result.model_dump(mode="json"), "stage": "ended", "deadline": ""}))
-    else:
-        report_result(context, result)
-
-
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
-    current = await query_status(lookup.handle)
-    if current is None:
-        raise ServiceUnavailable(
-            f"no worker answers for {lookup.handle.id}: start one with `python worker.py` or `make up`"
-        )
-    if context.as_json:
-        fields = current.result.model_dump(mode="json")
-        digest = {"audit_digest": current.audit_digest}
-        print(json.dumps({**fields, "stage": current.stage, "deadline": current.deadline, **digest}))
-        return
+    current = await read_status(lookup)
     print_status(current, await read_progress(lookup.description), context.console)
     report_result(context, current.result)
     if current.stage == WAITING:

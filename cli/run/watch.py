@@ -17,7 +17,7 @@ from cli.run.verdicts import describe_verdict, print_verdicts
 from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.run import RunResult, RunStatus, StageEvent
+from sluice.contracts.run import WAITING, RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
 from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
 
@@ -102,7 +102,7 @@ class ShownStatus:
         """Print the news: verdicts after the audit that gave them, and before the stages that follow it."""
         events = [event for event in status.events if (event.stage, event.at) not in self._events]
         audits = [index for index, event in enumerate(events, 1) if event.stage in _AUDIT_STAGES]
-        waits = [index for index, event in enumerate(events, 1) if event.stage == "waiting for approval"]
+        waits = [index for index, event in enumerate(events, 1) if event.stage == WAITING]
         audited = audits[-1] if audits else 0
         waited = max(waits[-1] if waits else 0, audited)
         self._print_events(events[:audited])
@@ -111,7 +111,7 @@ class ShownStatus:
         self._print_events(events[audited:waited])
         self._print_decisions(status)
         self._print_events(events[waited:])
-        if status.stage == "waiting for approval" and not self._hinted:
+        if status.stage == WAITING and not self._hinted:
             self._hinted = True
             run = status.result.workflow_id
             self._print_note(how_to_waive(status.result, program()) or f"{program()} approve {run}")

@@ -5,13 +5,13 @@ from datetime import datetime, timezone
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import FailureError
 
-from runtime.approval.shown_report import WAITING, shown_report
+from runtime.approval.shown_report import shown_report
 from runtime.run.find_run import Handle
 from sluice.approval.decisions import ApprovalRecord, AwaitedDecision, Decision, refusal
 from sluice.approval.signatures import sign
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest, make_waivers
 from sluice.approval.waiving import waiver_refusal
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.secrets import read_secret
 from sluice.setting_groups import ApprovalSettings

@@ -6,7 +6,6 @@ from sluice.checks.verdicts import AuditReport
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline
 
-WAITING = "waiting for approval"
 _NAMED = re.compile(r"(?P<hash>[0-9a-f]{12,64})(?::(?P<digest>[0-9a-f]{12,64}))?")
 _SHOWN_DIGITS = 12
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from temporalio.client import Client
 
-from runtime.run.find_run import RunLookup, find_run, query_status, read_request, read_result
+from runtime.run.find_run import RunLookup, find_run, read_request, read_result
+from runtime.run.reported_run import read_status
 from sluice.contracts.run import RunRequest
 from sluice.contracts.table_diffs import TableKey
 from sluice.diff.keys import pipeline_keys
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
 from sluice.identifiers import run_of
 
 
@@ -58,11 +59,7 @@ async def keys_of_runs(client: Client, run_ids: Iterable[str]) -> dict[str, Tabl
 
 async def _of_running(run: RunLookup) -> tuple[str, str]:
     """Return the branch of a run that is under way, and its audited hash, if there is one."""
-    status = await query_status(run.handle)
-    if status is None:
-        raise ServiceUnavailable(
-            f"no worker answers for {run.handle.id}: start one with `python worker.py` or `make up`"
-        )
+    status = await read_status(run)
     if not status.result.branch or not status.result.tables:
         raise InvalidPipeline(f"{run.handle.id} has not written anything yet: it is {status.stage}")
     return status.result.branch, status.result.audited_hash or ""

@@ -1,7 +1,7 @@
 """Messages of a run: the request that starts it, its status, and its result."""
 
 import hashlib
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,8 @@ Stage = Literal[
     "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "registering",
     "ended",
 ]  # fmt: skip
+WAITING: Final = "waiting for approval"
+"""The stage of a run that waits for a decision."""
 
 
 RUN_WORKFLOW = "WriteAuditPublish"
@@ -238,7 +240,7 @@ class RunResult(WireMessage):
 
 
 class ReportedRun(RunResult):
-    """A run as the API of the page returns it, with the fields of `status --json`."""
+    """A run as `status --json` prints it and the API of the page returns it."""
 
     stage: Stage
     deadline: str = ""

@@ -2,7 +2,7 @@
 
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import Waiver, parse_until
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.times import format_time
 
 
@@ -27,7 +27,7 @@ def describe_missing(record: ApprovalRecord) -> str:
 
 def describe_state(status: RunStatus) -> str:
     """Return the stage of a run, with the progress of its approval if it waits for that."""
-    if status.stage != "waiting for approval":
+    if status.stage != WAITING:
         return status.stage
     record = status.result.approval
     waiver = ", a failed check waits for a waiver" if record and record.to_waive else ""

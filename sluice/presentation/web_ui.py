@@ -1,6 +1,6 @@
 """Details of a run as markdown, for the Temporal Web UI."""
 
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.presentation.changes import describe_guarantee, describe_message
 from sluice.presentation.decisions import describe_wait
 from sluice.presentation.markdown import cell, check_table, summary_line, table_row, waiver_list
@@ -23,7 +23,7 @@ def details(status: RunStatus) -> str:
         lines.append(f"\nbranch `{result.branch}`, attempt {attempts}")
     if result.audited_hash:
         lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
-    if status.stage == "waiting for approval":
+    if status.stage == WAITING:
         lines.append(f"\napproved: {describe_wait(status)}")
         lines += [f"\n{cell(line)}" for line in waiting_lines(result)[:_MAX_WAIVED]]
     lines += waiver_list(result, limit=_MAX_WAIVED, longest=_LONGEST_WAIVER)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.approval.deciding import new_decision, send_decision, with_signature
-from runtime.run.find_run import RunLookup, query_status
+from runtime.run.find_run import RunLookup
+from runtime.run.reported_run import read_status
 from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import RunStatus
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
 from web.page import Page
 
 
@@ -40,9 +41,7 @@ async def decide(
     """
     if lookup.ended:
         raise InvalidPipeline("the run has ended")
-    status = await query_status(lookup.handle)
-    if status is None:
-        raise ServiceUnavailable("no worker answers for the run: start one by `make up` or `python worker.py`")
+    status = await read_status(lookup)
     check_report(status)
     if not stated.approve and not stated.reason.strip():
         raise InvalidPipeline("a rejection needs a reason")

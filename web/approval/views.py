@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Form, HTTPException
 from fastapi.responses import RedirectResponse, Response
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.approval.shown_report import WAITING, report_name, shown_report
-from sluice.contracts.run import RunStatus
+from runtime.approval.shown_report import report_name, shown_report
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from web.approval.deciding import StatedDecision, decide
 from web.page import Page, ThePage

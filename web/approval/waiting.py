@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from runtime.approval.shown_report import WAITING, report_name, shown_report
+from runtime.approval.shown_report import report_name, shown_report
 from sluice.approval.decisions import ApprovalRecord, earlier_decision, is_same_person
 from sluice.approval.waivers import WaivableCheck, waiver_names
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.presentation.decisions import describe_missing
 
 

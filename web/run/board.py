@@ -8,11 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 from temporalio.client import Client, WorkflowExecution
 
-from runtime.approval.shown_report import WAITING
 from runtime.run.find_run import RUNNING, RunFilter, describe_run, list_runs
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run, query_statuses
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from web.cached import Cached
 
 _MOST_RUNNING = 200

@@ -12,6 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.waivers import describe_checks, waive_command
     from sluice.checks.verdicts import AuditReport
     from sluice.contracts.publish import RequireApprovalInput, VerifyDecisionInput
+    from sluice.contracts.run import WAITING
     from sluice.durations import format_duration
     from sluice.times import format_time
     from workflows.activity_calls import ActivityCalls
@@ -48,7 +49,7 @@ async def wait_for_approval(
     state.request_decisions(deadline)
     why = f" ({approval.why})" if approval.why else ""
     note = f"{approval.required} needed until {format_time(deadline)}{why}"
-    state.enter_stage("waiting for approval", "; ".join(filter(None, [note, _waiver_note(state)])))
+    state.enter_stage(WAITING, "; ".join(filter(None, [note, _waiver_note(state)])))
     await notify(calls, state, deadline.isoformat())
     try:
         await workflow.wait_condition(

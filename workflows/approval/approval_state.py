@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.waivers import WaivableCheck, WaivedCheck
     from sluice.approval.waiving import completed_waivers, granted_waivers, waiver_refusal
     from sluice.checks.verdicts import AuditReport
-    from sluice.contracts.run import Stage
+    from sluice.contracts.run import WAITING, Stage
 
 _MAX_REFUSED = 20
 """Maximum number of refused decisions in the result."""
@@ -74,7 +74,7 @@ class ApprovalState:
         Args:
             report: the finished audit of the present write, if there is one.
         """
-        waits = stage == "waiting for approval"
+        waits = stage == WAITING
         awaited = AwaitedDecision(
             audited_hash=report.audited_hash if report and waits else None,
             audit_digest=report.digest if report else "",

@@ -1,0 +1,44 @@
+"""A run as programs read it: its result, or what is known of it so far, with its stage."""
+
+from temporalio.client import Client
+
+from runtime.registration.registrations import with_registrations_now
+from runtime.run.find_run import RunLookup, query_status, read_result
+from sluice.contracts.run import ReportedRun, RunResult, RunStatus
+from sluice.errors import ServiceUnavailable
+
+
+async def read_ended(client: Client, lookup: RunLookup) -> RunResult:
+    """Return the result of a run that has ended, with the present state of its registrations."""
+    result = await read_result(client, lookup.description)
+    assert result is not None
+    return await with_registrations_now(client, result)
+
+
+async def read_status(lookup: RunLookup) -> RunStatus:
+    """Return the status of a run that has not ended.
+
+    Raises:
+        ServiceUnavailable: no worker answers.
+    """
+    status = await query_status(lookup.handle)
+    if status is None:
+        raise ServiceUnavailable(
+            f"no worker answers for {lookup.handle.id}: start one with `python worker.py` or `make up`"
+        )
+    return status
+
+
+async def report_run(client: Client, lookup: RunLookup) -> ReportedRun:
+    """Return a run as `status --json` prints it.
+
+    Raises:
+        ServiceUnavailable: the run has not ended, and no worker answers.
+    """
+    if lookup.ended:
+        result = await read_ended(client, lookup)
+        return ReportedRun(**result.model_dump(), stage="ended")
+    status = await read_status(lookup)
+    return ReportedRun(
+        **status.result.model_dump(), stage=status.stage, deadline=status.deadline, audit_digest=status.audit_digest
+    )
