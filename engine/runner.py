@@ -1,10 +1,11 @@
 """Run Spark jobs on this worker: choose an engine, and run each job to its end.
 
 Jobs wait in a task queue. `open_engine` chooses the engine: `SPARK_DEPLOY_MODE=cluster` selects `ClusterEngine` (YARN
-or Kubernetes), `SPARK_ENGINE=connect` selects `ConnectEngine` (sessions on a Spark Connect server), and anything else
-selects `SubmitEngine` (an application for each job, on any master). An engine without a JVM of its own leaves the jobs
-that need a JVM to `SubmitEngine`. To add an engine: implement `engine/spark/engine.py::Engine`, return it in
-`open_engine`, and give it a value of a setting in `sluice/settings.py`.
+or Kubernetes), `SPARK_ENGINE=connect` selects `ConnectEngine` (sessions on a Spark Connect server), `submit` selects
+`SubmitEngine` (an application for each job, on any master), and `auto` selects `AutomaticEngine`, which uses both. An
+engine without a JVM of its own leaves the jobs that need a JVM to `SubmitEngine`. To add an engine: implement
+`engine/spark/engine.py::Engine`, return it in `open_engine`, and give it a value of `SPARK_ENGINE` in
+`sluice/setting_groups.py`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat
+from engine.spark.automatic import AutomaticEngine
 from engine.spark.cluster import ClusterEngine
 from engine.spark.connect import ConnectEngine
 from engine.spark.engine import Engine, SubmitEngine
@@ -49,4 +51,8 @@ def open_engine(settings: SparkJobSettings, unreachable: Mapping[str, str]) -> E
     """
     if settings.spark.spark_deploy_mode == "cluster":
         return ClusterEngine(settings)
-    return ConnectEngine(settings, unreachable) if settings.spark.spark_engine == "connect" else SubmitEngine(settings)
+    if settings.spark.spark_engine == "connect":
+        return ConnectEngine(settings, unreachable)
+    if settings.spark.spark_engine == "auto" and settings.spark.spark_master.startswith("local"):
+        return AutomaticEngine.open(settings, unreachable)
+    return SubmitEngine(settings)

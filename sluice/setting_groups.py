@@ -126,8 +126,10 @@ class SparkSettings(SettingsGroup):
     """Spark, and the jobs that it runs."""
 
     spark_master: str = "local[*]"
-    spark_engine: Literal["submit", "connect"] = "submit"
-    """Engine of Spark jobs: one spark-submit application for each, or sessions on a Spark Connect server."""
+    spark_engine: Literal["auto", "submit", "connect"] = "auto"
+    """Engine of Spark jobs: one spark-submit application for each (submit), sessions on a Spark Connect server
+    (connect), or such sessions for Sluice's own jobs and spark-submit for users' programs (auto). With a master that
+    is not local, auto means submit."""
     spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
     """Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
     spark_deploy_mode: Literal["client", "cluster"] = "client"

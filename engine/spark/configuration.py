@@ -17,7 +17,7 @@ from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
-from sluice.setting_groups import SparkJobSettings, StorageSettings
+from sluice.setting_groups import SparkJobSettings, SparkSettings, StorageSettings
 
 _STRICT = {
     "spark.sql.session.timeZone": "UTC",
@@ -141,6 +141,11 @@ def _lineage_parent(namespace: str, job: SparkJob, configuration: Mapping[str, s
         for prefix, run in named.items()
         for key, value in (("JobNamespace", run.namespace), ("JobName", run.name), ("RunId", run.run_id))
     }
+
+
+def has_lineage_listener(settings: SparkSettings) -> bool:
+    """Return True if OpenLineage's Spark listener is configured for every application."""
+    return _LINEAGE_LISTENER in _properties_file(settings.spark_properties_file).get("spark.extraListeners", "")
 
 
 def write_properties(file: Path, properties: Mapping[str, str]) -> Path:

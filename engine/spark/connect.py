@@ -118,6 +118,18 @@ class ConnectEngine:
             )
         return result
 
+    async def ensure_server(self, heartbeat: Heartbeat) -> None:
+        """Return once the server can be reached; start the worker's own server if it is not running.
+
+        Raises:
+            ServiceUnavailable: the server cannot be reached in time.
+        """
+        await self._server.ensure_running(heartbeat)
+
+    async def end_server(self) -> None:
+        """End the server if this worker started it. The next job starts it again."""
+        await self._server.close()
+
     async def warm_up(self) -> None:
         """Start the fork server and this worker's own server, and run a job that loads Spark's classes in advance."""
         try:

@@ -22,6 +22,8 @@ from sluice.setting_groups import SparkJobSettings
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _DEFAULT_PORT = 15002
+_RETURN_MEMORY = "-XX:G1PeriodicGCInterval=60000"
+"""JVM option that returns the memory of an idle server to the system, looked at every minute (JEP 346)."""
 _POLL_INTERVAL = 0.1
 _START_TIMEOUT = 180.0
 _EXTERNAL_TIMEOUT = 60.0
@@ -196,7 +198,8 @@ class LocalConnectServer:
         submit_command = submit(
             write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal"
         )
-        variables = environment(self._settings, java, archive_option(archive) if archive else "")
+        options = " ".join(filter(None, [archive_option(archive) if archive else "", _RETURN_MEMORY]))
+        variables = environment(self._settings, java, options)
         return submit_command, variables
 
 

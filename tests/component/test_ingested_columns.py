@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -142,3 +143,14 @@ def test_folder_columns_of_files_in_groups(job: Ingester) -> None:
     job.table += "_stated"
     job({**source, "schema": "part STRING, v DECIMAL(3, 1), id BIGINT"})
     assert [(row["part"], row["v"]) for row in job.rows()] == [("1", Decimal("4.0")), ("abc", Decimal("0.5"))]
+
+
+def test_a_variant_column_is_converted_by_a_transform_or_refused(job: Ingester) -> None:
+    path = job.folder / "a.parquet"
+    with duckdb.connect() as db:
+        db.execute(f"COPY (SELECT 1 AS id, '{{\"a\": 1}}'::JSON::VARIANT AS v) TO '{path}'")
+    assert "the column v is VARIANT" in job.refused({"path": str(path)})
+    left = job.refused({"path": str(path)}, transform="SELECT id, struct(v) AS w FROM source")
+    assert "the column 'w' is VARIANT" in left and "to_json(w)" in left
+    job({"path": str(path)}, transform="SELECT id, to_json(v) AS v FROM source")
+    assert job.rows() == [{"id": 1, "v": '{"a":1}'}]

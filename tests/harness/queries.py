@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.queries.runner import QueryRunner
 from sluice.contracts.lake_queries import QueryRows
 
-MEMORY, SECONDS = "256MB", 20
+MEMORY, SECONDS = "256MB", 180
 T = TypeVar("T")
 
 

@@ -20,6 +20,7 @@ from sluice.contracts.publish import FindWaiversInput, Publication, PublishBranc
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.publishing.commit_properties import WAIVED_CHECKS
 from sluice.publishing.outcomes import exit_code
+from tests.harness.waiting import until as eventually
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -119,6 +120,7 @@ async def test_a_waived_check_is_published_and_named(harness: WorkflowHarness) -
     assert status.result.approval and [each.check for each in status.result.approval.to_waive] == ["unique(id)"]
     note = status.events[-1].note
     assert "waive unique(id) of t.x: python run_workflow.py approve p-" in note and "--waive 'unique(id)'" in note
+    await eventually(lambda: run.notified)  # the run waits before its message is sent
     assert run.notified[0].waiting_until and run.notified[0].result.approval == status.result.approval
     assert "pre-merge check" in [event.stage for event in status.events], "before people are asked"
 
