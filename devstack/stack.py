@@ -87,10 +87,13 @@ class Stack:
                     ports = self._read()["ports"] if running else self._choose_ports()
                     variables = self._variables(ports) | (self._page_variables(ports) if with_worker else {})
                     self._start_services(running, ports, variables)
+                    if with_worker and "worker" not in running:
+                        command = [sys.executable, str(ROOT / "worker.py")]
+                        running["worker"] = self._start("worker", command, variables)
                     if with_worker and "page" not in running:
                         self._start_page(running, variables, ports[_PAGE])
-                if with_worker and "worker" not in running:
-                    self._start_worker(running, variables)
+                if with_worker and "worker" not in ran:
+                    self._wait(lambda: WORKER_READY in running["worker"].output(), running["worker"])
             except BaseException:
                 for name in running.keys() - ran:
                     running.pop(name).stop()
@@ -171,10 +174,6 @@ class Stack:
     def _state(self) -> Path:
         """The folder of the services' databases."""
         return self.home / "s3" if self.s3 else self.home
-
-    def _start_worker(self, running: dict[str, Daemon], variables: dict[str, str]) -> None:
-        running["worker"] = worker = self._start("worker", [sys.executable, str(ROOT / "worker.py")], variables)
-        self._wait(lambda: WORKER_READY in worker.output(), worker)
 
     def _start_page(self, running: dict[str, Daemon], variables: dict[str, str], port: int) -> None:
         command = [sys.executable, str(ROOT / "run_workflow.py"), "page", "--port", str(port)]
