@@ -110,7 +110,6 @@ def list_quarantined(as_json: AsJson = False) -> None:
     run_command(command, as_json, no_preparation)
 
 
-@app.command("diff", hidden=True, help="The same as `show`.")
 @app.command()
 def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
     """Show why rows were kept out: each verdict with its bad rows, what changes, and the rows of quarantine tables."""

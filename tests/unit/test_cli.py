@@ -134,4 +134,4 @@ def test_files_and_options_are_no_misspelt_commands(tmp_path: Path) -> None:
 
 def test_the_commands_of_the_quarantine_are_those_that_it_has() -> None:
     names = {each.name or getattr(each.callback, "__name__", "") for each in quarantine.app.registered_commands}
-    assert names - {"list", "diff"} == QUARANTINE_COMMANDS
+    assert names - {"list"} == QUARANTINE_COMMANDS
