@@ -1,6 +1,7 @@
 """Durations as people write them: 90, 90s, 15m, 24h, 14d."""
 
 import re
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -35,6 +36,15 @@ def format_duration(value: float) -> str:
         if value >= size and value % size == 0:
             return f"{value / size:.0f}{unit}"
     return f"{value:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def format_roughly(duration: timedelta | float) -> str:
+    """Format a duration for a person, rounded to one unit: `40 s`, `25 min`, `50 h`, `4 d`."""
+    total = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    for unit, size, least in (("d", 86400, 3 * 86400), ("h", 3600, 2 * 3600), ("min", 60, 2 * 60)):
+        if total >= least:
+            return f"{total / size:.0f} {unit}"
+    return f"{total:.0f} s"
 
 
 Duration = Annotated[float, BeforeValidator(seconds)]

@@ -17,6 +17,7 @@ from web import api, events, sign_in
 from web.approval import views as approval
 from web.arrivals import views as arrivals
 from web.attention import AttentionReader
+from web.audit.history import VerdictHistory
 from web.backfills import views as backfills
 from web.guard import Guard
 from web.lake import views as lake
@@ -50,6 +51,7 @@ def make_app(
         board=Board(client),
         views=RunViews(client, session.person),
         attention=AttentionReader(client, installation),
+        history=VerdictHistory(client, installation),
     )
     app = FastAPI(title="Sluice", version="1", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
     app.state.page = page

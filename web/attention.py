@@ -1,7 +1,7 @@
-"""Quarantines, landing zones and schedules that need a person soon."""
+"""Quarantines, landing zones, schedules and late tables that need a person soon."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TypeVar
@@ -10,14 +10,18 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from runtime.arrivals.landing_zones import list_zones, read_zone
+from runtime.run.find_run import RunFilter, list_runs
+from runtime.run.listed_run import ListedRun, listed_run
 from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
 from sluice.errors import SluiceError
+from sluice.publishing.freshness import Freshness
 from sluice.setting_groups import InstallationSettings
 from sluice.times import parse_time
 from web.cached import Cached
+from web.lake.freshness import MOST_RUNS, table_freshness
 
 _FRESH = 20.0
 """Age after which it is read again, in seconds."""
@@ -29,13 +33,35 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Attention:
-    """Quarantines, landing zones and schedules, each None if it is not known, and the problems of reading them."""
+    """Lists of what needs a person, each None if it is not known, and the problems of reading them."""
 
     quarantines: list[QuarantineSummary] | None = None
     """Quarantined branches, newest first."""
     zones: list[ZoneStatus] | None = None
     schedules: list[ListedSchedule] | None = None
     problems: list[str] = field(default_factory=list)
+    published: list[ListedRun] | None = None
+    """Latest published runs, newest first."""
+
+    def freshness(self, now: datetime, more: Sequence[ListedRun] = ()) -> dict[str, Freshness] | None:
+        """Return the freshness of each table that a pipeline writes; None if a part of it is not known.
+
+        Args:
+            more: further published runs.
+        """
+        if self.published is None or self.schedules is None or self.zones is None:
+            return None
+        return table_freshness([*self.published, *more], self.schedules, self.zones, now)
+
+    @property
+    def late_tables(self) -> list[tuple[str, Freshness]] | None:
+        """Late tables, the one that was published least recently first; None if they are not known."""
+        known = self.freshness(datetime.now(timezone.utc))
+        if known is None:
+            return None
+        return sorted(
+            ((name, each) for name, each in known.items() if each.is_late), key=lambda each: each[1].published
+        )
 
     @property
     def ending(self) -> list[QuarantineSummary]:
@@ -56,19 +82,19 @@ class Attention:
 
 
 class AttentionReader:
-    """Reads quarantines, landing zones and schedules, once for all readers."""
+    """Reads quarantines, landing zones, schedules and published runs, once for all readers."""
 
     def __init__(self, client: Client, installation: InstallationSettings) -> None:
         self._client, self._installation = client, installation
         self._attention = Cached(self._read, _FRESH)
 
     async def read(self) -> Attention:
-        """Return all three. A part that cannot be read, or not soon, becomes a problem."""
+        """Return all of them. A part that cannot be read, or not soon, becomes a problem."""
         try:
             return await asyncio.wait_for(self._attention.get(), _PATIENCE)
         except asyncio.TimeoutError:
             return Attention(
-                problems=["Quarantines, landing zones and schedules are still being read: reload the page."]
+                problems=["Quarantines, landing zones, schedules and tables are still being read: reload the page."]
             )
 
     async def quarantines(self) -> list[QuarantineSummary]:
@@ -93,14 +119,20 @@ class AttentionReader:
         """Return the schedules, sorted by pipeline."""
         return await list_schedules(self._client, self._installation)
 
+    async def published(self) -> list[ListedRun]:
+        """Return the latest published runs, newest first."""
+        executions = await list_runs(self._client, MOST_RUNS, RunFilter(state="published"))
+        return [await listed_run(each) for each in executions]
+
     async def _read(self) -> Attention:
         problems: list[str] = []
-        quarantines, zones, schedules = await asyncio.gather(
+        quarantines, zones, schedules, published = await asyncio.gather(
             _or_problem(self.quarantines, "Quarantines", problems),
             _or_problem(self.zones, "Landing zones", problems),
             _or_problem(self.schedules, "Schedules", problems),
+            _or_problem(self.published, "Published runs", problems),
         )
-        return Attention(quarantines, zones, schedules, problems)
+        return Attention(quarantines, zones, schedules, problems, published)
 
 
 async def _or_problem(read: Callable[[], Awaitable[list[_T]]], what: str, problems: list[str]) -> list[_T] | None:

@@ -9,6 +9,7 @@ from temporalio.client import Client
 
 from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from web.attention import AttentionReader
+from web.audit.history import VerdictHistory
 from web.run.board import Board
 from web.run.run_view import RunViews
 from web.session import Session
@@ -36,6 +37,7 @@ class Page:
     board: Board
     views: RunViews
     attention: AttentionReader
+    history: VerdictHistory
 
     def render(self, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
         """Return a page.

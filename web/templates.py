@@ -1,6 +1,7 @@
 """Templates of the page. Everything that they show is escaped."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -13,6 +14,8 @@ from sluice.sizes import format_count, format_size
 from sluice.times import format_time, parse_time
 
 _LONGEST_CELL = 120
+_DECIMAL = re.compile(r"[+-]?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+"""A decimal number, which JSON rows contain as text."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -25,6 +28,19 @@ def cell(value: object) -> str:
     """Return the value of a row as text: cut, without secrets, and `null` for no value."""
     text = redacted("null" if value is None else str(value))
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+
+
+def is_number(value: object) -> bool:
+    """Return True if a value of a row is a number. Digits alone are text: they may be a code."""
+    if isinstance(value, str):
+        return _DECIMAL.fullmatch(value) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def numeric_columns(rows: Sequence[Mapping[str, object]]) -> frozenset[str]:
+    """Return the columns in which every value that is not null is a number."""
+    values = {name: [row[name] for row in rows if row.get(name) is not None] for name in (rows[0] if rows else ())}
+    return frozenset(name for name, known in values.items() if known and all(map(is_number, known)))
 
 
 def elapsed(duration: timedelta | float) -> str:
@@ -57,6 +73,7 @@ _FILTERS: dict[str, Callable[..., object]] = {
     "time": format_time,
     "size": format_size,
     "count": format_count,
+    "numeric_columns": numeric_columns,
     "hash": lambda text: str(text or "")[:7],
 }
 
@@ -68,3 +85,4 @@ _environment = Environment(
     lstrip_blocks=True,
 )
 _environment.filters.update(_FILTERS)
+_environment.tests["numeric"] = is_number

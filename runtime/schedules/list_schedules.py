@@ -13,7 +13,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.schedules.deployed_schedules import deployed_schedules
-from sluice.contracts.schedules import ENDED_MEMO, MissedStarts, StartScheduledInput
+from sluice.contracts.schedules import ENDED_MEMO, MISSED_MEMO, MissedStarts, StartScheduledInput
 from sluice.contracts.starting import EndedRun
 from sluice.setting_groups import InstallationSettings
 
@@ -30,6 +30,8 @@ class ListedSchedule:
     ended: EndedRun | None
     next: datetime | None
     missed: MissedStarts
+    missed_since_last: MissedStarts
+    """Starts that were missed after the last one that happened; none if Temporal no longer has that start."""
     paused: str | None
     """Reason why it is paused; None if it is not paused."""
 
@@ -42,19 +44,28 @@ async def list_schedules(client: Client, settings: InstallationSettings) -> list
 async def _listed(client: Client, described: ScheduleDescription, given: StartScheduledInput) -> ListedSchedule:
     info, state = described.info, described.schedule.state
     last = info.recent_actions[-1] if info.recent_actions else None
-    how, ended = await _last_end(client, last) if last else ("", None)
+    missed = MissedStarts(late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap)
+    how, ended, missed_before = await _last_end(client, last, missed) if last else ("", None, MissedStarts())
     return ListedSchedule(
         given=given,
         last=last.scheduled_at if last else None,
         state=how,
         ended=ended,
         next=info.next_action_times[0] if info.next_action_times and not state.paused else None,
-        missed=MissedStarts(late=info.num_actions_missed_catchup_window, overlapping=info.num_actions_skipped_overlap),
+        missed=missed,
+        missed_since_last=missed.since(missed_before),
         paused=(state.note or "") if state.paused else None,
     )
 
 
-async def _last_end(client: Client, last: ScheduleActionResult) -> tuple[str, EndedRun | None]:
+async def _last_end(
+    client: Client, last: ScheduleActionResult, missed: MissedStarts
+) -> tuple[str, EndedRun | None, MissedStarts]:
+    """Return the state and the end of the run of a start, and the starts that were missed when it began.
+
+    Args:
+        missed: starts that have been missed by now, which are returned if that start did not record them.
+    """
     action = last.action
     assert isinstance(action, ScheduleActionExecutionStartWorkflow)
     handle = client.get_workflow_handle(action.workflow_id, run_id=action.first_execution_run_id)
@@ -63,11 +74,13 @@ async def _last_end(client: Client, last: ScheduleActionResult) -> tuple[str, En
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        return "forgotten by Temporal", None
-    if ended := (await description.memo()).get(ENDED_MEMO):
+        return "forgotten by Temporal", None, missed
+    memo = await description.memo()
+    before = MissedStarts.model_validate(memo[MISSED_MEMO]) if MISSED_MEMO in memo else missed
+    if ended := memo.get(ENDED_MEMO):
         end = EndedRun.model_validate(ended)
         is_news = end.outcome == "published" or not end.is_done
-        return end.outcome if is_news else "nothing new", end
+        return end.outcome if is_news else "nothing new", end, before
     if description.status == WorkflowExecutionStatus.RUNNING:
-        return "running", None
-    return description.status.name.lower() if description.status else "", None
+        return "running", None, before
+    return description.status.name.lower() if description.status else "", None, before

@@ -239,6 +239,8 @@ class ZoneStatus(WireMessage):
     """Number of loaded files that could not be tagged or moved, and the reason."""
     resumed: str = ""
     """Reason for the latest resume, and the person who did it; empty while the zone is paused."""
+    expect: float | None = None
+    """Time without a file to load after which people get a message, in seconds."""
 
 
 class BatchRequest(WireMessage):

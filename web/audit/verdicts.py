@@ -10,7 +10,7 @@ from sluice.checks.verdicts import CheckResult, check_title
 from sluice.contracts.run import RunRequest, RunResult
 from sluice.presentation.waivers import describe_waiver, waiver_of
 from sluice.sizes import format_count
-from web.templates import cell
+from web.templates import cell, numeric_columns
 
 Look = Literal["failed", "unanswered", "warned", "passed", "notrun"]
 LOOKS: dict[str, Look] = {"fail": "failed", "error": "unanswered", "warn": "warned", "pass": "passed"}
@@ -34,6 +34,8 @@ class BadRows:
     """Columns of the check."""
     rows: list[list[str]]
     total: int | None
+    numeric: frozenset[str] = frozenset()
+    """Columns of numbers, which are aligned to the right."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class VerdictsView:
     def counts(self) -> list[tuple[Look, str]]:
         """Number of verdicts of each kind as `2 failed`, the worst first."""
         return _count([each.look for each in (*self.notable, *self.others)])
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables that have a verdict."""
+        return list(dict.fromkeys(each.table for each in (*self.notable, *self.others)))
 
     @property
     def others_heading(self) -> str:
@@ -163,7 +170,7 @@ def _bad_rows(check: CheckResult) -> BadRows | None:
     names = list(check.sample[0])
     columns = sorted(names, key=lambda name: name not in marked)
     rows = [[cell(row.get(name)) for name in columns] for row in check.sample]
-    return BadRows(columns, marked, rows, check.failed_rows)
+    return BadRows(columns, marked, rows, check.failed_rows, numeric_columns(check.sample))
 
 
 def _not_run(result: RunResult, request: RunRequest | None) -> list[VerdictView]:

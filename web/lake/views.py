@@ -11,17 +11,16 @@ from runtime.quarantine.quarantined_rows import duckdb_table
 from runtime.run.find_run import RunFilter, list_runs
 from runtime.run.listed_run import ListedRun, listed_run
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows, QueryTablesInput
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import SluiceError
 from sluice.identifiers import name_elements
 from sluice.sql.dialect import DUCKDB
+from web.audit.history import HeatMap
 from web.audit.verdicts import WORDS
-from web.lake.history import HeatMap, Publication, heat_map, publications, rows_plot, verdicts_query
+from web.lake.history import Publication, publications, rows_plot
 from web.page import Page, ThePage
 
 router = APIRouter(include_in_schema=False)
-_MOST_RUNS = 500
-"""Maximum number of published runs that are read to find the latest of each table."""
 _PUBLICATIONS = 50
 """Maximum number of publications of a table that are shown."""
 
@@ -29,14 +28,21 @@ _PUBLICATIONS = 50
 @router.get("/tables")
 async def tables(page: ThePage) -> HTMLResponse:
     """List the tables of main, each with its latest publication."""
-    names = await _tables(page)
+    names, attention = await asyncio.gather(_tables(page), page.attention.read())
+    published = attention.published if attention.published is not None else await page.attention.published()
     latest: dict[str, ListedRun] = {}
-    for execution in await list_runs(page.client, _MOST_RUNS, RunFilter(state="published")):
-        run = await listed_run(execution)
+    for run in published:
         for table in run.tables:
             latest.setdefault(table, run)
     now = datetime.now(timezone.utc)
-    return page.render("tables.html", "Tables", tables=[(name, latest.get(name)) for name in names], now=now)
+    known = attention.freshness(now)
+    return page.render(
+        "tables.html",
+        "Tables",
+        tables=[(name, latest.get(name), known.get(name) if known else None) for name in names],
+        problems=attention.problems if known is None else [],
+        now=now,
+    )
 
 
 @router.get("/tables/{name}")
@@ -47,7 +53,9 @@ async def table(page: ThePage, name: str, columns: bool = False, ref: str = "") 
         columns: True to count the nulls of each column, which reads the whole table.
         ref: branch or run whose nulls are counted, too.
     """
-    published = await _publications(page, name)
+    published, attention = await asyncio.gather(_publications(page, name), page.attention.read())
+    now = datetime.now(timezone.utc)
+    known = attention.freshness(now, [each.run for each in published])
     checks, problem = await _checks(page, name)
     if not published and not checks.checks and name not in await _tables(page):
         raise HTTPException(404, f"Main has no table {name[:100]}.")
@@ -56,13 +64,14 @@ async def table(page: ThePage, name: str, columns: bool = False, ref: str = "") 
         "Tables",
         name=name,
         published=published,
+        freshness=known.get(name) if known else None,
         plot=rows_plot(published),
         checks=checks,
         problem=problem,
         columns=await _columns(page, name, ref) if columns or ref else None,
         ref=ref,
         words=WORDS,
-        now=datetime.now(timezone.utc),
+        now=now,
     )
 
 
@@ -81,11 +90,10 @@ async def _publications(page: Page, name: str) -> list[Publication]:
 
 async def _checks(page: Page, name: str) -> tuple[HeatMap, str]:
     """Return the verdicts by run, and the reason if they cannot be read."""
-    query = QueryAuditResultsInput(sql=verdicts_query(name))
     try:
-        return heat_map(await query_lake(page.client, page.installation, query, QueryRows)), ""
+        return await page.history.heat_map(name), ""
     except SluiceError as error:  # no run has ended, or no worker answers
-        return HeatMap([], []), str(error)
+        return HeatMap(), str(error)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import TypeVar
 
 from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError
 
 from runtime.run.find_run import RunLookup, query_status, read_request, read_result
 from runtime.run.job_progress import read_progress
@@ -26,6 +27,10 @@ _MOST_KEPT = 500
 """Maximum number of ended runs that are kept in memory. Nothing about them changes."""
 _AT_ONCE = 8
 """Maximum number of results that are read at the same time."""
+_LONGEST_REASON = 400
+"""Maximum length of a reason in the list of runs, in characters. The page of the run has the whole reason."""
+_SUCCESSFUL = ("published", "checked")
+"""Outcomes that need no reason."""
 _T = TypeVar("_T")
 
 
@@ -102,6 +107,17 @@ class RunViews:
                 return None
             _keep(self._results, execution.run_id, result)
         return self._results[execution.run_id]
+
+    async def why(self, execution: WorkflowExecution, run: ListedRun) -> str:
+        """Return the reason of an ended run that did not publish, in one line; empty for any other run."""
+        if run.is_running or run.outcome in _SUCCESSFUL:
+            return ""
+        try:
+            result = await self.read_result(execution)
+        except RPCError:  # the list has the run, and its history is deleted
+            return ""
+        reason = " ".join(result.reason.split()) if result else ""
+        return reason if len(reason) <= _LONGEST_REASON else reason[: _LONGEST_REASON - 1] + "…"
 
     async def _last_status(self, lookup: RunLookup, run: ListedRun) -> RunStatus | None:
         """Return the last status of an ended run, which has the times of its stages; None if no worker answers."""

@@ -1,5 +1,6 @@
 """Views of runs: home, the list of runs, and one run."""
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Sequence
@@ -72,10 +73,12 @@ async def runs(
         raise
     executions: list[WorkflowExecution] = list(listed.current_page or [])
     following = listed.next_page_token
+    shown = [await listed_run(each) for each in executions]
+    reasons = await asyncio.gather(*(page.views.why(*each) for each in zip(executions, shown, strict=True)))
     return page.render(
         "runs.html",
         "Runs",
-        runs=[await listed_run(each) for each in executions],
+        runs=list(zip(shown, reasons, strict=True)),
         wanted=wanted,
         states=[RUNNING, *OUTCOMES],
         stages=await _stages(page, executions),
@@ -144,4 +147,5 @@ async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str
     """
     view = await page.views.read(lookup)
     link = page.web_ui(view.run.workflow_id, view.run.run_id)
-    return page.render("run.html", "Runs", status, view=view, web_ui=link, notice=notice)
+    lines = await page.history.lines([] if view.silent else view.verdicts.tables)
+    return page.render("run.html", "Runs", status, view=view, lines=lines, web_ui=link, notice=notice)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.run.listed_run import listed_run
 from sluice.contracts.run import RunResult, RunStatus, Stage
 from tests.harness.asgi import Answer
 from tests.harness.page import browser
@@ -67,6 +69,7 @@ class Temporal:
         self.runs, self.token = list(runs), token
         self.error: RPCError | None = None
         self.stage: Stage = "waiting for approval"
+        self.reason: str | None = None
         self.lists: list[tuple[str, bytes | None]] = []
 
     def list_workflows(self, query: str, next_page_token: bytes | None = None, **_: Any) -> Page:
@@ -89,6 +92,11 @@ class Temporal:
         async def query(*_: object, **__: object) -> RunStatus:
             return RunStatus(stage=self.stage, events=[], result=result)
 
+        async def ended(**_: object) -> RunResult:
+            if self.reason is None:
+                raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
+            return result.model_copy(update={"reason": self.reason})
+
         async def describe() -> Any:
             pending = SimpleNamespace(pending_activities=[])
             return SimpleNamespace(run_id=run_id, raw_description=pending)
@@ -98,7 +106,7 @@ class Temporal:
             yield
 
         return SimpleNamespace(
-            id=workflow_id, run_id=run_id, query=query, describe=describe, fetch_history_events=forgotten
+            id=workflow_id, run_id=run_id, query=query, describe=describe, result=ended, fetch_history_events=forgotten
         )
 
 
@@ -112,7 +120,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[Attention], None]:
 
         monkeypatch.setattr(AttentionReader, "_read", read)
 
-    reads(Attention([], [], []))
+    reads(Attention([], [], [], [], []))
     return reads
 
 
@@ -160,13 +168,15 @@ async def test_home_does_not_wait_for_a_worker_that_does_not_answer(monkeypatch:
     monkeypatch.setattr(attention, "_PATIENCE", 0.01)
     answer = await _home(Temporal())
     assert answer.status == 200 and "are still being read" in answer.text
-    assert answer.text.count("Not known.") == 3, "it does not say that there are none"
+    assert answer.text.count("Not known.") == 4, "it does not say that there are none"
 
 
 async def test_what_cannot_be_read_is_not_shown_as_none(known: Callable[[Attention], None]) -> None:
-    known(Attention([], None, [], ["Landing zones are not known: no worker"]))
+    known(Attention([], None, [], ["Landing zones are not known: no worker"], []))
     answer = await _home(Temporal())
-    assert "Landing zones are not known: no worker" in answer.text and answer.text.count("Not known.") == 1
+    assert "Landing zones are not known: no worker" in answer.text and answer.text.count("Not known.") == 2, (
+        "nor late tables"
+    )
     assert "No schedules are deployed." in answer.text
 
 
@@ -192,6 +202,29 @@ async def test_the_list_of_runs_leads_to_older_ones() -> None:
     second = await opened.get(older.replace("&amp;", "&"))
     assert temporal.lists[-1][1] == b"\x00key\xff" and temporal.lists[-1][0] == temporal.lists[0][0]
     assert "data-live" not in second.text, "its address stays, but its runs would change"
+
+
+async def test_the_list_of_runs_shows_what_failed() -> None:
+    temporal = Temporal(execution(1, "published"), execution(2, "quarantined"), execution(3))
+    assert "<details" not in (await browser(temporal).get("/runs")).text, "their histories are deleted"
+    temporal.reason = "the audit failed:\n" + 'not_null(id) of <t.x> "' * 40
+    answer = await browser(temporal).get("/runs")
+    assert answer.text.count("<details") == 2, "no reason is read for a published run"
+    reason = "the audit failed: not_null(id) of &lt;t.x&gt; &#34;"
+    assert answer.text.count(f'<summary title="{reason}') == answer.text.count(f"<p>{reason}") == 2
+    (shown, _) = [part.split("</p>")[0] for part in answer.text.split("<p>the audit")[1:]]
+    assert shown.endswith("…") and len(shown) < 800
+
+
+async def test_home_names_late_tables(known: Callable[[Attention], None]) -> None:
+    daily = [replace(await listed_run(execution(60 * hours, "published")), tables=["t.x", "t.y__quarantine"])
+             for hours in range(50, 300, 24)]  # fmt: skip
+    known(Attention([], [], [], [], daily))
+    answer = await _home(Temporal())
+    assert 'Late tables <span class="count">1</span>' in answer.text
+    assert '<a href="/tables/t.x"><code>t.x</code></a> <span class="muted">late by 26 h: usually every' in answer.text
+    known(Attention([], [], [], [], daily[:3]))
+    assert "No table is late" in (await _home(Temporal())).text
 
 
 @pytest.mark.parametrize("key", ["a", "%C3%A9", "AAAA"])

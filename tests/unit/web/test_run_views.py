@@ -16,7 +16,7 @@ from web.approval.waiting import AwaitedView, awaited_decision
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
 from web.run.timeline import timeline
-from web.templates import cell, elapsed, left
+from web.templates import cell, elapsed, left, numeric_columns
 
 NOW = datetime(2026, 11, 22, 7, 45, 30, tzinfo=timezone.utc)
 
@@ -65,6 +65,15 @@ def test_the_numbers_of_tables() -> None:
 )
 def test_texts_of_values(shown: str, text: str) -> None:
     assert shown == text
+
+
+def test_columns_of_numbers() -> None:
+    rows = [
+        {"id": 1, "price": "12.50", "share": 1.5, "code": "0123", "paid": True, "note": None, "mixed": 1},
+        {"id": None, "price": "-0.001", "share": 2, "code": "42", "paid": False, "note": None, "mixed": "one"},
+    ]
+    assert numeric_columns(rows) == {"id", "price", "share"}, "a code of digits is text, and true is no number"
+    assert numeric_columns([]) == frozenset()
 
 
 def run(outcome: str | None, minutes: float = 0, state: str = "completed", number: int = 0) -> ListedRun:

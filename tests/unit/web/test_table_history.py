@@ -1,13 +1,19 @@
-"""The history of a table on the page: verdicts by run, publications, and rows over time."""
+"""The history of a table on the page: publications, rows over time, and freshness."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from runtime.run.listed_run import ListedRun
-from sluice.contracts.lake_queries import QueryRows
+from runtime.schedules.list_schedules import ListedSchedule
+from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.run import RunResult
+from sluice.contracts.schedules import MissedStarts, StartScheduledInput
+from sluice.contracts.starting import PipelineText
 from sluice.contracts.write import TableChange
-from web.lake.history import Publication, heat_map, publications, rows_plot, verdicts_query
+from web.lake.freshness import table_freshness
+from web.lake.history import Publication, publications, rows_plot
 
+TEXT = PipelineText(name="orders.yml", text="", folder="")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
 
 
@@ -19,30 +25,6 @@ def listed(number: int) -> ListedRun:
 def result(rows: int | None, *, main_after: str | None = "ab12", table: str = "t.orders") -> RunResult:
     change = TableChange(operation="append", added_rows=3, total_rows=rows)
     return RunResult(run_id="r", workflow_id="w", pipeline="orders", main_after=main_after, tables={table: change})
-
-
-def test_the_query_quotes_the_name_of_the_table() -> None:
-    assert "table_name = 't.o''rders'" in verdicts_query("t.o'rders")
-
-
-def test_a_heat_map_has_a_cell_for_each_check_in_each_run() -> None:
-    columns = ["run_id", "workflow_id", "ended", "outcome", "check", "about", "verdict", "observed"]
-    first, second = (
-        ["r1", "w", "2026-11-22T07:45:00+00:00", "published"],
-        ["r2", "w", "2026-11-23T07:45:00+00:00", "quarantined"],
-    )
-    rows = [
-        [*first, "not_null", "id", "pass", "0"],
-        [*second, "not_null", "id", "fail", "3"],
-        [*second, "unique", "id", "error", ""],
-    ]
-    shown = heat_map(QueryRows(columns=columns, rows=rows))
-    assert [outcome for _, _, outcome in shown.runs] == ["published", "quarantined"]
-    assert {name: [each.look for each in cells] for name, cells in shown.checks} == {
-        "not_null(id)": ["passed", "failed"],
-        "unique(id)": ["notrun", "unanswered"],
-    }
-    assert shown.checks[0][1][1].title == "2026-11-23 07:45 UTC: failed, observed 3"
 
 
 def test_a_publication_moved_main_and_changed_the_table() -> None:
@@ -68,3 +50,37 @@ def test_the_plot_has_a_point_for_each_known_number_of_rows() -> None:
     assert rows_plot(published(10)) is None
     empty = rows_plot(published(0, 0))
     assert empty is not None and {y for _, y, _ in empty.points} == {95.0}
+
+
+NOW = AT + timedelta(days=10)
+SINCE = MissedStarts()
+SCHEDULE = ListedSchedule(
+    given=StartScheduledInput(installation="i", name="orders", pipeline=TEXT, zone="UTC"),
+    last=NOW - timedelta(hours=1), state="failed", ended=None, next=NOW, missed=SINCE, missed_since_last=SINCE,
+    paused=None,
+)  # fmt: skip
+ZONE = ZoneStatus(
+    name="orders", pipeline=TEXT, batches=[], paused="", problem="", counts={}, latest_arrival=None, next_look="",
+    expect=86400.0,
+)  # fmt: skip
+
+
+def reason(runs: list[ListedRun], schedules: list[ListedSchedule] | None = None, zone: ZoneStatus | None = None) -> str:
+    known = table_freshness(runs, schedules or [], [zone] if zone else [], NOW)
+    return known["t.orders"].reason
+
+
+def test_the_freshness_of_a_table_follows_from_the_pipelines_that_write_it() -> None:
+    daily = [listed(number) for number in range(9)]
+    assert reason(daily) == "usually every 24 h, last 48 h ago"
+    assert reason(daily, [SCHEDULE]).startswith("late by 60 min: the run of orders scheduled for")
+    assert reason(daily, [], ZONE).startswith("late by 24 h: the landing zone of orders expects")
+    other = replace(SCHEDULE, given=SCHEDULE.given.model_copy(update={"name": "others"}))
+    paused = ZONE.model_copy(update={"paused": "by ana"})
+    assert reason(daily, [other, replace(SCHEDULE, paused="")], paused) == "usually every 24 h, last 48 h ago"
+
+
+def test_a_table_that_its_pipeline_no_longer_writes_is_not_late() -> None:
+    moved = replace(listed(9), tables=["t.orders_2", "t.orders_2__quarantine"])
+    known = table_freshness([listed(0), moved, moved], [], [], NOW)
+    assert list(known) == ["t.orders_2"] and known["t.orders_2"].published == moved.closed

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 from pathlib import Path
@@ -34,11 +35,13 @@ from sluice.contracts.table_diffs import (
     TableKey,
 )
 from sluice.contracts.write import TableChange
+from sluice.publishing.freshness import Freshness
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
-from web.audit.verdicts import WORDS, count_verdict_looks, view_verdicts
+from web.audit.history import CheckLines, HeatCell, HeatMap
+from web.audit.verdicts import LOOKS, WORDS, count_verdict_looks, view_verdicts
 from web.backfills.views import BackfillView
-from web.lake.history import HeatCell, HeatMap, Publication, RowsPlot
+from web.lake.history import Publication, RowsPlot
 from web.lake.views import ColumnNulls
 from web.page import NAVIGATION
 from web.run.board import RunningRun
@@ -122,14 +125,16 @@ ZONE = ZoneStatus(
 )
 SCHEDULE = ListedSchedule(
     given=StartScheduledInput(installation=X, name=X, pipeline=TEXT, zone=X, properties={"cron": X}),
-    last=NOW, state=X, ended=None, next=NOW, missed=MissedStarts(late=1), paused=X,
+    last=NOW, state=X, ended=None, next=NOW, missed=MissedStarts(late=1),
+    missed_since_last=MissedStarts(late=1), paused=None,
 )  # fmt: skip
 PARTITIONS = BackfillState(partitions=[X, "b"], letters="fp", notes={X: PartitionNote(outcome="failed", reason=X)})
 BACKFILL = BackfillView(
     listed=ListedBackfill(X, X, NOW, None, BackfillStatus(name=X, starter=X, pipeline=X, progress=PARTITIONS)),
     state=X, counts=[(X, 1)], partitions=[(X, "failed", X), ("b", "published", "")], more=2,
 )  # fmt: skip
-ATTENTION = Attention([QUARANTINE], [ZONE, ZONE.model_copy(update={"problem": ""})], [SCHEDULE], [X])
+PUBLISHED = [replace(listed("published"), pipeline=X)]
+ATTENTION = Attention([QUARANTINE], [ZONE, ZONE.model_copy(update={"problem": ""})], [SCHEDULE], [X], PUBLISHED)
 CARD = {
     "run": listed(is_running=True), "status": STATUS, "tables": table_numbers(STATUS.result), "starter": X,
     "verdicts": count_verdict_looks(STATUS.result.checks),
@@ -138,7 +143,13 @@ HOME = {
     "waiting": [CARD], "under_way": [RunningRun(listed(is_running=True), None, X)], "attention": ATTENTION, "now": NOW,
     "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
 }  # fmt: skip
-EMPTY_HOME = {**HOME, "waiting": [], "under_way": [], "attention": Attention([], [], []), "day": last_day([], NOW)}
+EMPTY_HOME = {
+    **HOME,
+    "waiting": [],
+    "under_way": [],
+    "attention": Attention([], [], [], [], []),
+    "day": last_day([], NOW),
+}
 RUNS = {
     "stages": {"r": X},
     "wanted": {"pipeline": X, "table": X, "state": X},
@@ -146,7 +157,9 @@ RUNS = {
     "following": X,
     "is_first": False,
 }
-RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X}
+CELLS = [*(HeatCell(look, X, "/runs/w/r") for look in LOOKS.values()), HeatCell("notrun", X, "/runs/w/r")]
+CHECKS = [(each.title, CELLS) for each in STATUS.result.checks]
+RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X, "lines": CheckLines({X: HeatMap([], CHECKS)})}
 ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
 DIFF_ROWS = RowDifferences(
     added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
@@ -167,21 +180,25 @@ DIFF_PAGE = {
     "rows": 20, "more_rows": 100,
 }  # fmt: skip
 PUBLICATION = Publication(listed("published"), table_numbers(STATUS.result)[0], "ab12", X)
-HEAT = HeatMap([("/runs/w/r", X, "published")], [(X, [HeatCell("failed", X)])])
+HEAT = HeatMap([("/runs/w/r", X, "published")], [(X, CELLS[:1])])
+LATE, FRESH = Freshness(NOW, True, X), Freshness(NOW, False, X)
 TABLE = {
     "name": X, "published": [PUBLICATION], "plot": RowsPlot([(1.0, 2.0, X), (3.0, 4.0, X)], "1,2 3,4", 7),
     "checks": HEAT, "problem": "", "columns": [ColumnNulls(X, X, (0, 3), None)], "ref": X, "words": WORDS, "now": NOW,
+    "freshness": LATE,
 }  # fmt: skip
+TABLES = {"now": NOW, "problems": []}
 FILE = ArrivalEntry(path=X, size=1, arrived_at=1.0, status="refused", detail=X)
 PAGES: list[tuple[str, dict[str, Any]]] = [
     ("home.html", HOME),
     ("home.html", EMPTY_HOME),
     ("home.html", {**EMPTY_HOME, "attention": Attention(problems=[X])}),
-    ("runs.html", {**RUNS, "runs": [listed(), listed(X)]}),
+    ("runs.html", {**RUNS, "runs": [(listed(), ""), (listed(X), X)]}),
     ("runs.html", {**RUNS, "runs": [], "following": "", "is_first": True}),
     ("run.html", {**RUN, "view": run_view(is_running=True)}),
     ("run.html", {**RUN, "view": run_view(is_running=True, person=X)}),
     ("run.html", {**RUN, "view": run_view(is_running=False)}),
+    ("run.html", {**RUN, "view": run_view(is_running=False), "lines": CheckLines(problem=X)}),
     ("quarantine.html", {"entries": [(QUARANTINE, {X: X})], "effects": {X: X}}),
     ("quarantine.html", {"entries": []}),
     ("arrivals.html", {"zones": [(ZONE, X, X, X)]}),
@@ -190,14 +207,26 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": {}}),
     ("backfills.html", {"backfills": [BACKFILL]}),
     ("backfills.html", {"backfills": []}),
-    ("schedules.html", {"schedules": [(SCHEDULE, X, X)]}),
+    ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
     ("schedules.html", {"schedules": []}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF.model_copy(update={"tables": []})}),
-    ("tables.html", {"tables": [(X, listed("published")), (X, None)], "now": NOW}),
-    ("tables.html", {"tables": [], "now": NOW}),
+    ("tables.html", {"tables": [(X, listed("published"), each) for each in (LATE, FRESH, None)], **TABLES}),
+    ("tables.html", {"tables": [(X, None, None)], **TABLES, "problems": [X]}),
+    ("tables.html", {"tables": [], **TABLES}),
     ("table.html", TABLE),
-    ("table.html", {**TABLE, "published": [], "plot": None, "checks": HeatMap([], []), "problem": X, "columns": None}),
+    (
+        "table.html",
+        {
+            **TABLE,
+            "published": [],
+            "plot": None,
+            "checks": HeatMap([], []),
+            "problem": X,
+            "columns": None,
+            "freshness": None,
+        },
+    ),
     ("error.html", {"heading": X, "text": X}),
     ("sign_in.html", {"target": X, "wrong": True}),
 ]
