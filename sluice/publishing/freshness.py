@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from statistics import median
+from statistics import median_high
 
 from sluice.contracts.schedules import MissedStarts
 from sluice.durations import format_roughly
@@ -115,7 +115,7 @@ def _by_usual_time(published: Sequence[datetime], now: datetime) -> Freshness:
     """Compare the time since the latest publication with the median, and with the longest, of the times between."""
     latest = published[0]
     gaps = [later - earlier for later, earlier in pairwise(published)][:_MOST_GAPS]
-    usual = median(gaps) if len(gaps) >= _FEWEST_GAPS else timedelta()
+    usual = median_high(gaps) if len(gaps) >= _FEWEST_GAPS else timedelta()
     if usual < _SHORTEST_USUAL:
         return Freshness(latest, False, "")
     age = now - latest

@@ -28,7 +28,7 @@ async def _nothing() -> dict[str, Any]:
     return {}
 
 
-def execution(number: int, outcome: str = "", *, is_running: bool = False) -> SimpleNamespace:
+def execution(number: int, outcome: str = "", *, is_running: bool = False) -> Any:
     """Return a run as Temporal lists it. One without an outcome was terminated."""
     ended = WorkflowExecutionStatus.COMPLETED if outcome else WorkflowExecutionStatus.TERMINATED
     return SimpleNamespace(

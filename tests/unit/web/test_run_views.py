@@ -68,7 +68,7 @@ def test_texts_of_values(shown: str, text: str) -> None:
 
 
 def test_columns_of_numbers() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": 1, "price": "12.50", "share": 1.5, "code": "0123", "paid": True, "note": None, "mixed": 1},
         {"id": None, "price": "-0.001", "share": 2, "code": "42", "paid": False, "note": None, "mixed": "one"},
     ]
