@@ -22,6 +22,7 @@ from web.backfills import views as backfills
 from web.guard import Guard
 from web.lake import views as lake
 from web.page import Page
+from web.pipeline import views as pipeline
 from web.quarantine import views as quarantine
 from web.run import diff
 from web.run import views as run
@@ -31,7 +32,7 @@ from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 
 _STATIC = Path(__file__).parent / "static"
-_MODULES = (sign_in, run, diff, approval, lake, quarantine, arrivals, backfills, schedules, events, api)
+_MODULES = (sign_in, run, diff, approval, lake, quarantine, arrivals, backfills, schedules, pipeline, events, api)
 _API = "/api/"
 
 

@@ -23,6 +23,7 @@ NAVIGATION = {
     "Arrivals": "/arrivals",
     "Backfills": "/backfills",
     "Schedules": "/schedules",
+    "Pipelines": "/pipelines",
 }
 
 

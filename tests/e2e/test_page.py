@@ -270,6 +270,7 @@ def test_the_pages_are_accessible(
         "/arrivals",
         "/backfills",
         "/schedules",
+        "/pipelines",
         "/missing",
         "/tables",
         f"{undecided}/diff",

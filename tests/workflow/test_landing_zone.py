@@ -88,7 +88,8 @@ async def test_problems_silence_and_files_that_are_kept_out_are_told_once(zone: 
     await zone.start(expect=0.5)
     await zone.until(lambda _: bool(zone.listings))
     await zone.list_files()
-    assert (await zone.status()).problem == "there is no folder /landing"
+    status = await zone.status()
+    assert (status.problem, status.expect) == ("there is no folder /landing", 0.5)
     kept_out = [KeptOutFile(path="/landing/a", reason="overwritten")]
     await zone.list_files(CollectArrivalsResult(kept_out=kept_out, mark="m:1", latest_arrival=1.0))
     await zone.list_files(

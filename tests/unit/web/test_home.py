@@ -216,6 +216,14 @@ async def test_the_list_of_runs_shows_what_failed() -> None:
     assert shown.endswith("…") and len(shown) < 800
 
 
+async def test_pipelines_with_their_last_runs() -> None:
+    temporal = Temporal(*(execution(number, "published") for number in range(1, 13)))
+    answer = await browser(temporal).get("/pipelines")
+    links = [part.split('"')[0] for part in answer.text.split('href="/runs/')[1:]]
+    assert links == [f"p-{number:012x}/run-{number}" for number in range(10, 0, -1)]
+    assert '<a href="/runs?pipeline=p">p</a>' in answer.text and "a person or a program" in answer.text
+
+
 async def test_home_names_late_tables(known: Callable[[Attention], None]) -> None:
     daily = [replace(await listed_run(execution(60 * hours, "published")), tables=["t.x", "t.y__quarantine"])
              for hours in range(50, 300, 24)]  # fmt: skip

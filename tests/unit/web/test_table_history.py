@@ -12,6 +12,7 @@ from sluice.contracts.starting import PipelineText
 from sluice.contracts.write import TableChange
 from web.lake.freshness import table_freshness
 from web.lake.history import Publication, publications, rows_plot
+from web.pipeline.views import list_pipelines
 
 TEXT = PipelineText(name="orders.yml", text="", folder="")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
@@ -84,3 +85,14 @@ def test_a_table_that_its_pipeline_no_longer_writes_is_not_late() -> None:
     moved = replace(listed(9), tables=["t.orders_2", "t.orders_2__quarantine"])
     known = table_freshness([listed(0), moved, moved], [], [], NOW)
     assert list(known) == ["t.orders_2"] and known["t.orders_2"].published == moved.closed
+
+
+def test_pipelines_are_those_with_a_run_and_those_that_are_deployed() -> None:
+    runs = [replace(listed(2), tables=["t.new"]), listed(1), replace(listed(0), pipeline="by_hand")]
+    deployed = replace(SCHEDULE, given=SCHEDULE.given.model_copy(update={"name": "new"}))
+    shown = list_pipelines(runs, [SCHEDULE, deployed], [ZONE])
+    assert [(each.name, each.tables) for each in shown] == [
+        ("by_hand", ["t.orders"]), ("new", []), ("orders", ["t.new"]),
+    ]  # fmt: skip
+    assert [each.run_id for each in shown[2].latest] == ["r1", "r2"]
+    assert [each.schedule for each in shown] == [None, deployed, SCHEDULE] and shown[2].zone == ZONE

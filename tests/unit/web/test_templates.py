@@ -44,6 +44,7 @@ from web.backfills.views import BackfillView
 from web.lake.history import Publication, RowsPlot
 from web.lake.views import ColumnNulls
 from web.page import NAVIGATION
+from web.pipeline.views import PipelineView
 from web.run.board import RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
@@ -188,6 +189,8 @@ TABLE = {
     "freshness": LATE,
 }  # fmt: skip
 TABLES = {"now": NOW, "problems": []}
+PIPELINE = PipelineView(X, [X, "t.x"], [listed(), listed(X), listed(is_running=True)], SCHEDULE, ZONE)
+DEPLOYED = PipelineView(X, [], [], replace(SCHEDULE, paused=X), None)
 FILE = ArrivalEntry(path=X, size=1, arrived_at=1.0, status="refused", detail=X)
 PAGES: list[tuple[str, dict[str, Any]]] = [
     ("home.html", HOME),
@@ -209,6 +212,8 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
     ("schedules.html", {"schedules": []}),
+    ("pipelines.html", {"pipelines": [PIPELINE, DEPLOYED, replace(DEPLOYED, schedule=None)], "problems": [X]}),
+    ("pipelines.html", {"pipelines": [], "problems": []}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF.model_copy(update={"tables": []})}),
     ("tables.html", {"tables": [(X, listed("published"), each) for each in (LATE, FRESH, None)], **TABLES}),
