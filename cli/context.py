@@ -3,11 +3,9 @@
 import asyncio
 import getpass
 import json
-import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -19,7 +17,7 @@ from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
 from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
-from runtime.run.starter import Starter
+from runtime.run.starter import Starter, starter_here
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings, read_environment, read_settings
@@ -102,7 +100,7 @@ def no_preparation() -> None:
 
 def current_user() -> Starter:
     """Return the user of this machine and the current folder, as the starter of runs."""
-    return Starter(f"{getpass.getuser()}@{socket.gethostname()}", Path.cwd())
+    return starter_here(getpass.getuser())
 
 
 def make_console(*, to_stderr: bool = False) -> Console:

@@ -120,6 +120,7 @@ class QuarantinedBranch:
         return QuarantineSummary(
             branch=self.branch,
             head=self.head,
+            quarantined_hash=self.quarantined_hash,
             created=self.created,
             run_id=self.run_id,
             workflow_id=self.workflow_id,

@@ -18,12 +18,12 @@ from sluice.contracts.run import ReportedRun
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline
 from web.approval.deciding import StatedDecision, decide
+from web.form import CONFLICT
 from web.page import ThePage
 from web.run.diff import read_diff
 from web.run.views import named_run
 
 router = APIRouter(prefix="/api", tags=["runs"])
-_CONFLICT = 409
 
 
 class RunEntry(StrictModel):
@@ -105,4 +105,4 @@ async def post_decision(page: ThePage, name: str, request: DecisionRequest) -> D
             lambda status: check_named_report(request.report, shown_report(status.result)),
         )
     except InvalidPipeline as error:
-        raise HTTPException(_CONFLICT, str(error)) from error
+        raise HTTPException(CONFLICT, str(error)) from error

@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from sluice.errors import BadEnvironment, SluiceError, Terminal, Transient
-from sluice.setting_groups import ApprovalSettings, InstallationSettings
+from sluice.settings import Settings
 from web import api, events, sign_in
 from web.approval import views as approval
 from web.arrivals import views as arrivals
@@ -23,6 +23,8 @@ from web.guard import Guard
 from web.lake import views as lake
 from web.page import Page
 from web.pipeline import views as pipeline
+from web.publishing import views as publishing
+from web.quarantine import actions as quarantine_actions
 from web.quarantine import views as quarantine
 from web.run import diff
 from web.run import views as run
@@ -32,32 +34,33 @@ from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 
 _STATIC = Path(__file__).parent / "static"
-_MODULES = (sign_in, run, diff, approval, lake, quarantine, arrivals, backfills, schedules, pipeline, events, api)
+_ROUTERS = (
+    *(sign_in.router, run.router, diff.router, approval.router, lake.router, arrivals.router, backfills.router),
+    *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),
+    *(schedules.router, pipeline.router, events.router, api.router),
+)
 _API = "/api/"
 
 
-def make_app(
-    client: Client, installation: InstallationSettings, approval: ApprovalSettings, session: Session
-) -> ASGIApp:
+def make_app(client: Client, settings: Settings, session: Session) -> ASGIApp:
     """Return the application of one server, behind its guard.
 
     Args:
-        installation: settings with the id of the reached installation.
+        settings: settings with the id of the reached installation.
     """
     page = Page(
         client=client,
-        installation=installation,
-        approval=approval,
+        settings=settings,
         session=session,
         board=Board(client),
         views=RunViews(client, session.person),
-        attention=AttentionReader(client, installation),
-        history=VerdictHistory(client, installation),
+        attention=AttentionReader(client, settings.installation),
+        history=VerdictHistory(client, settings.installation),
     )
     app = FastAPI(title="Sluice", version="1", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
     app.state.page = page
-    for module in _MODULES:
-        app.include_router(module.router)
+    for router in _ROUTERS:
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     for error in (SluiceError, RPCError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _show_error)

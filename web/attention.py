@@ -97,6 +97,10 @@ class AttentionReader:
                 problems=["Quarantines, landing zones, schedules and tables are still being read: reload the page."]
             )
 
+    def forget(self) -> None:
+        """Read all three again for the next reader, because a person changed one."""
+        self._attention.forget()
+
     async def quarantines(self) -> list[QuarantineSummary]:
         """Return the quarantined branches, newest first.
 

@@ -7,7 +7,8 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from temporalio.client import Client
 
-from sluice.setting_groups import ApprovalSettings, InstallationSettings
+from sluice.setting_groups import InstallationSettings
+from sluice.settings import Settings
 from web.attention import AttentionReader
 from web.audit.history import VerdictHistory
 from web.run.board import Board
@@ -32,13 +33,18 @@ class Page:
     """The state of one server of the page."""
 
     client: Client
-    installation: InstallationSettings
-    approval: ApprovalSettings
+    settings: Settings
+    """Settings with the id of the reached installation."""
     session: Session
     board: Board
     views: RunViews
     attention: AttentionReader
     history: VerdictHistory
+
+    @property
+    def installation(self) -> InstallationSettings:
+        """Settings of the installation."""
+        return self.settings.installation
 
     def render(self, template: str, here: str, status: int = 200, /, **values: object) -> HTMLResponse:
         """Return a page.

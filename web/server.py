@@ -6,7 +6,7 @@ import uvicorn
 from temporalio.client import Client
 
 from sluice.errors import BadEnvironment
-from sluice.setting_groups import ApprovalSettings, InstallationSettings
+from sluice.settings import Settings
 from web.app import make_app
 from web.session import Session
 
@@ -15,20 +15,18 @@ _LAST_ANSWERS = 1
 """Time that open connections have to end when the server stops, in seconds. Open pages connect again."""
 
 
-async def serve(
-    client: Client, installation: InstallationSettings, approval: ApprovalSettings, session: Session
-) -> None:
+async def serve(client: Client, settings: Settings, session: Session) -> None:
     """Serve the page until the process gets a signal.
 
     Args:
-        installation: settings with the id of the reached installation.
+        settings: settings with the id of the reached installation.
 
     Raises:
         BadEnvironment: the port is in use.
     """
     listening = _listen(session.port)
     config = uvicorn.Config(
-        make_app(client, installation, approval, session),
+        make_app(client, settings, session),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -34,7 +34,7 @@ class PlanReleaseActivity:
     def plan_release(self, input: PlanReleaseInput) -> ReleasePlan:
         """Return the plan for a run that publishes the quarantined rows. Refuse what `resume_branch` would refuse."""
         branch = find_only_quarantined_branch(self.catalog, input.run)
-        verified = check_releasable(branch.summary, branch.quarantined_hash, branch.verified, self.installation)
+        verified = check_releasable(branch.summary, branch.verified, self.installation)
         resume = plan_release(branch.summary, branch.base, verified, input.statements)
         commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
         check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")

@@ -71,7 +71,7 @@ class ResumeBranchActivity:
     def _check_quarantine(self, input: ResumeBranchInput, quarantined: QuarantinedBranch) -> VerifiedWrite:
         """Check that the branch contains exactly the write of its run, as the run verified it."""
         summary, head = quarantined.summary, quarantined.quarantined_hash
-        verified = check_releasable(summary, head, quarantined.verified, self.installation)
+        verified = check_releasable(summary, quarantined.verified, self.installation)
         check_resume(input.resume, summary, quarantined.base, head)
         diffs = self.catalog.diff(quarantined.base, quarantined.branch, head)
         changed = [diff.name for diff in diffs]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.context import CommandContext, run_command
+from runtime.installation.identity import with_installation
 from sluice.settings import read_environment, read_settings
 from web.server import serve
 from web.session import Session, read_or_make_token, token_file
@@ -27,7 +28,7 @@ def page(
         address = session.address if sys.stderr.isatty() else f"{session.origin}{token}"
         print(f"Page: {address}", file=sys.stderr, flush=True)
         context.interruption.message = "The page has stopped."
-        await serve(context.client, context.installation_with_id, context.settings.approval, session)
+        await serve(context.client, with_installation(context.settings), session)
         return 0
 
     run_command(command, False, prepare)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from temporalio.client import Client
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
@@ -13,19 +12,9 @@ from cli.options import AsJson
 from cli.run.follow import start_and_follow
 from cli.run.report import print_detail
 from runtime.pipeline.pipeline_input import load_pipeline
-from runtime.run.find_run import read_request
-from runtime.run.start_run import StartOptions
-from runtime.short_workflow import query_lake
-from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
+from runtime.publishing.rollback_plan import plan_rollback
+from sluice.contracts.rollback import PlanRollbackInput
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.changes import describe_change
-from sluice.publishing.rollback import (
-    choose_rollback_pipeline,
-    describe_missing_checks,
-    describe_older_checks,
-    rollback_pipeline,
-    tables_without_checks,
-)
 from sluice.settings import read_environment
 from sluice.sizes import format_count
 
@@ -59,35 +48,22 @@ def rollback(
 
     async def command(context: CommandContext, given: Pipeline | None) -> int:
         query = PlanRollbackInput(run=run, with_later=with_later, despite_readers=despite_readers)
-        plan = await query_lake(context.client, context.settings.installation, query, PlanRollbackResult)
-        restore = plan.restore
-        earlier = None if given or plan.recorded else await _read_pipeline(context.client, plan)
-        chosen = choose_rollback_pipeline(plan.pipeline, given, plan.recorded, earlier)
-        for reader in plan.readers:
+        installation = context.settings.installation
+        planned = await plan_rollback(context.client, installation, query, given, allow_partial=allow_partial)
+        restore, readers = planned.plan.restore, planned.plan.readers
+        for reader in readers:
             context.console.print(f"[yellow]Not rolled back:[/] {reader}", highlight=False, soft_wrap=True)
         context.console.print(f"Rolling back {', '.join(restore.runs)}", highlight=False)
-        older = {} if given else plan.older
-        for line in describe_older_checks(older):
+        for line in planned.audits:
             context.console.print(line, highlight=False, soft_wrap=True)
-        checks = {table: published.table for table, published in older.items()}
-        audited = rollback_pipeline(chosen, restore.tables, plan.remaining, checks, allow_partial=allow_partial)
-        unaudited = tables_without_checks(audited, plan.remaining)
-        if unaudited:
-            missing = describe_missing_checks(unaudited, chosen.name, is_given=given is not None)
-            context.console.print(f"[yellow]Not audited:[/] {escape(missing)}", highlight=False, soft_wrap=True)
-        for table, at in restore.tables.items():
-            change = f": {describe_change(plan.changes[table])}" if table in plan.changes else ""
-            print_detail(context.console, table, f"as on main at {at[:12]}{change}")
+        if planned.not_audited:
+            missing = escape(planned.not_audited)
+            context.console.print(f"[yellow]Not audited:[/] {missing}", highlight=False, soft_wrap=True)
+        for table, effect in planned.effects.items():
+            print_detail(context.console, table, effect)
         confirm(context, f"Roll back {format_count(len(restore.runs), 'run')}?", yes=yes)
-        options = StartOptions(restore=restore)
-        fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": plan.readers}
-        fields["unaudited"] = unaudited
-        return await start_and_follow(context, audited, None, options, detach=detach, **fields)
+        fields = {"runs": restore.runs, "tables": sorted(restore.tables), "readers": readers}
+        fields["unaudited"] = planned.unaudited
+        return await start_and_follow(context, planned.pipeline, None, planned.options, detach=detach, **fields)
 
     run_command(command, as_json, prepare)
-
-
-async def _read_pipeline(client: Client, plan: PlanRollbackResult) -> Pipeline | None:
-    """Return the pipeline of the run from Temporal, or None if Temporal no longer has it."""
-    request = await read_request(client, plan.workflow_id, plan.restore.runs[-1]) if plan.workflow_id else None
-    return request.pipeline if request else None

@@ -5,9 +5,8 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -24,10 +23,10 @@ from cli.run.follow import start_and_follow
 from cli.run.report import print_bad_rows, print_detail
 from cli.run.verdicts import print_verdict
 from runtime.pipeline.pipeline_input import load_pipeline
+from runtime.quarantine.managing import end_of_retention, find_quarantine, manage_quarantine
 from runtime.quarantine.quarantined_rows import list_quarantined_rows
-from runtime.run.find_run import read_request
-from runtime.run.start_run import StartOptions
-from runtime.short_workflow import execute_short_workflow, query_lake
+from runtime.quarantine.releasing import plan_release, repair_statements
+from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
@@ -36,22 +35,15 @@ from sluice.contracts.lake_queries import (
     PlanReleaseInput,
     QuarantinedTable,
     QuarantineSummary,
-    ReleasePlan,
 )
-from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.quarantine import ManageQuarantineInput
-from sluice.contracts.run import RunInput
-from sluice.durations import seconds
+from sluice.contracts.quarantine import QuarantineAction
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
-from sluice.pipeline.write import Write
 from sluice.presentation.changes import describe_change
 from sluice.presentation.next_steps import quarantine_commands
-from sluice.publishing.release import choose_pipeline
 from sluice.settings import read_environment
 from sluice.sizes import format_count, format_size
 from sluice.times import format_time
-from workflows.quarantine.manage_quarantine import ManageQuarantine
 
 app = typer.Typer(
     add_completion=False,
@@ -143,7 +135,7 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
         print_bad_rows(context.console, check, rows)
     for name, table in described.tables.items():
         _print_table(context, name, table)
-    details = summary.model_dump(exclude={"tables", "reason", "cause"})
+    details = summary.model_dump(exclude={"tables", "reason", "cause", "quarantined_hash"})
     for name, value in details.items():
         if value != "":
             print_detail(context.console, name.replace("_", " "), _shown(name, value))
@@ -200,30 +192,23 @@ def keep(
 ) -> None:
     """Keep a quarantined branch for a longer or shorter time. The command shows the branch and asks first."""
     try:
-        until = datetime.now(timezone.utc) + timedelta(seconds=seconds(how_long))
+        until = end_of_retention(how_long)
     except ValueError as error:
         refuse(str(error))
-    _manage(run, "keep", by, as_json, until.isoformat(timespec="seconds"), yes=yes)
+    _manage(run, "keep", by, as_json, until, yes=yes)
 
 
-def _manage(
-    run: str, action: Literal["discard", "keep"], by: str | None, as_json: bool, until: str = "", *, yes: bool
-) -> None:
+def _manage(run: str, action: QuarantineAction, by: str | None, as_json: bool, until: str = "", *, yes: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
-        query = ListQuarantineInput(run=run)
-        (entry,) = (
-            await query_lake(context.client, context.settings.installation, query, ListQuarantineResult)
-        ).quarantined
-        branch, head = entry.summary.branch, entry.summary.head
-        _print_taken(context, entry.summary)
+        installation = context.settings.installation
+        quarantine = await find_quarantine(context.client, installation, run)
+        branch = quarantine.branch
+        _print_taken(context, quarantine)
         asked = "Delete it for good?" if action == "discard" else f"Keep it until {format_time(until)}?"
         confirm(context, asked, yes=yes)
-        manage = ManageQuarantineInput(action=action, branch=branch, head=head, by=by or getpass.getuser(), until=until)
-        name = f"{action}-quarantine-{entry.summary.run_id}"
         context.interruption.message = "Interrupted; a worker may do it anyway: `quarantine list` shows the state."
-        left = await execute_short_workflow(
-            context.client, context.settings.installation, ManageQuarantine.run, manage, name
-        )
+        person = by or getpass.getuser()
+        left = await manage_quarantine(context.client, installation, quarantine, action, person, until)
         text = f"Deleted {branch}." if action == "discard" else f"Kept {branch} until {format_time(until)}."
         context.print_result({"action": action, "branch": branch, "left": left, "until": until}, text)
         return 0
@@ -264,7 +249,7 @@ def repair(
             "Rows in a table's __quarantine table are repaired by `requeue`"
         )
     try:
-        statements = Write(mode="sql", statements=sql).statements
+        statements = repair_statements(sql)
     except ValueError as error:
         refuse(str(error))
     _release(run, pipeline, statements, again=again, detach=detach, yes=yes, as_json=as_json)
@@ -278,15 +263,13 @@ def _release(
 
     async def command(context: CommandContext, given: Pipeline | None) -> int:
         query = PlanReleaseInput(run=run, statements=statements, again=again)
-        plan = await query_lake(context.client, context.settings.installation, query, ReleasePlan)
-        earlier = await read_request(context.client, plan.summary.workflow_id, plan.summary.run_id)
-        pipeline = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given)
-        _print_taken(context, plan.summary)
+        planned = await plan_release(context.client, context.settings.installation, query, given)
+        _print_taken(context, planned.quarantine)
         for statement in statements:
             print_detail(context.console, "repair", statement)
         confirm(context, "Audit it again, and publish it if it passes?", yes=yes)
-        run_input = RunInput(digest=plan.input_digest) if plan.input_digest else None
-        options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
-        return await start_and_follow(context, pipeline, run_input, options, detach=detach, tables=plan.tables)
+        return await start_and_follow(
+            context, planned.pipeline, planned.run_input, planned.options, detach=detach, tables=planned.plan.tables
+        )
 
     run_command(command, as_json, prepare)

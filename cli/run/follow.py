@@ -11,7 +11,7 @@ from cli.run.watch import watch_run
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.start_run import StartOptions, start_run
-from sluice.contracts.load_order import ANY_ORDER, LoadOrder
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
@@ -42,8 +42,8 @@ async def start_and_follow(
         tables: the tables that the run may change; None means the tables of the pipeline and their quarantine tables.
         fields: additional fields that `--json` prints for a run that is not followed.
     """
-    order = ANY_ORDER if options.resume or not options.publish else options.order
-    options = replace(options, guarantee=await _ask_guarantee(context, pipeline, tables, order))
+    guarantee = await _ask_guarantee(context, pipeline, tables, options.checked_order)
+    options = replace(options, guarantee=guarantee)
     if options.order.over_younger:
         context.console.print(OLDER_ROWS_WIN, highlight=False)
     context.interruption.message = _STARTING

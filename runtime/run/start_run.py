@@ -56,6 +56,14 @@ class StartOptions:
     guarantee: str = ""
     """Guarantee of its publish, if a worker was queried: the Web UI shows it from the start."""
 
+    @property
+    def checked_order(self) -> LoadOrder:
+        """Age of the rows that the publish is checked against before the start; any age if there is nothing to check.
+
+        A release checks the age itself, and a run that does not publish replaces no rows.
+        """
+        return ANY_ORDER if self.resume or not self.publish else self.order
+
 
 @dataclass(frozen=True)
 class RunHandle:
@@ -104,13 +112,8 @@ async def make_request(
     pipeline = pipeline.model_copy(
         update={"schedule": None, "arrival": None}
     )  # a changed schedule or arrival does not change a run
+    digest, workflow_id = _identity(pipeline, run_input, options)
     continued = options.resume or options.restore
-    if options.resume:  # without its statements, so that a release and a repair of the same rows are one run
-        digest = release_digest(options.resume.branch, options.resume.head)
-    else:
-        digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
-    kind = "-backfill" if options.target else "" if options.publish else "-check"
-    workflow_id = run_workflow_id(pipeline.name, digest, kind)
     again = options.again or continued is not None or pipeline.write.traits.may_repeat
     request = RunRequest(
         pipeline=pipeline,
@@ -131,6 +134,22 @@ async def make_request(
         lineage_parent=parse_parent(settings.lineage.openlineage_parent_id),
     )
     return request, workflow_id
+
+
+def workflow_id_of(pipeline: Pipeline, run_input: RunInput, options: StartOptions) -> str:
+    """Return the workflow id that a start of this input, release or roll-back has. Only one such run is under way."""
+    return _identity(pipeline, run_input, options)[1]
+
+
+def _identity(pipeline: Pipeline, run_input: RunInput | None, options: StartOptions) -> tuple[str, str]:
+    """Return the digest that identifies a start, and its workflow id."""
+    continued = options.resume or options.restore
+    if options.resume:  # without its statements, so that a release and a repair of the same rows are one run
+        digest = release_digest(options.resume.branch, options.resume.head)
+    else:
+        digest = _digest(continued or pipeline) if continued or run_input is None else run_input.digest
+    kind = "-backfill" if options.target else "" if options.publish else "-check"
+    return digest, run_workflow_id(pipeline.name, digest, kind)
 
 
 def _signed_start(request: RunRequest, workflow_id: str, settings: ApprovalSettings) -> SignedStart | None:

@@ -1,5 +1,6 @@
 """The starter of a run: a person, a schedule, or another program."""
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,3 +11,8 @@ class Starter:
 
     name: str
     working_directory: Path
+
+
+def starter_here(person: str) -> Starter:
+    """Return a person who starts runs on this machine, in the current folder."""
+    return Starter(f"{person}@{socket.gethostname()}", Path.cwd())

@@ -64,6 +64,8 @@ class QuarantineSummary(WireMessage):
     """Time of the quarantine, in ISO 8601; only the day if the time is not known."""
     head: str = ""
     """Hash of its newest commit, which contains this description."""
+    quarantined_hash: str = ""
+    """Hash with exactly the unpublished changes; empty if not recorded, or for a worker that does not state it."""
     tables: dict[str, int | None] = Field(default_factory=dict)
     """Net number of rows that its run verified, by table; None if it verified none."""
 

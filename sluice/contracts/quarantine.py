@@ -8,6 +8,8 @@ from sluice.base_model import WireMessage
 from sluice.contracts.references import BranchMessage, CatalogIdMessage
 from sluice.contracts.write import ChangedTable
 
+QuarantineAction = Literal["discard", "keep"]
+
 
 class VerifiedWrite(WireMessage):
     """Content of a verified write. The commit of a quarantine records it, so that a release can verify it again."""
@@ -50,7 +52,7 @@ class QuarantineBranchInput(BranchMessage):
 class ManageQuarantineInput(WireMessage):
     """Input of `manage_quarantine`: a person's request about a quarantined branch."""
 
-    action: Literal["discard", "keep"]
+    action: QuarantineAction
     """`discard` deletes the branch; `keep` changes the day until which it is kept."""
     branch: str
     head: str = ""

@@ -45,43 +45,52 @@ def plan_release(summary: QuarantineSummary, base: str, verified: VerifiedWrite,
     )
 
 
-def check_releasable(
-    summary: QuarantineSummary, quarantined_hash: str, verified: VerifiedWrite | None, installation: str
-) -> VerifiedWrite:
+def check_releasable(summary: QuarantineSummary, verified: VerifiedWrite | None, installation: str) -> VerifiedWrite:
     """Check that a quarantine may be released or repaired, and return the write that its run verified.
 
-    A repair by SQL needs a verified write, too: no statement can recognise the rows that a failed job did not write.
-
     Args:
-        quarantined_hash: the hash that the quarantine keeps.
         installation: the installation that releases it.
 
     Raises:
         InvalidInput: the quarantine may not be released.
     """
+    if why := release_refusal(summary, installation):
+        raise InvalidInput(why)
+    assert verified is not None  # the summary says so
+    return verified
+
+
+def release_refusal(summary: QuarantineSummary, installation: str) -> str:
+    """Return the reason why a quarantine may not be released or repaired; empty if it may.
+
+    A repair by SQL needs a verified write, too: no statement can recognise the rows that a failed job did not write.
+
+    Args:
+        installation: the installation that releases it.
+    """
     branch = summary.branch
     if summary.problem:
-        raise InvalidInput(
+        return (
             f"{branch} cannot be released or repaired: {summary.problem}. "
             "`quarantine show` shows its content, `quarantine discard` deletes it"
         )
     if summary.installation != installation:
-        raise InvalidInput(
+        return (
             f"{branch} belongs to the installation {summary.installation!r}, and this one is {installation!r}: "
             "release it where its run was started"
         )
     if summary.target:
-        raise InvalidInput(
+        return (
             f"{branch} contains a partition that a backfill publishes together with others, so it cannot be "
             "released alone: repair its files or the pipeline, and begin it again by "
             f"`backfill retry {summary.pipeline}`"
         )
-    if verified is None or verified.head != quarantined_hash:
-        raise InvalidInput(
+    if not summary.verified:
+        return (
             f"{branch} cannot be released or repaired: its run ended before the write was verified, so it may "
             "contain only some of the rows. Read it by `quarantine show`, and run the pipeline again"
         )
-    return verified
+    return ""
 
 
 def check_resume(resume: Resume, summary: QuarantineSummary, base: str, quarantined_hash: str) -> None:

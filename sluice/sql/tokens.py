@@ -98,6 +98,23 @@ def without_comments(text: str) -> str:
     return "".join(kept).rstrip()
 
 
+def split_statements(text: str) -> list[str]:
+    """Return the statements of a text, which semicolons separate. A semicolon in a string or a comment is text.
+
+    Raises:
+        SqlProblem: as `tokens` does.
+    """
+    statements, start, is_empty = [], 0, True
+    for token in tokens(text):
+        if token.text != ";":
+            is_empty = False
+            continue
+        if not is_empty:
+            statements.append(text[start : token.start].strip())
+        start, is_empty = token.start + 1, True
+    return statements if is_empty else [*statements, text[start:].strip()]
+
+
 def _comment_end(text: str, start: int) -> int:
     """Return the end of a comment in brackets. Spark's comments in brackets nest."""
     depth = 0

@@ -26,7 +26,7 @@ def browser(client: object, person: str = "ana", *, signed_in: bool = True, **se
         settings: settings of the installation and of approvals.
     """
     given, own = Settings.of(sluice_installation="test", **settings), session(person)
-    opened = Browser(make_app(cast(Client, client), given.installation, given.approval, own))
+    opened = Browser(make_app(cast(Client, client), given, own))
     if signed_in:
         opened.cookies[own.cookie_name] = own.cookie
     return opened

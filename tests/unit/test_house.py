@@ -248,6 +248,9 @@ ALL_SETTINGS = {
     "runtime/run/start_run.py": "starts a run: queue, time-outs, signature and lineage",
     "runtime/pipeline/rehearsals.py": "starts runs",
     "activities/run/prepare_run.py": "starts runs",
+    "web/server.py": "serves the page",
+    "web/app.py": "makes the page",
+    "web/page.py": "starts runs for a person on the page",
 }
 """The only paths that get all settings, each with its work. Other parts get a group."""
 

@@ -49,6 +49,8 @@ async def decide(
     request.check(stated.reason)
     by = stated.by or page.session.person
     decision = new_decision(status, approve=stated.approve, by=by, reason=stated.reason, request=request)
-    counted = await send_decision(lookup.handle, with_signature(decision, lookup.handle.run_id or "", page.approval))
+    counted = await send_decision(
+        lookup.handle, with_signature(decision, lookup.handle.run_id or "", page.settings.approval)
+    )
     page.board.forget()
     return counted

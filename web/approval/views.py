@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, HTTPException
+from fastapi import Form
 from fastapi.responses import RedirectResponse, Response
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -10,19 +10,11 @@ from runtime.approval.shown_report import report_name, shown_report
 from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from web.approval.deciding import StatedDecision, decide
+from web.form import CONFLICT, form_router, refusal_sentence
 from web.page import Page, ThePage
 from web.run.views import known_run, show_run
 
-_CONFLICT = 409
-
-
-def _check_form(page: ThePage, form_token: Annotated[str, Form()] = "") -> None:
-    """Refuse a form that this server did not serve."""
-    if not page.session.accepts_form(form_token):
-        raise HTTPException(403, "This form is not from this page. Open the run again, and decide there.")
-
-
-router = APIRouter(include_in_schema=False, dependencies=[Depends(_check_form)])
+router = form_router()
 
 
 @router.post("/runs/{workflow_id}/{run_id}/decision")
@@ -42,7 +34,9 @@ async def decide_by_form(
     try:
         await decide(page, lookup, stated, lambda status: _check_report(status, report))
     except InvalidPipeline as error:
-        return await show_run(page, await known_run(page, workflow_id, run_id), _CONFLICT, _sentence(error))
+        return await show_run(
+            page, await known_run(page, workflow_id, run_id), CONFLICT, refusal_sentence(error, "Nothing was decided")
+        )
     return RedirectResponse(f"/runs/{workflow_id}/{run_id}#decisions", 303)
 
 
@@ -64,7 +58,7 @@ async def cancel(page: ThePage, workflow_id: str, run_id: str) -> Response:
 
 async def _ended_before(page: Page, workflow_id: str, run_id: str) -> Response:
     lookup = await known_run(page, workflow_id, run_id)
-    return await show_run(page, lookup, _CONFLICT, "Nothing was cancelled: the run has ended.")
+    return await show_run(page, lookup, CONFLICT, "Nothing was cancelled: the run has ended.")
 
 
 def _check_report(status: RunStatus, named: str) -> None:
@@ -83,8 +77,3 @@ def _check_report(status: RunStatus, named: str) -> None:
         old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
         what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
         raise InvalidPipeline(f"the data changed since this page was opened: {what}. Read it again, then decide")
-
-
-def _sentence(error: InvalidPipeline) -> str:
-    text = str(error)
-    return f"Nothing was decided: {text}" + ("" if text.endswith(".") else ".")

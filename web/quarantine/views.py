@@ -1,29 +1,32 @@
-"""The list of quarantined branches."""
+"""The list of quarantined branches, each with the forms that release, repair, keep and discard it."""
+
+from collections.abc import Mapping
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from sluice.presentation.next_steps import quarantine_commands
-from web.page import ThePage
+from web.page import Page, ThePage
+from web.quarantine.quarantine_view import view_quarantines
 
 router = APIRouter(include_in_schema=False)
-_EFFECTS = {
-    "to repair": "Runs SQL on the branch, audits it again, and publishes it if it passes.",
-    "to release": "Audits the same rows again, and publishes them if they pass. Change the checks first.",
-    "to discard": "Deletes the branch.",
-}
-"""Effects of the commands, by purpose, in the order of the page."""
+_NOTHING: Mapping[str, str] = {}
 
 
 @router.get("/quarantine")
 async def quarantine(page: ThePage) -> HTMLResponse:
     """List what was kept out of main, and why."""
-    entries = [
-        (each, _in_order(quarantine_commands(each.run_id, may_release=each.verified and not each.target)))
-        for each in await page.attention.quarantines()
-    ]
-    return page.render("quarantine.html", "Quarantine", entries=entries, effects=_EFFECTS)
+    return await show_quarantines(page)
 
 
-def _in_order(commands: dict[str, str]) -> dict[str, str]:
-    return {purpose: commands[purpose] for purpose in _EFFECTS if purpose in commands}
+async def show_quarantines(
+    page: Page, status: int = 200, notice: str = "", typed: Mapping[str, str] = _NOTHING
+) -> HTMLResponse:
+    """Return the page of quarantines.
+
+    Args:
+        status: HTTP status of the response.
+        notice: message to the person, above everything else.
+        typed: SQL that was refused, by branch, so that nobody has to type it again.
+    """
+    views = await view_quarantines(page, await page.attention.quarantines(), typed)
+    return page.render("quarantine.html", "Quarantine", status, entries=views, notice=notice)

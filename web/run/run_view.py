@@ -63,6 +63,12 @@ class RunView:
         )
 
     @property
+    def may_act(self) -> bool:
+        """True if the run has ended in a state that a person may change: published, or quarantined."""
+        is_kept = self.result.outcome == "quarantined" and bool(self.result.branch)
+        return is_kept or self.result.outcome == "published"
+
+    @property
     def rows_heading(self) -> str:
         """Heading of the number of rows of a table."""
         return rows_heading(self.result)

@@ -1,0 +1,68 @@
+"""Plan the release or repair of a quarantine, in the same way for the command line and the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from temporalio.client import Client
+
+from runtime.run.find_run import read_request
+from runtime.run.start_run import StartOptions
+from runtime.short_workflow import query_lake
+from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
+from sluice.contracts.load_order import LoadOrder
+from sluice.contracts.run import RunInput
+from sluice.pipeline.model import Pipeline
+from sluice.pipeline.write import Write
+from sluice.publishing.release import choose_pipeline
+from sluice.setting_groups import InstallationSettings
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """A run that audits quarantined rows again and publishes them, before its start."""
+
+    plan: ReleasePlan
+    pipeline: Pipeline
+    """Pipeline whose checks audit the rows."""
+
+    @property
+    def quarantine(self) -> QuarantineSummary:
+        """The quarantine, as it was when the release was planned."""
+        return self.plan.summary
+
+    @property
+    def run_input(self) -> RunInput | None:
+        """Input of the quarantined run; None if the quarantine does not record it."""
+        return RunInput(digest=self.plan.input_digest) if self.plan.input_digest else None
+
+    @property
+    def options(self) -> StartOptions:
+        """Options of the start."""
+        return StartOptions(resume=self.plan.resume, order=LoadOrder(partition=self.plan.partition))
+
+
+async def plan_release(
+    client: Client, settings: InstallationSettings, query: PlanReleaseInput, given: Pipeline | None = None
+) -> PlannedRelease:
+    """Plan a release or a repair.
+
+    Args:
+        given: the pipeline that a person named; None means that of the quarantined run.
+
+    Raises:
+        InvalidInput: the quarantine may not be released.
+        InvalidPipeline: there is no such quarantine, or its pipeline is not known.
+        ServiceUnavailable: no worker answers.
+    """
+    plan = await query_lake(client, settings, query, ReleasePlan)
+    earlier = await read_request(client, plan.summary.workflow_id, plan.summary.run_id)
+    return PlannedRelease(plan, choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given))
+
+
+def repair_statements(statements: Sequence[str]) -> list[str]:
+    """Return the statements of a repair without comments.
+
+    Raises:
+        ValueError: a statement is not SQL that changes tables.
+    """
+    return Write(mode="sql", statements=list(statements)).statements

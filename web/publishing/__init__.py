@@ -1,0 +1,1 @@
+"""Roll-backs on the page."""
