@@ -250,7 +250,7 @@ def repair(
         )
     try:
         statements = repair_statements(sql)
-    except ValueError as error:
+    except InvalidPipeline as error:
         refuse(str(error))
     _release(run, pipeline, statements, again=again, detach=detach, yes=yes, as_json=as_json)
 

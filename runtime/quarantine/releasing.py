@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from temporalio.client import Client
 
 from runtime.run.find_run import read_request
@@ -11,6 +12,7 @@ from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run import RunInput
+from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.release import choose_pipeline
@@ -63,6 +65,10 @@ def repair_statements(statements: Sequence[str]) -> list[str]:
     """Return the statements of a repair without comments.
 
     Raises:
-        ValueError: a statement is not SQL that changes tables.
+        InvalidPipeline: a statement is not SQL that changes tables.
     """
-    return Write(mode="sql", statements=list(statements)).statements
+    try:
+        return Write(mode="sql", statements=list(statements)).statements
+    except ValidationError as error:
+        problems = (each["msg"].removeprefix("Value error, ") for each in error.errors())
+        raise InvalidPipeline("; ".join(problems)) from error

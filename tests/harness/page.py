@@ -25,7 +25,7 @@ def browser(client: object, person: str = "ana", *, signed_in: bool = True, **se
         client: the client of Temporal, or the part of one that the test needs.
         settings: settings of the installation and of approvals.
     """
-    given, own = Settings.of(sluice_installation="test", **settings), session(person)
+    given, own = Settings.of(**{"sluice_installation": "test", **settings}), session(person)
     opened = Browser(make_app(cast(Client, client), given, own))
     if signed_in:
         opened.cookies[own.cookie_name] = own.cookie

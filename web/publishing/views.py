@@ -77,8 +77,8 @@ async def roll_back(
     page: ThePage,
     workflow_id: str,
     run_id: str,
-    plan: Annotated[str, Form()],
     options: Annotated[RollbackOptions, Depends(_options_of_form)],
+    plan: Annotated[str, Form()] = "",
     latest: Annotated[str, Form()] = "",
 ) -> Response:
     """Start the roll-back that the form was shown with."""
@@ -141,8 +141,10 @@ def _as_shown(planned: PlannedRollback, shown: str) -> PlannedRollback:
         InvalidPipeline: the roll-back would do something else now.
     """
     named = _SHOWN.fullmatch(shown)
-    if named is None or named["digest"] != _digest(planned):
-        old, new = shown[:7], planned.plan.restore.main_head[:7]
+    if named is None:
+        raise InvalidPipeline("this form shows no roll-back. Read it again")
+    if named["digest"] != _digest(planned):
+        old, new = named["main"][:7], planned.plan.restore.main_head[:7]
         raise InvalidPipeline(
             f"main changed since this page was opened: {old} is now {new}, and the roll-back would do something else. "
             "Read it again"

@@ -124,9 +124,9 @@ def _statements(sql: str) -> list[str]:
         InvalidPipeline: there is none, or one is not SQL that changes tables.
     """
     try:
-        statements = repair_statements(split_statements(sql))
-    except (SqlProblem, ValueError) as error:
+        statements = split_statements(sql)
+    except SqlProblem as error:
         raise InvalidPipeline(str(error)) from error
     if not statements:
         raise InvalidPipeline("a repair needs a statement")
-    return statements
+    return repair_statements(statements)

@@ -13,6 +13,11 @@ from tests.harness.page import SECRET, browser, session
 NOBODY = SimpleNamespace(namespace="default")
 """A client of Temporal that answers nothing: a request that reaches it is an error of the page."""
 RUN = "/runs/p-0123456789ab/r"
+FORMS = [
+    *(f"{RUN}/{action}" for action in ("decision", "cancel", "rollback")),
+    *(f"/quarantine/{action}" for action in ("release", "repair", "keep", "discard")),
+]
+"""Addresses of forms that change something."""
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:8241", "localhost:8240.evil.example", ""])
@@ -41,7 +46,7 @@ async def test_the_host_of_the_page_is_accepted(host: str) -> None:
         {"origin": f"http://{HOST}", "sec_fetch_site": "cross-site"},
     ],
 )
-@pytest.mark.parametrize("path", ["/sign-in", f"{RUN}/decision", f"{RUN}/cancel", "/api/runs/p/decision"])
+@pytest.mark.parametrize("path", ["/sign-in", *FORMS, "/api/runs/p/decision"])
 async def test_a_request_of_another_site_changes_nothing(path: str, headers: dict[str, str]) -> None:
     """Not even with the cookie, the form token and the secret."""
     fields: dict[str, str] = {"token": SECRET, "form_token": session().form_token, "decision": "approve", "report": "x"}
@@ -62,7 +67,7 @@ async def test_without_a_session_a_page_leads_to_the_sign_in(path: str) -> None:
         assert (await stranger.get(path)).status == 303
 
 
-@pytest.mark.parametrize("path", [f"{RUN}/decision", f"{RUN}/cancel"])
+@pytest.mark.parametrize("path", FORMS)
 async def test_a_form_without_a_session_leads_to_a_page_that_can_be_opened(path: str) -> None:
     answer = await browser(NOBODY, signed_in=False).post_form(path, {"form_token": session().form_token})
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in?next=/")
@@ -122,11 +127,20 @@ async def test_characters_that_browsers_remove_do_not_hide_another_site(between:
     assert re.fullmatch(r"/%0[9AD][^\s]*/evil\.example", answer.headers["location"])
 
 
-@pytest.mark.parametrize("path", ["decision", "cancel"])
+@pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("token", [None, "", "wrong", session().cookie, SECRET])
 async def test_a_form_needs_the_token_of_this_page(path: str, token: str | None) -> None:
-    fields = {"report": "x", "decision": "approve", **({} if token is None else {"form_token": token})}
-    answer = await browser(NOBODY).post_form(f"{RUN}/{path}", {**fields})
+    shown = {
+        "report": "x",
+        "decision": "approve",
+        "plan": "x",
+        "branch": "x",
+        "head": "x",
+        "how_long": "1d",
+        "sql": "x",
+    }
+    fields = {**shown, **({} if token is None else {"form_token": token})}
+    answer = await browser(NOBODY).post_form(path, {**fields})
     assert answer.status == 403 and "This form is not from this page" in answer.text
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from devstack.stack import ROOT
 from runtime.backfills.list_backfills import ListedBackfill
+from runtime.publishing.rollback_plan import PlannedRollback
 from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule
 from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision
@@ -19,7 +20,9 @@ from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus
 from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote
+from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.rollback import PlanRollbackResult
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.contracts.schedules import MissedStarts, StartScheduledInput
 from sluice.contracts.starting import PipelineText
@@ -36,6 +39,7 @@ from sluice.contracts.table_diffs import (
 )
 from sluice.contracts.write import TableChange
 from sluice.publishing.freshness import Freshness
+from sluice.pipeline.model import Pipeline
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
 from web.audit.history import CheckLines, HeatCell, HeatMap
@@ -45,10 +49,13 @@ from web.lake.history import Publication, RowsPlot
 from web.lake.views import ColumnNulls
 from web.page import NAVIGATION
 from web.pipeline.views import PipelineView
+from web.publishing.views import RollbackOptions, RollbackView
+from web.quarantine.quarantine_view import QuarantineView
 from web.run.board import RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
 from web.run.run_view import RunView
+from web.run.starting import LatestStart
 from web.run.timeline import timeline
 from web.templates import render
 
@@ -97,8 +104,8 @@ STATUS = RunStatus(
 )  # fmt: skip
 
 
-def run_view(*, is_running: bool, person: str = "ana") -> RunView:
-    result = STATUS.result if is_running else hostile_result(outcome="quarantined")
+def run_view(*, is_running: bool, person: str = "ana", outcome: str = "quarantined") -> RunView:
+    result = STATUS.result if is_running else hostile_result(outcome=outcome)
     return RunView(
         run=listed(is_running=is_running),
         state=X,
@@ -119,6 +126,20 @@ QUARANTINE = QuarantineSummary(
     branch=X, run_id="r", workflow_id="w", pipeline=X, cause=X, reason=X, expires=SOON, installation=X, problem=X,
     created=X, head=X, tables={X: 1},
 )  # fmt: skip
+QUARANTINED = QuarantineView(
+    QUARANTINE, LatestStart("w", "r", is_running=True), not_released=X, not_kept=X, not_discarded=X, commands={X: X},
+    typed=X,
+)  # fmt: skip
+PLAN = PlanRollbackResult(
+    restore=Restore(runs=[X, "r"], main_head=X, tables={X: X, "t.new": X}), remaining=[X], pipeline="p",
+    workflow_id="w", readers=[X], changes={X: TableChange(operation="restore", deleted_rows=2)},
+)  # fmt: skip
+PIPELINE = Pipeline.model_validate({"name": "p", "write": {"job": "rollback"}, "tables": {"t.x": {}}})
+ROLLBACK = RollbackView(
+    PlannedRollback(PLAN, PIPELINE, audits=[X], unaudited=[X], not_audited=X), guarantee=X, shown=X,
+    latest=LatestStart("w", "r", is_running=True),
+)  # fmt: skip
+ROLLBACK_PAGE = {"workflow_id": "w", "run_id": "r", "options": RollbackOptions(with_later=True), "notice": X}
 TEXT = PipelineText(name=X, text=X, folder=X)
 BATCH = Batch(ref=BatchRef(id=X, location=X, files=1, bytes=1), made_at=1.0, state="kept out", reason=X)
 ZONE = ZoneStatus(
@@ -202,8 +223,13 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("run.html", {**RUN, "view": run_view(is_running=True, person=X)}),
     ("run.html", {**RUN, "view": run_view(is_running=False)}),
     ("run.html", {**RUN, "view": run_view(is_running=False), "lines": CheckLines(problem=X)}),
-    ("quarantine.html", {"entries": [(QUARANTINE, {X: X})], "effects": {X: X}}),
-    ("quarantine.html", {"entries": []}),
+    ("run.html", {**RUN, "view": run_view(is_running=False, outcome="published")}),
+    ("quarantine.html", {"entries": [QUARANTINED], "notice": X}),
+    ("quarantine.html", {"entries": [replace(QUARANTINED, not_released="", latest=None, typed="")], "notice": ""}),
+    ("quarantine.html", {"entries": [], "notice": ""}),
+    ("rollback.html", {**ROLLBACK_PAGE, "view": ROLLBACK, "refused": ""}),
+    ("rollback.html", {**ROLLBACK_PAGE, "view": ROLLBACK, "refused": X}),
+    ("rollback.html", {**ROLLBACK_PAGE, "view": None, "refused": X}),
     ("arrivals.html", {"zones": [(ZONE, X, X, X)]}),
     ("arrivals.html", {"zones": []}),
     ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)]}),
