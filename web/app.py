@@ -26,7 +26,7 @@ from web.pipeline import views as pipeline
 from web.publishing import views as publishing
 from web.quarantine import actions as quarantine_actions
 from web.quarantine import views as quarantine
-from web.run import diff
+from web.run import again, diff
 from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
@@ -35,7 +35,16 @@ from web.session import SIGN_IN, Session
 
 _STATIC = Path(__file__).parent / "static"
 _ROUTERS = (
-    *(sign_in.router, run.router, diff.router, approval.router, lake.router, arrivals.router, backfills.router),
+    *(
+        sign_in.router,
+        run.router,
+        again.router,
+        diff.router,
+        approval.router,
+        lake.router,
+        arrivals.router,
+        backfills.router,
+    ),
     *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),
     *(schedules.router, pipeline.router, events.router, api.router),
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from cli.confirming import confirm
 from cli.context import CommandContext, current_user
 from cli.layout import visible
-from runtime.arrivals.conflicting_starts import find_zone_problems
-from runtime.arrivals.landing_zones import list_zones, load_batch, read_zone
+from runtime.arrivals.conflicting_starts import find_zone_problems, refuse_start_past_zone
+from runtime.arrivals.landing_zones import load_batch, read_zone
 from runtime.arrivals.unsettled_files import absolute_name, list_for_start, with_files
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.short_workflow import query_lake
@@ -87,11 +87,7 @@ async def check_start_by_hand(context: CommandContext, pipeline: Pipeline, *, ye
             print("\n".join(problems), file=sys.stderr)
             confirm(context, "Start the run anyway?", yes=yes, refused=_NOT_STARTED)
         return pipeline
-    if pipeline.name in await list_zones(context.client, settings.installation):
-        raise InvalidPipeline(
-            f"the landing zone of {pipeline.name!r} is deployed, and loads its files: `arrivals {pipeline.name} --load "
-            f"FILE...` loads files through it, also after a roll-back; `arrivals {pipeline.name}` shows each file"
-        )
+    await refuse_start_past_zone(context.client, settings.installation, pipeline.name)
     chosen, left_out = list_for_start(pipeline)
     for path, reason in left_out:
         context.console.print(visible(f"leave {path}: {reason}"), highlight=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from temporalio.client import Client
 
-from runtime.arrivals.landing_zones import zone_memos
+from runtime.arrivals.landing_zones import list_zones, zone_memos
 from runtime.arrivals.zone_conflicts import zone_of
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from sluice.contracts.starting import PipelineText
@@ -22,6 +22,19 @@ async def find_zone_problems(client: Client, settings: InstallationSettings, pip
     """
     zones = [zone_of(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
     return list(filter(None, (zone.problem_with_source(pipeline) for zone in zones)))
+
+
+async def refuse_start_past_zone(client: Client, settings: InstallationSettings, pipeline: str) -> None:
+    """Check that no landing zone of a pipeline is deployed, which would load its files.
+
+    Raises:
+        InvalidPipeline: it is deployed.
+    """
+    if pipeline in await list_zones(client, settings):
+        raise InvalidPipeline(
+            f"the landing zone of {pipeline!r} is deployed, and loads its files: `arrivals {pipeline} --load "
+            f"FILE...` loads files through it, also after a roll-back; `arrivals {pipeline}` shows each file"
+        )
 
 
 async def refuse_backfill(

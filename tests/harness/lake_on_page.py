@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from types import SimpleNamespace
@@ -19,8 +20,9 @@ from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
+from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.contracts.quarantine import ManageQuarantineInput
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run import RunInput, RunRequest, RunResult
 from sluice.pipeline.model import Pipeline
 from tests.harness.asgi import Answer, Browser
 from tests.harness.lake_client import LakeClient
@@ -39,6 +41,8 @@ class StartedRun:
     run_id: str
     request: RunRequest
     is_running: bool = True
+    outcome: str = "failed"
+    """Outcome of the run if it has ended."""
 
     @property
     def path(self) -> str:
@@ -63,6 +67,8 @@ class StartingClient(LakeClient):
         catalog = lake.catalog
         self.started: list[StartedRun] = []
         self.managed: list[ManageQuarantineInput] = []
+        self.zones: list[str] = []
+        """Pipelines with a deployed landing zone."""
         managing = ManageQuarantineActivity(catalog, _Running(self), HERE).manage_quarantine
 
         def manage(given: ManageQuarantineInput) -> str:
@@ -94,37 +100,61 @@ class StartingClient(LakeClient):
         self.started.append(started)
         return SimpleNamespace(id=workflow_id, run_id=None, first_execution_run_id=started.run_id)
 
-    def latest(self, workflow_id: str) -> StartedRun | None:
-        """Return the latest run of a workflow id."""
-        return next((each for each in reversed(self.started) if each.workflow_id == workflow_id), None)
+    def latest(self, workflow_id: str, run_id: str | None = None) -> StartedRun | None:
+        """Return a run by its ids, or the latest run of a workflow id."""
+        runs = [each for each in self.started if each.workflow_id == workflow_id and run_id in (None, each.run_id)]
+        return runs[-1] if runs else None
+
+    async def list_workflows(self, *_: object, **__: object) -> AsyncIterator[SimpleNamespace]:
+        """List the landing zones."""
+        for name in self.zones:
+            yield SimpleNamespace(memo=_memo({ZONE_MEMO: {"name": name, "installation": HERE}}))
 
     def get_workflow_handle(self, workflow_id: str, run_id: str | None = None, **_: object) -> SimpleNamespace:
         """Return the handle of a started run. Every other run id is that of a run that wrote to the lake."""
+        started = self.latest(workflow_id, run_id)
 
         async def describe() -> SimpleNamespace:
-            latest = self.latest(workflow_id)
-            if latest is None and (run_id is None or run_id == "unknown"):
+            if started is None and (run_id is None or run_id == "unknown"):
                 raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
-            status = WorkflowExecutionStatus.RUNNING if latest and latest.is_running else None
+            is_running = started is not None and started.is_running
+            now = datetime.now(timezone.utc)
             return SimpleNamespace(
-                run_id=latest.run_id if latest else run_id,
-                status=status or WorkflowExecutionStatus.COMPLETED,
+                id=workflow_id,
+                run_id=started.run_id if started else run_id,
+                status=WorkflowExecutionStatus.RUNNING if is_running else WorkflowExecutionStatus.COMPLETED,
                 workflow_type="WriteAuditPublish",
-                start_time=datetime.now(timezone.utc),
+                start_time=now,
+                close_time=None if is_running else now,
+                search_attributes={},
+                memo=_memo({}),
+                raw_description=SimpleNamespace(pending_activities=[]),
             )
 
-        kept = LakeClient({}, self._request_of(workflow_id)).get_workflow_handle(workflow_id)
+        async def result(**_: object) -> RunResult:
+            assert started is not None
+            fields = {"run_id": started.run_id, "workflow_id": workflow_id, "pipeline": "p", "branch": "b"}
+            return RunResult.model_validate({**fields, "outcome": started.outcome})
+
+        async def no_answer(*_: object, **__: object) -> None:
+            raise RPCError("no worker", RPCStatusCode.UNAVAILABLE, b"")
+
+        kept = LakeClient({}, started.request if started else self._request).get_workflow_handle(workflow_id)
         return SimpleNamespace(
-            id=workflow_id, run_id=run_id, describe=describe, fetch_history_events=kept.fetch_history_events
-        )
+            id=workflow_id, run_id=run_id, describe=describe, result=result, query=no_answer,
+            fetch_history_events=kept.fetch_history_events,
+        )  # fmt: skip
 
     def get_workflow_handle_for(self, _: object, workflow_id: str, run_id: str) -> SimpleNamespace:
         """Return the handle of a run that a start attaches to."""
         return self.get_workflow_handle(workflow_id, run_id)
 
-    def _request_of(self, workflow_id: str) -> RunRequest | None:
-        latest = self.latest(workflow_id)
-        return latest.request if latest else self._request
+
+def _memo(values: dict[str, Any]) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def memo() -> dict[str, Any]:
+        return values
+
+    return memo
 
 
 class LakeOnPage:

@@ -91,7 +91,7 @@ class RunViews:
             RPCError: Temporal does not answer.
         """
         run = await listed_run(lookup.description)
-        request = await self._request(run)
+        request = await self.request(run)
         if lookup.ended:
             ended = await self.read_result(lookup.description)
             return self._view(run, ended or _unknown_result(run), await self._last_status(lookup, run), request, "")
@@ -101,7 +101,7 @@ class RunViews:
 
     async def starter(self, run: ListedRun) -> str:
         """Return who started a run; empty if Temporal no longer has its history."""
-        request = await self._request(run)
+        request = await self.request(run)
         return _starter(request) if request else ""
 
     async def read_result(self, execution: WorkflowExecution) -> RunResult | None:
@@ -134,7 +134,8 @@ class RunViews:
             _keep(self._statuses, run.run_id, status)
         return self._statuses[run.run_id]
 
-    async def _request(self, run: ListedRun) -> RunRequest | None:
+    async def request(self, run: ListedRun) -> RunRequest | None:
+        """Return the request that started a run, or None if Temporal no longer has its history."""
         if run.run_id not in self._requests:
             request = await read_request(self._client, run.workflow_id, run.run_id)
             if request is None:

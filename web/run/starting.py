@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import describe_run
@@ -40,12 +41,14 @@ async def start_shown(
     options: StartOptions,
     shown_latest: str,
     tables: Collection[str] | None = None,
+    folder: str = "",
 ) -> str:
     """Start a run, or attach to the one that the same form or a command started. Return the address of its page.
 
     Args:
         shown_latest: run id of the latest such run when the form was shown; empty if there was none.
         tables: the tables that the run may change; None means those of the pipeline and their quarantine tables.
+        folder: the folder in which a job of the user runs, if it is not that of the page.
 
     Raises:
         InvalidPipeline: such a run started and ended since, or the catalog cannot publish the tables as required.
@@ -59,6 +62,8 @@ async def start_shown(
     plan = await plan_publish(page.client, page.installation, pipeline, tables, options.checked_order)
     guaranteed = replace(options, guarantee=plan.guarantee)
     starter = starter_here(page.session.person)
+    if folder:
+        starter = replace(starter, working_directory=Path(folder))
     started = await start_run(page.client, page.settings, pipeline, run_input, starter, guaranteed)
     page.board.forget()
     run_id = started.handle.run_id or started.handle.first_execution_run_id or ""

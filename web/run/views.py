@@ -16,6 +16,7 @@ from runtime.run.listed_run import listed_run
 from sluice.errors import InvalidPipeline
 from web.audit.verdicts import count_verdict_looks
 from web.page import Page, ThePage
+from web.run.again_view import view_again
 from web.run.board import RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
@@ -148,4 +149,5 @@ async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str
     view = await page.views.read(lookup)
     link = page.web_ui(view.run.workflow_id, view.run.run_id)
     lines = await page.history.lines([] if view.silent else view.verdicts.tables)
-    return page.render("run.html", "Runs", status, view=view, lines=lines, web_ui=link, notice=notice)
+    again = await view_again(page, view.run, view.result)
+    return page.render("run.html", "Runs", status, view=view, lines=lines, again=again, web_ui=link, notice=notice)

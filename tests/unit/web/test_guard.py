@@ -14,7 +14,7 @@ NOBODY = SimpleNamespace(namespace="default")
 """A client of Temporal that answers nothing: a request that reaches it is an error of the page."""
 RUN = "/runs/p-0123456789ab/r"
 FORMS = [
-    *(f"{RUN}/{action}" for action in ("decision", "cancel", "rollback")),
+    *(f"{RUN}/{action}" for action in ("decision", "cancel", "rollback", "again")),
     *(f"/quarantine/{action}" for action in ("release", "repair", "keep", "discard")),
 ]
 """Addresses of forms that change something."""

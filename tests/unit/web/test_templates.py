@@ -51,6 +51,7 @@ from web.page import NAVIGATION
 from web.pipeline.views import PipelineView
 from web.publishing.views import RollbackOptions, RollbackView
 from web.quarantine.quarantine_view import QuarantineView
+from web.run.again_view import AgainView
 from web.run.board import RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
@@ -181,7 +182,13 @@ RUNS = {
 }
 CELLS = [*(HeatCell(look, X, "/runs/w/r") for look in LOOKS.values()), HeatCell("notrun", X, "/runs/w/r")]
 CHECKS = [(each.title, CELLS) for each in STATUS.result.checks]
-RUN = {"web_ui": f"http://127.0.0.1/{X}", "notice": X, "lines": CheckLines({X: HeatMap([], CHECKS)})}
+RUN = {
+    "web_ui": f"http://127.0.0.1/{X}",
+    "notice": X,
+    "lines": CheckLines({X: HeatMap([], CHECKS)}),
+    "again": None,
+}
+AGAIN = AgainView(X, LatestStart("w", "r", is_running=True))
 ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
 DIFF_ROWS = RowDifferences(
     added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
@@ -224,6 +231,7 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("run.html", {**RUN, "view": run_view(is_running=False)}),
     ("run.html", {**RUN, "view": run_view(is_running=False), "lines": CheckLines(problem=X)}),
     ("run.html", {**RUN, "view": run_view(is_running=False, outcome="published")}),
+    ("run.html", {**RUN, "view": run_view(is_running=False, outcome="failed"), "again": AGAIN}),
     ("quarantine.html", {"entries": [QUARANTINED], "notice": X}),
     ("quarantine.html", {"entries": [replace(QUARANTINED, not_released="", latest=None, typed="")], "notice": ""}),
     ("quarantine.html", {"entries": [], "notice": ""}),

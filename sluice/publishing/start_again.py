@@ -1,0 +1,44 @@
+"""Decide if a run that has ended can be started again from its request alone."""
+
+from sluice.contracts.run import RunRequest, RunResult
+
+_RESTARTABLE = ("failed", "cancelled", "discarded")
+"""Outcomes after which nothing of the run is left: neither rows on main nor a quarantine."""
+
+
+def may_start_again(result: RunResult) -> bool:
+    """Return True if a run ended without leaving anything."""
+    return result.outcome in _RESTARTABLE
+
+
+def start_again_refusal(request: RunRequest | None, result: RunResult) -> str:
+    """Return the reason why a run cannot be started again from its request; empty if it can.
+
+    The request has the whole pipeline and the identity of the input. The new run stops if the files of its source are
+    others by then, because a worker identifies them again.
+
+    Args:
+        request: the request of the run; None if Temporal no longer has it.
+        result: a result of which `may_start_again` is true.
+    """
+    if request is None:
+        return "Temporal no longer has its request: start its pipeline file."
+    name, write = request.pipeline.name, request.pipeline.write
+    reasons = [
+        (request.resume, "It released or repaired a quarantine: release or repair that again."),
+        (request.restore, "It was a roll-back: roll the runs back again."),
+        (
+            request.target or request.asked_by,
+            f"A backfill started it, and starts it again: `backfill retry {name}`.",
+        ),
+        (
+            request.one_content_per_path,
+            f"A landing zone started it, and decides about its files: `arrivals {name}` shows them.",
+        ),
+        (result.cause == "input_changed", "Its files changed: start its pipeline file, which identifies them again."),
+        (
+            not write.built_in and not write.source,
+            "Its input is its program, which may have changed: start its pipeline file.",
+        ),
+    ]
+    return next((reason for applies, reason in reasons if applies), "")
