@@ -136,8 +136,8 @@ async def make_request(
     return request, workflow_id
 
 
-def workflow_id_of(pipeline: Pipeline, run_input: RunInput, options: StartOptions) -> str:
-    """Return the workflow id that a start of this input, release or roll-back has. Only one such run is under way."""
+def workflow_id_of(pipeline: Pipeline, run_input: RunInput | None, options: StartOptions) -> str:
+    """Return the workflow id that a start has. Only one run of a workflow id is under way."""
     return _identity(pipeline, run_input, options)[1]
 
 

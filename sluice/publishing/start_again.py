@@ -3,11 +3,11 @@
 from sluice.contracts.run import RunRequest, RunResult
 
 _RESTARTABLE = ("failed", "cancelled", "discarded")
-"""Outcomes after which nothing of the run is left: neither rows on main nor a quarantine."""
+"""Outcomes of runs that published nothing, and whose rows a release does not publish either."""
 
 
 def may_start_again(result: RunResult) -> bool:
-    """Return True if a run ended without leaving anything."""
+    """Return True if a run ended in a way that a new start may change."""
     return result.outcome in _RESTARTABLE
 
 

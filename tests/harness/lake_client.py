@@ -51,7 +51,7 @@ class LakeClient:
 
         return SimpleNamespace(result=result)
 
-    def get_workflow_handle(self, _: str, **__: object) -> SimpleNamespace:
+    def get_workflow_handle(self, workflow_id: str, run_id: str | None = None, **_: object) -> SimpleNamespace:
         async def fetch_history_events(**_: object) -> AsyncIterator[HistoryEvent]:
             event = HistoryEvent()
             payloads = await self.data_converter.encode([self._request])

@@ -189,7 +189,7 @@ def form(answer: Answer, action: str) -> dict[str, str]:
 def button(answer: Answer, action: str) -> str:
     """Return the button of the first form that leads to an address."""
     text = re.split(rf'method="post" action="[^"]*{action}"', answer.text)[1]
-    return re.findall(r"<button[^>]*>", text)[0]
+    return str(re.findall(r"<button[^>]*>", text)[0])
 
 
 def notice(answer: Answer) -> str:

@@ -1,7 +1,7 @@
 """A quarantine, as one person sees it: what may be done with it, and why not."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluice.contracts.lake_queries import QuarantineSummary
@@ -34,7 +34,7 @@ class QuarantineView:
 
 
 async def view_quarantines(
-    page: Page, quarantines: Sequence[QuarantineSummary], typed: dict[str, str]
+    page: Page, quarantines: Sequence[QuarantineSummary], typed: Mapping[str, str]
 ) -> list[QuarantineView]:
     """Return quarantines as the page shows them.
 

@@ -26,7 +26,7 @@ async def show_quarantines(
     Args:
         status: HTTP status of the response.
         notice: message to the person, above everything else.
-        typed: SQL that was refused, by branch, so that nobody has to type it again.
+        typed: SQL that was refused, by branch. The form shows it again.
     """
     views = await view_quarantines(page, await page.attention.quarantines(), typed)
     return page.render("quarantine.html", "Quarantine", status, entries=views, notice=notice)

@@ -20,7 +20,7 @@ class AgainView:
 
 
 async def view_again(page: Page, run: ListedRun, result: RunResult) -> AgainView | None:
-    """Return the new start of a run, or None for a run that is under way or left something."""
+    """Return the new start of a run, or None if its state allows none."""
     if run.is_running or not may_start_again(result):
         return None
     refused = start_again_refusal(await page.views.request(run), result)

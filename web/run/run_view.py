@@ -63,7 +63,7 @@ class RunView:
         )
 
     @property
-    def may_act(self) -> bool:
+    def has_actions(self) -> bool:
         """True if the run has ended in a state that a person may change: published, or quarantined."""
         is_kept = self.result.outcome == "quarantined" and bool(self.result.branch)
         return is_kept or self.result.outcome == "published"

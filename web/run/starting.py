@@ -30,8 +30,8 @@ class LatestStart:
 
 async def latest_start(page: Page, workflow_id: str) -> LatestStart | None:
     """Return the latest run of a workflow id, or None if Temporal has none."""
-    found = await describe_run(page.client, workflow_id, None)
-    return LatestStart(workflow_id, found.description.run_id, not found.ended) if found else None
+    run = await describe_run(page.client, workflow_id, None)
+    return LatestStart(workflow_id, run.description.run_id, not run.ended) if run else None
 
 
 async def start_shown(

@@ -52,7 +52,7 @@ def test_the_request_says_if_it_can_be_repeated(given: RunRequest | None, ended:
     assert why in reason and bool(why) == bool(reason)
 
 
-def test_only_runs_that_left_nothing_are_started_again() -> None:
+def test_only_runs_that_published_and_quarantined_nothing_are_started_again() -> None:
     assert [
         outcome
         for outcome in ("published", "checked", "skipped", "quarantined", "discarded", "cancelled", "failed")
@@ -77,8 +77,8 @@ async def test_the_same_pipeline_and_input_start_once(shown: LakeOnPage) -> None
     page = shown.page("ana")
     old = await page.get(first.path)
     assert "disabled" not in button(old, "/again")
-    fields = {**form(old, "/again")}
-    answers = await asyncio.gather(*(shown.page().post_form(f"{first.path}/again", fields) for _ in range(2)))
+    fields = form(old, "/again")
+    answers = await asyncio.gather(*(shown.page().post_form(f"{first.path}/again", {**fields}) for _ in range(2)))
     _, second = shown.started
     assert [(each.status, each.headers["location"]) for each in answers] == [(303, second.path)] * 2
     assert second.workflow_id == first.workflow_id
@@ -91,16 +91,16 @@ async def test_the_same_pipeline_and_input_start_once(shown: LakeOnPage) -> None
     assert "disabled" in button(now, "/again")
     assert f'It was started again already. <a href="{second.path}">Show it</a>' in now.text
     second.is_running = False
-    late = await page.post_form(f"{first.path}/again", fields)
+    late = await page.post_form(f"{first.path}/again", {**fields})
     assert late.status == CONFLICT and notice(late) == (
         "Nothing was started: p-0123456789ab started and ended since this page was opened. Read its result first."
     )
     assert len(shown.started) == 2
-    assert (await page.post_form(f"{second.path}/again", fields)).status == 303
+    assert (await page.post_form(f"{second.path}/again", {**fields})).status == 303
 
 
 @pytest.mark.parametrize("outcome", ["published", "quarantined", "skipped"])
-async def test_a_run_that_left_something_has_no_such_form(shown: LakeOnPage, outcome: str) -> None:
+async def test_another_outcome_has_no_such_form(shown: LakeOnPage, outcome: str) -> None:
     run = failed(shown, outcome=outcome)
     page = shown.page()
     answer = await page.get(run.path)
@@ -121,7 +121,7 @@ async def test_a_run_under_way_is_not_started_again(shown: LakeOnPage) -> None:
     ("outcome", "link"),
     [("published", "{path}/rollback"), ("quarantined", "/quarantine#b")],
 )
-async def test_a_run_that_left_something_leads_to_what_can_be_done(shown: LakeOnPage, outcome: str, link: str) -> None:
+async def test_another_outcome_leads_to_what_can_be_done(shown: LakeOnPage, outcome: str, link: str) -> None:
     run = failed(shown, outcome=outcome)
     assert f'href="{link.format(path=run.path)}"' in (await shown.page().get(run.path)).text
 
@@ -138,8 +138,8 @@ async def test_a_disabled_button_names_the_reason(shown: LakeOnPage) -> None:
 async def test_a_deployed_landing_zone_loads_its_files_itself(shown: LakeOnPage) -> None:
     run = failed(shown)
     page = shown.page()
-    fields = {**form(await page.get(run.path), "/again")}
+    fields = form(await page.get(run.path), "/again")
     shown.client.zones.append("p")
-    answer = await page.post_form(f"{run.path}/again", fields)
+    answer = await page.post_form(f"{run.path}/again", {**fields})
     assert answer.status == CONFLICT and "the landing zone of 'p' is deployed, and loads its files" in notice(answer)
     assert len(shown.started) == 1
