@@ -7,6 +7,7 @@ import pytest
 from sluice.sql.dialect import DUCKDB, SPARK, NeedsSpark
 from sluice.sql.expression import columns_of, expression_problem, query_problem, tables_of, to_duckdb
 from sluice.sql.regex import for_re2, problem
+from sluice.sql.tokens import SqlProblem, split_statements
 from sluice.sql.values import plain, typed
 
 TYPES = {
@@ -168,3 +169,23 @@ def test_texts_are_quoted_for_each_engine() -> None:
     assert DUCKDB.column('a"b') == '"a""b"'
     assert SPARK.column("a`b") == "`a``b`"
     assert not re.search(r"[^\\]'b", SPARK.text("a'b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        ("", []),
+        (" ;; -- nothing;\n/* ; */ ;", []),
+        ("A 1", ["A 1"]),
+        ("A 1;\n B 2 ; ", ["A 1", "B 2"]),
+        ('A \';\' ; B `;` ; C "\\";"', ["A ';'", "B `;`", 'C "\\";"']),
+        ("A /* ; /* ; */ ; */ 1; B -- ;", ["A /* ; /* ; */ ; */ 1", "B -- ;"]),
+    ],
+)
+def test_statements_end_at_semicolons_outside_of_strings_names_and_comments(text: str, statements: list[str]) -> None:
+    assert split_statements(text) == statements
+
+
+def test_statements_that_spark_cannot_read_are_refused() -> None:
+    with pytest.raises(SqlProblem, match="is not SQL"):
+        split_statements("A 1; B ';")
