@@ -1,7 +1,7 @@
 """Releases, repairs and discards on the page that run in Temporal: two clicks do it once."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -91,7 +91,7 @@ async def shown(own_time_skipping: WorkflowEnvironment, tmp_path: Path) -> Async
     harness = WorkflowHarness(own_time_skipping.client, FakeActivities())
     shown = QuarantinedLake(harness, tmp_path)
     running = RunningWorkflows(harness.client, asyncio.get_running_loop())
-    activities = [
+    activities: list[Callable[..., Any]] = [
         *harness.fakes.activities(),
         ListQuarantineActivity(shown.catalog, {}).list_quarantine,
         PlanReleaseActivity(shown.catalog, HERE).plan_release,
