@@ -98,16 +98,18 @@ def test_warm_and_cold_runs_have_the_same_results(
         harness = SystemHarness(tmp_path, {**system.environment, **variables})
         name = f"{engine}_{mode}_{format}"
         more = ", keys: [id]" if mode == "merge" else ""
-        told = []
+        results_of_engine = []
         for number, columns in enumerate((_FIRST, _SECOND)):
             path = _file(tmp_path / f"{engine}-{number}.{format}", columns, format)
             text = _LOAD.format(name=name, path=path, format=format, mode=mode, more=more)
-            told.append(_run(harness, text))
+            results_of_engine.append(_run(harness, text))
         rows = Counter(str(sorted(row.items())) for row in lake.rows(f"t.{name}"))
-        verdicts = [[(each["check"], each["verdict"], each["observed"]) for each in one["checks"]] for one in told]
+        verdicts = [
+            [(each["check"], each["verdict"], each["observed"]) for each in one["checks"]] for one in results_of_engine
+        ]
         changes = [[(each["operation"], each["added_rows"], each["removed_rows"]) for each in one["tables"].values()]
-                   for one in told]  # fmt: skip
-        results[engine] = (rows, verdicts, changes, [[*one["bad_rows"].values()] for one in told])
+                   for one in results_of_engine]  # fmt: skip
+        results[engine] = (rows, verdicts, changes, [[*one["bad_rows"].values()] for one in results_of_engine])
     assert results["warm"] == results["cold"]
     assert results["warm"][0].total() >= 3
 

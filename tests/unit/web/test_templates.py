@@ -38,8 +38,8 @@ from sluice.contracts.table_diffs import (
     TableKey,
 )
 from sluice.contracts.write import TableChange
-from sluice.publishing.freshness import Freshness
 from sluice.pipeline.model import Pipeline
+from sluice.publishing.freshness import Freshness
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
 from web.audit.history import CheckLines, HeatCell, HeatMap
