@@ -34,7 +34,7 @@ from lakehouse.iceberg.statistics import file_statistics
 from lakehouse.iceberg.table_state import TableState, clear_table_caches
 from lakehouse.open_catalog import open_catalog
 from lakehouse.report_store import ReportStore
-from sluice.checks import expand
+from sluice.checks.registry import expand
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table

@@ -14,7 +14,7 @@ from statistics import median
 
 from lakehouse.input_manifests import InputManifests
 from lakehouse.loaded_files import LoadedFiles
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.selection import select_files

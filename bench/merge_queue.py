@@ -37,7 +37,7 @@ from lakehouse.report_store import ReportStore
 from runtime.installation.identity import with_installation
 from runtime.pipeline.pipeline_input import find_input
 from runtime.temporal_client import connect
-from sluice.contracts.run import REVISION, Policy, RunRequest
+from sluice.contracts.run_request import REVISION, Policy, RunRequest
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.branch_properties import marks

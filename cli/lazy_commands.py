@@ -1,5 +1,8 @@
 """The commands by name. Each is imported on use, so that no command waits for the imports of another."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -145,13 +148,27 @@ COMMANDS = {
 def load_command(name: str) -> Any:
     """Import a command by name; return Click's command."""
     module, _, attribute = COMMANDS[name].target.partition(":")
-    target = getattr(import_module(module), attribute)
+    with _no_garbage_collection():
+        target = getattr(import_module(module), attribute)
     app = target if isinstance(target, Typer) else Typer(add_completion=False, rich_markup_mode=None)
     if app is not target:
         app.command(name)(target)
     command = get_command(app)
     command.name = name
     return command
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Stop the garbage collector during imports, which make many objects that live as long as the process.
+
+    Otherwise, the collector takes more than a tenth of the processor time of a command that only lists runs.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class LazyGroup(TyperGroup):

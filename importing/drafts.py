@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from importing.imported import NotCarriedOver, Parameters, is_valid
 from importing.sql_text import quoted_name
-from sluice.checks import REGISTRY, expand
+from sluice.checks.registry import REGISTRY, expand
 from sluice.checks.rows import Filtered, RowCheck
 from sluice.checks.thresholds import threshold
 from sluice.errors import InvalidPipeline

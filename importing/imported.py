@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from importing.sql_shape import shape_problem
-from sluice.checks import REGISTRY, expand
+from sluice.checks.registry import REGISTRY, expand
 from sluice.errors import InvalidPipeline
 
 Parameters = dict[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pyiceberg.io import FileIO, load_file_io
 
 from lakehouse.iceberg.store_errors import explain_store_error
-from sluice.contracts.input import ManifestRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.manifest import InputManifest, manifest_digest, read_manifest
 

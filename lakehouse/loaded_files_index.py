@@ -17,7 +17,7 @@ from lakehouse.loaded_files_tables import (
     create_tables,
     loaded_file,
 )
-from sluice.contracts.input import ManifestRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import InputRecord, effects_of_rollback

@@ -14,9 +14,9 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from sluice.ambiguous_names import describe_several
-from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
-from sluice.contracts.write import TableChange
+from sluice.contracts.quarantine_queries import QuarantineSummary
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
 from sluice.publishing.commit_properties import (
     BASE,

@@ -12,7 +12,7 @@ from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.base_model import WireMessage
-from sluice.contracts.lake_queries import LAKE_QUERY, LakeQueryInput, LakeQueryRequest
+from sluice.contracts.lake_query import LAKE_QUERY, LakeQueryMessage, SentLakeQuery
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
 from sluice.setting_groups import InstallationSettings
 
@@ -31,15 +31,18 @@ _Result = TypeVar("_Result", bound=WireMessage)
 
 
 async def query_lake(
-    client: Client, settings: InstallationSettings, query: LakeQueryInput, result_type: type[_Result]
+    client: Client, settings: InstallationSettings, query: LakeQueryMessage, result_type: type[_Result]
 ) -> _Result:
-    """Let a worker answer a query about the lake. `RESULTS` has the type of each result.
+    """Let a worker answer a query about the lake.
+
+    Args:
+        result_type: the type of the result, which `RESULTS` in `sluice/contracts/lake_queries.py` names.
 
     Raises:
         SluiceError: the activity's error, as the domain's error.
         ServiceUnavailable: no worker answers, or the catalog does not.
     """
-    request = LakeQueryRequest(query=query)
+    request = SentLakeQuery(query=query)
     result = await execute_short_workflow(client, settings, LAKE_QUERY, request, query.kind, read_only=True)
     return result_type.model_validate(result)
 

@@ -15,7 +15,7 @@ from runtime.run.listed_run import ListedRun, listed_run
 from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import ZoneStatus
-from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
+from sluice.contracts.quarantine_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
 from sluice.errors import SluiceError
 from sluice.publishing.freshness import Freshness
 from sluice.setting_groups import InstallationSettings

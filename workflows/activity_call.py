@@ -14,7 +14,7 @@ from temporalio.workflow import ActivityCancellationType
 
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.references import BranchRequest
-    from sluice.contracts.run import Policy
+    from sluice.contracts.run_request import Policy
     from sluice.identifiers import spark_queue
 
 InputT = TypeVar("InputT")

@@ -37,14 +37,10 @@ with workflow.unsafe.imports_passed_through():
         RestoreTablesInput,
         ResumeBranchInput,
     )
-    from sluice.contracts.input import SelectedInput, SelectInputInput
+    from sluice.contracts.input import SelectInputInput
     from sluice.contracts.lake_queries import (
-        DescribeQuarantineInput,
-        DescribeQuarantineResult,
         ListFilesInput,
         ListFilesResult,
-        ListQuarantineInput,
-        ListQuarantineResult,
         PlanReleaseInput,
         PlanRequeueInput,
         QueryAuditResultsInput,
@@ -74,6 +70,12 @@ with workflow.unsafe.imports_passed_through():
         ReapBranchesInput,
         ReapBranchesResult,
     )
+    from sluice.contracts.quarantine_queries import (
+        DescribeQuarantineInput,
+        DescribeQuarantineResult,
+        ListQuarantineInput,
+        ListQuarantineResult,
+    )
     from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.registration import (
         CheckedRegistrations,
@@ -86,6 +88,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
     from sluice.contracts.run import WAITING, Notification, RecordRunInput
     from sluice.contracts.schedules import InspectScheduleInput, PauseScheduleInput, ScheduledStart, ScheduleNotice
+    from sluice.contracts.selected_input import SelectedInput
     from sluice.contracts.starting import FindRunEndInput, PreparedRun, RunEnd, StartedBy, StartPipelineInput
     from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput

@@ -18,7 +18,7 @@ from temporalio.workflow import ActivityHandle, unsafe
 
 with unsafe.imports_passed_through():
     from sluice.contracts.references import TARGET_HEADER
-    from sluice.contracts.run import RunRequest
+    from sluice.contracts.run_request import RunRequest
 
 
 class TargetHeader(Interceptor):

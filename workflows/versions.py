@@ -6,7 +6,7 @@ The request of the run names the revision, so that a replay takes the same path 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import REVISION, RunRequest
+    from sluice.contracts.run_request import REVISION, RunRequest
 
 
 def require_known_revision(request: RunRequest) -> None:

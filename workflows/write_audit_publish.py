@@ -9,7 +9,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.approval.decisions import Decision
     from sluice.contracts.merge_queue import MergeTicket
     from sluice.contracts.registration import Registration
-    from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, RunRequest, RunResult, RunStatus
+    from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, RunResult, RunStatus
+    from sluice.contracts.run_request import RunRequest
     from sluice.publishing.retries import WRITE_STAGES, AttemptLimit
     from workflows.activity_calls import ActivityCalls
     from workflows.approval.approval import find_required_approval, take_decision, wait_for_approval

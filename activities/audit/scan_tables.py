@@ -13,7 +13,8 @@ from lakehouse.audited_tables import AuditedTables
 from lakehouse.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
-from sluice.checks.verdicts import CheckResult, error_result, short_verdicts, trim_samples
+from sluice.checks.results import error_result
+from sluice.checks.verdicts import CheckResult, short_verdicts, trim_samples
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.setting_groups import StorageSettings

@@ -13,9 +13,9 @@ from lakehouse.released_rows import read_marked_tables
 from runtime.backfills.backfill_plan import check_same_for_all
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
-from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import InvalidInput, UnexpectedWrite
 from sluice.identifiers import quarantine_branch
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader

@@ -18,7 +18,7 @@ from lakehouse.published_commits import (
 from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.published_run import find_published_run
 from sluice.publishing.rollback import PublishedCommit, RollbackPlan, check_same_tables, plan_rollback, restored_change

@@ -13,7 +13,8 @@ from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.restored_files import missing_files
 from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
-from sluice.contracts.write import TableChange, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import WriteResult
 from sluice.publishing.capabilities import require_capabilities
 from sluice.publishing.commit_properties import ROLLED_BACK
 from sluice.publishing.rollback import (

@@ -9,12 +9,8 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
 from lakehouse.report_store import ReportStore
 from sluice.checks.verdicts import short_row, trim_samples, verdicts_digest
-from sluice.contracts.lake_queries import (
-    DescribeQuarantineInput,
-    DescribeQuarantineResult,
-    QuarantinedTable,
-    check_result_size,
-)
+from sluice.contracts.lake_queries import check_result_size
+from sluice.contracts.quarantine_queries import DescribeQuarantineInput, DescribeQuarantineResult, QuarantinedTable
 from sluice.contracts.references import RunRef
 from sluice.publishing.commit_properties import VERDICTS
 from sluice.sql.values import json_value

@@ -12,12 +12,12 @@ from lakehouse.quarantine import (
     list_quarantined_branches,
     read_quarantined_tables,
 )
-from sluice.contracts.lake_queries import (
+from sluice.contracts.lake_queries import check_result_size
+from sluice.contracts.quarantine_queries import (
     ListQuarantineInput,
     ListQuarantineResult,
     QuarantineEntry,
     QuarantineSummary,
-    check_result_size,
 )
 
 _REASON = 200

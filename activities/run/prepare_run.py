@@ -14,7 +14,7 @@ from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
 from runtime.run.start_run import StartOptions, describe_work, make_request
 from runtime.run.starter import Starter
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.run import InputFile, RunInput
+from sluice.contracts.run_request import InputFile, RunInput
 from sluice.contracts.starting import PreparedRun, StartPipelineInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline
 from sluice.pipeline.loading_order import partition_of, window_problem

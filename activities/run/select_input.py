@@ -9,8 +9,9 @@ from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress, find_files, identify_input
-from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
-from sluice.contracts.run import InputFile
+from sluice.contracts.input import SelectInputInput
+from sluice.contracts.run_request import InputFile
+from sluice.contracts.selected_input import ManifestRef, SelectedInput
 from sluice.errors import InputChanged, InputIncomplete
 from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes

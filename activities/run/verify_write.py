@@ -10,7 +10,8 @@ from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.iceberg.written_table import read_written_table
 from lakehouse.table_versions import changed_tables
-from sluice.contracts.write import RowNumbers, VerifyWriteInput, WriteResult
+from sluice.contracts.table_changes import RowNumbers
+from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.publishing.written_tables import (
     WrittenTable,
     check_changed_namespace,

@@ -28,7 +28,7 @@ from lakehouse.source_files import (
     inspect_files,
     stated_encoding,
 )
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable, error_class

@@ -13,7 +13,7 @@ from cli.pipeline.values import Partition, ScheduledFor
 from runtime.arrivals.zone_conflicts import check_location, hint_at_zones
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.pipeline.placeholder_values import placeholder_values
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline

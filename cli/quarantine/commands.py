@@ -27,12 +27,12 @@ from runtime.quarantine.managing import end_of_retention, find_quarantine, manag
 from runtime.quarantine.quarantined_rows import list_quarantined_rows
 from runtime.quarantine.releasing import plan_release, repair_statements
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import (
+from sluice.contracts.lake_queries import PlanReleaseInput
+from sluice.contracts.quarantine_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
     ListQuarantineInput,
     ListQuarantineResult,
-    PlanReleaseInput,
     QuarantinedTable,
     QuarantineSummary,
 )

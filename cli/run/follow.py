@@ -12,7 +12,7 @@ from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.start_run import StartOptions, start_run
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import changed_options

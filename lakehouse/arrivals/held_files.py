@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import identify_input
 from sluice.contracts.arrivals import ArrivedFile, BatchRef, BatchState
-from sluice.contracts.run import InputFile, run_workflow_id
+from sluice.contracts.run_request import InputFile, run_workflow_id
 from sluice.input.held_files import WantedFile
 
 

@@ -9,7 +9,7 @@ from pyiceberg.table import StaticTable
 
 from lakehouse.iceberg.file_rows import read_batches, scan_tasks
 from lakehouse.iceberg.table_state import TableState
-from sluice.contracts.write import RowCounts
+from sluice.contracts.table_changes import RowCounts
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts
 
 _MAX_VALUES = 200_000

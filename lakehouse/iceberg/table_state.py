@@ -16,7 +16,7 @@ from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK
 from sluice.publishing.small_files import Partition, describe_small_files
 

@@ -8,7 +8,7 @@ from lakehouse.source_files.headers import parse_header
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.paths import base_path, is_remote, partition_of
 from lakehouse.source_files.text import decoded, stated_encoding
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 from sluice.sql.schema_ddl import schema_columns

@@ -15,7 +15,7 @@ from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.local import describe_local, list_local
 from lakehouse.source_files.object_store import SCHEMES, describe_object, list_objects
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
-from sluice.contracts.run import InputFile, RunInput
+from sluice.contracts.run_request import InputFile, RunInput
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput, NoFiles
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Format, Source, format_of

@@ -17,7 +17,7 @@ from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, 
 from lakehouse.source_files.paths import base_path, is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Format, Source

@@ -15,7 +15,7 @@ from lakehouse.source_files.identify import describe
 from lakehouse.source_files.paths import is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.guessed_types import GuessedColumn, TypePreview
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 from sluice.input.plain_notation import (
     DATES,

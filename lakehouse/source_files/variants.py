@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.source_files.paths import is_remote
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from lakehouse.source_files import (
     without_scheme,
 )
 from sluice.contracts.guessed_types import TypePreview
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.input.repeated_loads import hints_on_repeated_loads

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from temporalio.client import Client
 
-from runtime.run.find_run import RunLookup, find_run, read_request, read_result
+from runtime.run.find_run import RunLookup, find_run, read_result
 from runtime.run.reported_run import read_status
-from sluice.contracts.run import RunRequest
+from runtime.run.run_request import read_request
+from sluice.contracts.run_request import RunRequest
 from sluice.contracts.table_diffs import TableKey
 from sluice.diff.keys import pipeline_keys
 from sluice.errors import InvalidPipeline

@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.ambiguous_names import describe_several
-from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, Outcome, RunRequest, RunResult, RunStatus
+from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, Outcome, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.times import format_time
@@ -166,21 +166,6 @@ async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> 
         raise
     pinned = client.get_workflow_handle(workflow_id, run_id=description.run_id, result_type=RunResult)
     return RunLookup(pinned, description)
-
-
-async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
-    """Return the request that started a run, or None if Temporal no longer has its history."""
-    events = client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history_events(page_size=1)
-    try:
-        first = await anext(events)  # only the first page: a history may be long
-    except RPCError as error:
-        if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
-            return None
-        raise
-    payloads = first.workflow_execution_started_event_attributes.input.payloads
-    request: RunRequest
-    (request,) = await client.data_converter.decode(payloads, [RunRequest])
-    return request
 
 
 async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) -> list[WorkflowExecution]:

@@ -9,7 +9,7 @@ from temporalio.service import RPCError
 
 from runtime.run.find_run import RunFilter, list_runs
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult
+from sluice.contracts.quarantine_queries import ListQuarantineInput, ListQuarantineResult
 from sluice.errors import SluiceError
 from sluice.identifiers import backfill_id
 from sluice.setting_groups import InstallationSettings

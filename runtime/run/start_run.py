@@ -13,14 +13,15 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from runtime.run.find_run import read_request
+from runtime.run.run_request import read_request
 from runtime.run.starter import Starter
 from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
-from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest, RunResult, run_workflow_id
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import REVISION, Policy, RunInput, RunRequest, run_workflow_id
 from sluice.errors import RunUnderWay
 from sluice.lineage.identity import parse_parent
 from sluice.pipeline.loading_rules import OVER_YOUNGER

@@ -1,18 +1,13 @@
 """Waivers: the failed checks that people may waive, their names in commands, and the end of a waiver."""
 
-import hashlib
-import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from sluice.base_model import WireMessage
-from sluice.checks.base import Check
-from sluice.checks.verdicts import CheckResult, check_title
 from sluice.command_line import COMMAND
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.table import Table
 from sluice.times import parse_time
 
 MAX_DAYS = 90
@@ -74,41 +69,6 @@ class WaivedCheck(WaivableCheck):
     run_id: str
     """The first run that published under the waiver."""
     workflow_id: str = ""
-
-
-def check_fingerprint(check: Check, pipeline: str) -> str:
-    """Return the SHA-256, in hexadecimal, of the name of a pipeline and the definition of a check.
-
-    The definition has all parameters of the check except `waivable`, without its line in the file. The name of the
-    pipeline binds a signed waiver to that pipeline.
-    """
-    parameters = check.model_dump(mode="json", by_alias=True, exclude={"at", "waivable"})
-    text = json.dumps([pipeline, parameters], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def waivable_checks(verdicts: Sequence[CheckResult], tables: Mapping[str, Table], pipeline: str) -> list[WaivableCheck]:
-    """Return the failed checks of an audit of a pipeline that may be waived; empty if any other verdict blocks.
-
-    A check that could not be answered may not be waived: nobody can know what the waiver would accept.
-    """
-    checks = []
-    for verdict in verdicts:
-        if not verdict.blocks:
-            continue
-        listed = tables[verdict.table].checks if verdict.table in tables else []
-        check = listed[verdict.index] if 0 <= verdict.index < len(listed) else None
-        if verdict.verdict != "fail" or check is None or not check.waivable:
-            return []
-        checks.append(
-            WaivableCheck(
-                table=verdict.table,
-                index=verdict.index,
-                check=check_title(check),
-                fingerprint=check_fingerprint(check, pipeline),
-            )
-        )
-    return checks
 
 
 def waivable(checks: Sequence[WaivableCheck]) -> list[WaivableCheck]:

@@ -8,7 +8,7 @@ Modules:
 - `scan_groups.py`: the checks, queries and files that one scan answers together.
 - `engine_choice.py`: the engine that answers each check.
 - `query_builder.py`: the SQL of a scan. `answers.py`: conversion of a scan's answers to verdicts, which
-  `sluice/checks/verdicts.py` defines.
+  `sluice/checks/results.py` makes.
 - `sluice/publishing/bad_rows.py`: the conditions of row quarantine, and the rows that it moves.
 
 `lakehouse/audited_tables.py` loads the statistics, `engine/scan.py` is the port of the engines that read rows, and

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from sluice.audit.scan_groups import ScanGroup
 from sluice.checks.base import Evaluation
+from sluice.checks.results import AnswerSource, check_result, error_result
 from sluice.checks.rows import RowCheck
-from sluice.checks.verdicts import AnsweredBy, AnswerSource, CheckResult, check_result, error_result
+from sluice.checks.verdicts import AnsweredBy, CheckResult
 from sluice.contracts.spark_jobs import ScanAnswer
 
 

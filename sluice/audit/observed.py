@@ -1,6 +1,6 @@
 """Describe the observed result of a check for messages. Verdicts and signatures stay unchanged."""
 
-from sluice.checks import REGISTRY
+from sluice.checks.registry import REGISTRY
 from sluice.checks.verdicts import CheckResult
 from sluice.sizes import format_count
 

@@ -8,8 +8,9 @@ from sluice.audit.engine_choice import RefusingEngine, accepted_checks
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.tables import AuditedTable
 from sluice.checks.base import Check, Evaluation
+from sluice.checks.results import AnswerSource, check_result, error_result
 from sluice.checks.rows import RowCheck
-from sluice.checks.verdicts import AnswerSource, CheckResult, check_result, error_result
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput, AuditResult
 from sluice.metadata.statistics import TableStatistics
 from sluice.sql.dialect import Dialect

@@ -127,7 +127,7 @@ class Check(StrictModel, ABC):
     severity: Severity = "fail"
     scope: Scope = "added"
     waivable: bool = False
-    """True if people may waive it when it fails: see `sluice/approval/waivers.py`."""
+    """True if people may waive it when it fails: see `sluice/approval/waivable.py`."""
     at: str = ""
     """Its location in the pipeline file, as `file:line`."""
 

@@ -2,16 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from sluice.base_model import WireMessage
-from sluice.checks.base import Check, Evaluation
-from sluice.checks.query import Sql
-from sluice.redaction import redacted
 
 Verdict = Literal["pass", "warn", "fail", "error"]
 AnsweredBy = Literal["metadata", "duckdb", "spark"]
@@ -66,7 +62,7 @@ class CheckResult(WireMessage):
     @property
     def title(self) -> str:
         """The kind of the check with its columns or its name: `not_null(id)`, `sql(no orphans)`."""
-        return _title(self.check, self.columns, self.name)
+        return title(self.check, self.columns, self.name)
 
 
 class AuditReport(WireMessage):
@@ -121,75 +117,10 @@ def sample_size(checks: int) -> int:
     return max(SAMPLE_ROWS, min(MAX_SAMPLE_ROWS, _ROWS_OF_ALL_CHECKS // max(checks, 1)))
 
 
-def check_title(check: Check) -> str:
-    """Return the kind of a check with its columns or its name: `not_null(id)`, `sql(no orphans)`."""
-    return _title(check.check, check.column_names, _name(check))
-
-
-def _name(check: Check) -> str:
-    return check.name if isinstance(check, Sql) else ""
-
-
-def _title(kind: str, columns: Sequence[str], name: str) -> str:
+def title(kind: str, columns: Sequence[str], name: str) -> str:
+    """Return the kind of a check with its columns, or with its shortened name if it has no columns."""
     about = ", ".join(columns) or (name if len(name) <= _NAME else name[: _NAME - 1] + "…")
     return f"{kind}({about})" if about else kind
-
-
-@dataclass(frozen=True)
-class AnswerSource:
-    """The source of an answer, with the sample and the amount of data read."""
-
-    by: AnsweredBy
-    sample: Sequence[dict[str, Any]] = ()
-    files: int = 0
-    bytes: int = 0
-
-
-def check_result(table: str, index: int, check: Check, evaluation: Evaluation, source: AnswerSource) -> CheckResult:
-    """Return the result of a check: its evaluation with the severity applied, and the evidence."""
-    verdict: Verdict = "warn" if evaluation.level == "fail" and check.severity == "warn" else evaluation.level
-    return CheckResult(
-        table=table,
-        index=index,
-        check=check.check,
-        columns=check.column_names,
-        name=_name(check),
-        verdict=verdict,
-        observed=evaluation.observed,
-        expected=check.expected,
-        answered_by=source.by,
-        failed_rows=evaluation.failed_rows,
-        sample=[] if evaluation.passed else [short_row(row) for row in source.sample[:MAX_SAMPLE_ROWS]],
-        scope=check.scope,
-        files=source.files,
-        bytes=source.bytes,
-    )
-
-
-def error_result(table: str, index: int, check: Check, why: str) -> CheckResult:
-    """Return the result of a check that could not be answered. It blocks with any severity."""
-    return CheckResult(
-        table=table,
-        index=index,
-        check=check.check,
-        columns=check.column_names,
-        name=_name(check),
-        verdict="error",
-        expected=check.expected,
-        scope=check.scope,
-        message=redacted(why),
-    )
-
-
-def missing_verdicts(checks: Mapping[str, Sequence[Check]], results: Sequence[CheckResult]) -> list[CheckResult]:
-    """Return an error for every check, by table, that has no result. It blocks, because nothing was proven."""
-    answered = {(result.table, result.index) for result in results}
-    return [
-        error_result(table, index, check, "no engine answered it")
-        for table, listed in checks.items()
-        for index, check in enumerate(listed)
-        if (table, index) not in answered
-    ]
 
 
 def short_row(row: dict[str, Any]) -> dict[str, Any]:

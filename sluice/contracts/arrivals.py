@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.base_model import WireMessage
+from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.starting import PipelineText
 
 ZONE_MEMO = "sluice.landing_zone"
@@ -143,7 +144,7 @@ class FinishArrivalsResult(WireMessage):
     has_more: bool = False
 
 
-class ListArrivalsInput(WireMessage):
+class ListArrivalsInput(LakeQueryMessage):
     """Input of `list_arrivals`: list the files in a landing zone, each with its status."""
 
     kind: Literal["list_arrivals"] = "list_arrivals"

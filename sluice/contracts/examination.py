@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from sluice.base_model import WireMessage
+from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.redaction import redacted
 
 _MAX_DETAIL = 500
@@ -33,13 +34,13 @@ def failed(part: str, detail: str, remedy: str = "") -> Finding:
     return Finding(part=part, state="failed", detail=detail, remedy=remedy)
 
 
-class ExamineInstallationInput(WireMessage):
+class ExamineInstallationInput(LakeQueryMessage):
     """Input of `examine_installation`: check everything that a worker needs except Spark."""
 
     kind: Literal["examine_installation"] = "examine_installation"
 
 
-class ExamineSparkInput(WireMessage):
+class ExamineSparkInput(LakeQueryMessage):
     """Input of `examine_spark`: check everything that a worker needs to run Spark."""
 
     kind: Literal["examine_spark"] = "examine_spark"

@@ -3,8 +3,9 @@
 from pydantic import Field
 
 from sluice.base_model import WireMessage
-from sluice.contracts.input import ManifestRef, PublicationCheck
+from sluice.contracts.input import PublicationCheck
 from sluice.contracts.references import BranchMessage, BranchRef, BranchRequest, CatalogIdMessage, RunRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.contracts.write import WriteResult
 from sluice.pipeline.write import Write
 

@@ -1,19 +1,11 @@
 """Inputs and results of the activity that selects the files of a run, and references to input manifests."""
 
-from pydantic import Field
-
 from sluice.base_model import WireMessage
 from sluice.contracts.references import BranchMessage, RunRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
-
-
-class ManifestRef(WireMessage):
-    """Location of the input manifest of an attempt, and the SHA-256 of its content."""
-
-    location: str
-    digest: str
 
 
 class SelectInputInput(BranchMessage):
@@ -37,30 +29,6 @@ class SelectInputInput(BranchMessage):
     """True if the run refuses a file whose path main has with other content."""
     listed: ManifestRef | None = None
     """Manifest of an earlier attempt. Its files are the input of the run, even if the folder has changed since."""
-
-
-class LeftOutFile(WireMessage):
-    """A file that a run left out: an earlier run loaded it, or another file has the same content."""
-
-    path: str
-    why: str
-
-
-class SelectedInput(WireMessage):
-    """Summary of the files that a run loads. The manifest has their names."""
-
-    manifest: ManifestRef
-    files: int
-    """Number of files that the run loads."""
-    bytes: int = 0
-    loaded_before: int = 0
-    """Number of files that were left out because an earlier run loaded them into the table."""
-    duplicates: int = 0
-    """Number of files that were left out because another file of the same run has the same content."""
-    left_out: list[LeftOutFile] = Field(default_factory=list)
-    """Some of the files that were left out."""
-    summary: str = ""
-    """The numbers as a sentence."""
 
 
 class PublicationCheck(WireMessage):

@@ -9,21 +9,24 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from sluice.base_model import WireMessage
-from sluice.checks.verdicts import CheckResult
 from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput
 from sluice.contracts.existing_rows import Resume
+from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
+from sluice.contracts.quarantine_queries import (
+    DescribeQuarantineInput,
+    DescribeQuarantineResult,
+    ListQuarantineInput,
+    ListQuarantineResult,
+    QuarantineSummary,
+)
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
-from sluice.contracts.write import TableChange
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
-
-LAKE_QUERY = "LakeQuery"
-"""Name of the workflow of a query about the lake, for clients that do not import the workflow."""
 
 MAX_RESULT_BYTES = 1024 * 1024
 """Maximum size of a result, in bytes.
@@ -32,89 +35,7 @@ Temporal refuses payloads above 2 MiB, and encryption adds to the size that is m
 """
 
 
-class ListQuarantineInput(WireMessage):
-    """Input of `list_quarantine`: list every quarantined branch, or the one of a run."""
-
-    kind: Literal["list_quarantine"] = "list_quarantine"
-    run: str | None = None
-    """Branch, run id, workflow id or pipeline; refused if it matches several branches. None lists all."""
-    sizes: bool = False
-    """True to measure the data files that only the branch has, which requires reading its metadata."""
-
-
-class QuarantineSummary(WireMessage):
-    """A quarantined branch, as its last commit describes it."""
-
-    branch: str
-    run_id: str
-    workflow_id: str
-    pipeline: str
-    cause: str
-    reason: str
-    expires: str
-    """End of its retention, in ISO 8601."""
-    installation: str
-    verified: bool = False
-    """True if the run verified that its write is complete. Only such a branch can be released or repaired."""
-    problem: str = ""
-    """Defect of its description that prevents showing or releasing all of it; empty if there is none."""
-    target: str = ""
-    """Branch that its run was to publish to, if it is not main: the branch of a backfill."""
-    created: str = ""
-    """Time of the quarantine, in ISO 8601; only the day if the time is not known."""
-    head: str = ""
-    """Hash of its newest commit, which contains this description."""
-    quarantined_hash: str = ""
-    """Hash with exactly the unpublished changes; empty if not recorded, or for a worker that does not state it."""
-    tables: dict[str, int | None] = Field(default_factory=dict)
-    """Net number of rows that its run verified, by table; None if it verified none."""
-
-
-class QuarantineEntry(WireMessage):
-    """A quarantined branch in a list."""
-
-    summary: QuarantineSummary
-    bytes: int | None = None
-    """Size of the data files that only this branch has, in bytes; None unless requested."""
-
-
-class ListQuarantineResult(WireMessage):
-    """Quarantined branches, newest first."""
-
-    quarantined: list[QuarantineEntry]
-
-
-class DescribeQuarantineInput(WireMessage):
-    """Input of `describe_quarantine`: describe one quarantined branch."""
-
-    kind: Literal["describe_quarantine"] = "describe_quarantine"
-    run: str
-    rows: int = Field(default=10, ge=0)
-    """Maximum number of bad rows to return for each verdict, and of added rows for each table."""
-
-
-class QuarantinedTable(WireMessage):
-    """Changes of a quarantined branch in one table."""
-
-    change: TableChange | None
-    """Change of the table; None if it was dropped."""
-    columns: list[str]
-    """Added, dropped or changed columns, as `+ name type` and `- name type`."""
-    bytes: int
-    """Size of the data files that only this branch has, in bytes."""
-    rows: list[dict[str, Any]]
-    """Some of the added rows."""
-
-
-class DescribeQuarantineResult(WireMessage):
-    """Result of `describe_quarantine`: the reason for the quarantine, every verdict, and the changes."""
-
-    summary: QuarantineSummary
-    tables: dict[str, QuarantinedTable]
-    checks: list[CheckResult]
-
-
-class PlanReleaseInput(WireMessage):
+class PlanReleaseInput(LakeQueryMessage):
     """Input of `plan_release`: plan a run that audits a quarantined branch again and publishes it."""
 
     kind: Literal["plan_release"] = "plan_release"
@@ -153,7 +74,7 @@ class RequeueSelection(WireMessage):
     """Repairs, as `COLUMN=SQL`."""
 
 
-class PlanRequeueInput(WireMessage):
+class PlanRequeueInput(LakeQueryMessage):
     """Input of `plan_requeue`: plan a run that moves rows from a quarantine table back into their table."""
 
     kind: Literal["plan_requeue"] = "plan_requeue"
@@ -170,14 +91,14 @@ class RequeuePlan(WireMessage):
     """Runs that quarantined the rows, if the order of loads matters."""
 
 
-class QueryAuditResultsInput(WireMessage):
+class QueryAuditResultsInput(LakeQueryMessage):
     """Input of `query_audit_results`: a query over the table `results`, in DuckDB's SQL."""
 
     kind: Literal["query_audit_results"] = "query_audit_results"
     sql: str
 
 
-class QueryTablesInput(WireMessage):
+class QueryTablesInput(LakeQueryMessage):
     """Input of `query_tables`: SQL that reads tables of main or of a branch."""
 
     kind: Literal["query_tables"] = "query_tables"
@@ -195,7 +116,7 @@ class QueryRows(WireMessage):
     """Hash at which `SHOW TABLES` listed the tables."""
 
 
-class ListFilesInput(WireMessage):
+class ListFilesInput(LakeQueryMessage):
     """Input of `list_files`: list files that runs loaded or are loading, or that are quarantined."""
 
     kind: Literal["list_files"] = "list_files"
@@ -278,7 +199,7 @@ RESULTS: Mapping[type[WireMessage], type[WireMessage]] = {
 
 
 class LakeQueryRequest(WireMessage):
-    """Input of the workflow `LakeQuery`."""
+    """Input of the workflow `LakeQuery`, as a worker reads it. A command sends it as a `SentLakeQuery`."""
 
     query: Annotated[LakeQueryInput, Field(discriminator="kind")]
 

@@ -9,6 +9,7 @@ from sluice.approval.required import ApprovalTerms
 from sluice.approval.waivers import WaivableCheck, WaivedCheck
 from sluice.base_model import WireMessage
 from sluice.contracts.input import PublicationCheck
+from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchMessage, CatalogIdMessage, RunRef
 from sluice.pipeline.write import Write
@@ -132,7 +133,7 @@ class DiscardBranchInput(CatalogIdMessage):
     branch: str
 
 
-class PlanPublishInput(WireMessage):
+class PlanPublishInput(LakeQueryMessage):
     """Input of `plan_publish`: plan the publish of a run that is about to be started."""
 
     kind: Literal["plan_publish"] = "plan_publish"

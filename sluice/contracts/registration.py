@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from sluice.base_model import WireMessage
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.publish_options import PublishOptions
 
 RegistrationState = Literal["pending", "done", "failed"]

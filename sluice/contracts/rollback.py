@@ -6,12 +6,13 @@ from pydantic import Field
 
 from sluice.base_model import WireMessage
 from sluice.contracts.existing_rows import Restore
-from sluice.contracts.write import TableChange
+from sluice.contracts.lake_query import LakeQueryMessage
+from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 
 
-class PlanRollbackInput(WireMessage):
+class PlanRollbackInput(LakeQueryMessage):
     """Input of `plan_rollback`: plan a run that restores the tables of a published run."""
 
     kind: Literal["plan_rollback"] = "plan_rollback"

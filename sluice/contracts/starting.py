@@ -8,7 +8,8 @@ from pydantic import Field
 from sluice.base_model import WireMessage
 from sluice.causes import Cause
 from sluice.contracts.existing_rows import Resume
-from sluice.contracts.run import Outcome, RunRequest
+from sluice.contracts.run import Outcome
+from sluice.contracts.run_request import RunRequest
 from sluice.pipeline.loading_rules import Way
 
 RUN_ENDED_SIGNAL = "run_ended"

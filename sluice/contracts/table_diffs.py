@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sluice.base_model import WireMessage
+from sluice.contracts.lake_query import LakeQueryMessage
 
 KeySource = Literal["chosen", "merge keys", "unique check", "none"]
 MAX_ROWS = 1000
@@ -18,7 +19,7 @@ class TableKey(WireMessage):
     source: KeySource = "none"
 
 
-class DiffTablesInput(WireMessage):
+class DiffTablesInput(LakeQueryMessage):
     """Input of `diff_tables`: compare the rows of tables at two hashes."""
 
     kind: Literal["diff_tables"] = "diff_tables"

@@ -6,13 +6,14 @@ from pydantic import Field
 
 from sluice.base_model import WireMessage
 from sluice.contracts.arrivals import BatchRef, BatchState
+from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.starting import PipelineText
 
 MOST_NAMED = 500
 """Maximum number of files that one request names."""
 
 
-class PlanLoadInput(WireMessage):
+class PlanLoadInput(LakeQueryMessage):
     """Input of `plan_load`: plan the load of named files of a landing zone."""
 
     kind: Literal["plan_load"] = "plan_load"

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from sluice.contracts.input import ManifestRef, PublicationCheck
-from sluice.contracts.run import RunRequest
+from sluice.contracts.input import PublicationCheck
+from sluice.contracts.run_request import RunRequest
+from sluice.contracts.selected_input import ManifestRef
 from sluice.input.manifest import ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.input.selection import asks_what_was_loaded

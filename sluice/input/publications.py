@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sluice.contracts.input import ManifestRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.publishing.commit_properties import (
     INPUT,
     INPUT_TABLES,

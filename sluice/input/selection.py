@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sluice.contracts.input import LeftOutFile
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
+from sluice.contracts.selected_input import LeftOutFile
 from sluice.errors import AlreadyPublished, InvalidInput
 from sluice.input.held_files import HeldFile, LoadedFile
 from sluice.input.manifest import ManifestFile

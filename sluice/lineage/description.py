@@ -6,7 +6,8 @@ from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.lineage import EmitLineageInput, LineageCheck, LineageEventType, LineageTable
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.run import Outcome, RunRequest, RunResult
+from sluice.contracts.run import Outcome, RunResult
+from sluice.contracts.run_request import RunRequest
 from sluice.contracts.write import WriteResult
 from sluice.pipeline.table import Table
 

@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from sluice.base_model import StrictModel
-from sluice.checks import AnyCheck
 from sluice.checks.base import check_location, check_problems
+from sluice.checks.registry import AnyCheck
 from sluice.identifiers import suggestion
 from sluice.pipeline.source import TextOptions
 from sluice.pipeline.table_layout import PartitionTerm, SortTerm, order_parts, partition_parts

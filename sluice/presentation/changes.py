@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sluice.contracts.run import RunResult
-from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
+from sluice.contracts.table_changes import ChangeSummary, RowNumbers, TableChange
 from sluice.publishing.change_summary import known_row_numbers, summarize_changes
 from sluice.sizes import format_count
 

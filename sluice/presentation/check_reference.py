@@ -3,8 +3,8 @@
 import inspect
 from dataclasses import dataclass
 
-from sluice.checks import REGISTRY
 from sluice.checks.base import Check
+from sluice.checks.registry import REGISTRY
 from sluice.checks.rows import RowCheck
 
 _COMMON = ("check", "severity", "scope", "waivable", "at")

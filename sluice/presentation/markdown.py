@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.presentation.changes import (
     describe_change,
     describe_guarantee,

@@ -4,8 +4,8 @@ import copy
 import inspect
 from typing import Any
 
-from sluice.checks import REGISTRY
 from sluice.checks.base import Check
+from sluice.checks.registry import REGISTRY
 from sluice.pipeline.model import Pipeline
 
 _DURATION = {"type": ["string", "number"], "pattern": r"^\s*\d+(\.\d+)?\s*[smhd]?\s*$"}

@@ -7,7 +7,8 @@ from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import scan_groups
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable
-from sluice.checks.verdicts import CheckResult, check_title
+from sluice.checks.results import check_title
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
 from sluice.pipeline.table import Table
 from sluice.sizes import format_count

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sluice.checks.verdicts import CheckResult, verdicts_digest
-from sluice.contracts.input import ManifestRef
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
+from sluice.contracts.selected_input import ManifestRef
 from sluice.publishing.commit_properties import (
     ATTEMPT,
     ATTEMPT_MARK,

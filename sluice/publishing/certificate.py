@@ -7,9 +7,9 @@ from sluice.approval.decisions import Decision
 from sluice.approval.signatures import signed_fields
 from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import AuditReport, count_verdicts
-from sluice.contracts.input import ManifestRef
 from sluice.contracts.references import RunRef
-from sluice.contracts.run import RunRequest
+from sluice.contracts.run_request import RunRequest
+from sluice.contracts.selected_input import ManifestRef
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.publishing.branch_properties import input_properties, run_properties
 from sluice.publishing.commit_properties import (

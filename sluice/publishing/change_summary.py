@@ -5,7 +5,7 @@ The terminal, the Web UI, Slack, markdown and JSON all use these numbers.
 
 from collections.abc import Mapping
 
-from sluice.contracts.write import ChangeSummary, RowNumbers, TableChange
+from sluice.contracts.table_changes import ChangeSummary, RowNumbers, TableChange
 from sluice.publishing.bad_rows import is_quarantine_table
 
 

@@ -3,7 +3,7 @@
 from sluice.audit.observed import describe_observed
 from sluice.base_model import StrictModel
 from sluice.causes import Cause
-from sluice.checks import REGISTRY
+from sluice.checks.registry import REGISTRY
 from sluice.checks.verdicts import CheckResult, count_verdicts
 from sluice.contracts.publish import Publication
 from sluice.contracts.run import Outcome, RunResult

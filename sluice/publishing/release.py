@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput
-from sluice.contracts.lake_queries import QuarantineSummary
 from sluice.contracts.quarantine import VerifiedWrite
-from sluice.contracts.write import TableChange, WriteResult
+from sluice.contracts.quarantine_queries import QuarantineSummary
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.loading_rules import traits_of
 from sluice.pipeline.model import Pipeline

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import literal, quoted, quoted_table, suggestion
 from sluice.pipeline.loading_rules import require_allowed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sluice.contracts.rollback import PublishedChecks
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import InvalidInput, InvalidPipeline, TableReplaced, UnexpectedWrite
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions

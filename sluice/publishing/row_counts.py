@@ -7,7 +7,7 @@ call them removed and added. Rows that were carried along in a rewritten file di
 from collections import Counter
 from collections.abc import Hashable
 
-from sluice.contracts.write import RowCounts, TableChange
+from sluice.contracts.table_changes import RowCounts, TableChange
 from sluice.pipeline.write_modes import WriteMode
 
 

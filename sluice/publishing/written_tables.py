@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.references import RunRef
-from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
 from sluice.pipeline.loading_order import is_scheduled_time, replaces_other

@@ -17,7 +17,7 @@ from activities.registration.start_registrations import StartRegistrationsActivi
 from lakehouse.targets.mirror import MirrorWriter
 from lakehouse.targets.open_mirror import open_mirror
 from sluice.contracts.registration import CheckedRegistrations, CheckRegistrationsInput, RegisterInput
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.certificate import _registration_properties
 from sluice.publishing.commit_properties import REGISTERED, REGISTERS

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakehouse.open_catalog import open_catalog
-from sluice.checks import REGISTRY
+from sluice.checks.registry import REGISTRY
 from sluice.settings import read_settings
 from tests.harness.audited_table import Table, check_of, seen
 

@@ -47,8 +47,8 @@ from sluice.audit.answers import verdicts
 from sluice.audit.planner import prove_checks
 from sluice.audit.scan_groups import scan_groups
 from sluice.audit.tables import AuditedTable
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
+from sluice.checks.registry import REGISTRY, expand
 from sluice.checks.verdicts import CheckResult
 from sluice.sql.dialect import DUCKDB
 from tests.harness.folder_store import IO, FolderStoreSession

@@ -8,7 +8,7 @@ from temporalio.client import Client
 
 from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
-from sluice.contracts.run import REVISION, Policy, RunInput, RunRequest
+from sluice.contracts.run_request import REVISION, Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess

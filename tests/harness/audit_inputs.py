@@ -3,8 +3,8 @@
 from typing import Any
 
 from sluice.audit.tables import AuditedTable
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
+from sluice.checks.registry import REGISTRY, expand
 from sluice.contracts.audit import AuditInput
 from sluice.contracts.references import RunRef
 from sluice.metadata.statistics import ColumnStatistics, FileStatistics, SchemaField, TableStatistics

@@ -17,9 +17,10 @@ from sluice.audit.planner import prove_checks
 from sluice.audit.scan_groups import scan_groups
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable, referenced_tables
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
-from sluice.checks.verdicts import AnswerSource, CheckResult, check_result
+from sluice.checks.registry import REGISTRY, expand
+from sluice.checks.results import AnswerSource, check_result
+from sluice.checks.verdicts import CheckResult
 from sluice.contracts.spark_jobs import ScanSpec
 from sluice.settings import Settings
 from sluice.sql.dialect import DUCKDB, SPARK

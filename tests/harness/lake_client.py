@@ -9,8 +9,8 @@ from temporalio.client import WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 
-from sluice.contracts.lake_queries import LakeQueryRequest
-from sluice.contracts.run import RunRequest
+from sluice.contracts.lake_query import SentLakeQuery
+from sluice.contracts.run_request import RunRequest
 from tests.harness.activity import run_activity
 
 
@@ -38,7 +38,7 @@ class LakeClient:
         self.answers[kind] = answer_and_go_on
 
     async def start_workflow(self, run: Callable[..., Any], argument: Any, **_: object) -> SimpleNamespace:
-        if isinstance(argument, LakeQueryRequest):
+        if isinstance(argument, SentLakeQuery):
             answer, given = self.answers[argument.query.kind], argument.query
         else:
             answer, given = self.answers[run.__qualname__.partition(".")[0]], argument

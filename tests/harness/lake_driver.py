@@ -15,7 +15,8 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import list_quarantined_branches
 from runtime.pipeline.pipeline_input import find_input
-from runtime.run.find_run import Handle, query_status, read_request, read_result
+from runtime.run.find_run import Handle, query_status, read_result
+from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions, start_run
 from runtime.run.starter import Starter
 from runtime.short_workflow import execute_short_workflow, query_lake

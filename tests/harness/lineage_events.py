@@ -6,11 +6,13 @@ from typing import Any
 from activities.lineage.emit_lineage import EmitLineageActivity
 from lakehouse.open_catalog import catalog_address
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.input import ManifestRef, SelectedInput
 from sluice.contracts.lineage import EmitLineageInput, LineageEventType
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.run import RunInput, RunRequest, RunResult
-from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunInput, RunRequest
+from sluice.contracts.selected_input import ManifestRef, SelectedInput
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import ChangedTable, TableVersionRef, WriteResult
 from sluice.lineage.description import describe_event
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings

@@ -15,12 +15,14 @@ from activities.run.select_input import SelectInputActivity
 from lakehouse.source_files import find_files, identify_input
 from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
-from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
+from sluice.contracts.input import PublicationCheck, SelectInputInput
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import OpenBranchInput, TableChange, WriteResult
+from sluice.contracts.selected_input import ManifestRef, SelectedInput
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import OpenBranchInput, WriteResult
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table

@@ -23,7 +23,8 @@ from runtime.backfills.backfills import (
     start_backfill,
 )
 from runtime.pipeline.pipeline_input import find_input, pipeline_of_text
-from runtime.run.find_run import Handle, read_request
+from runtime.run.find_run import Handle
+from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions, start_run
 from runtime.run.starter import Starter
 from sluice.backfills.progress import partition_states

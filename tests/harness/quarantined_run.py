@@ -21,7 +21,7 @@ from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.publish import MergeApproval, Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.identifiers import quarantine_branch
 from sluice.pipeline.model import Pipeline

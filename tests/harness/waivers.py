@@ -4,7 +4,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from sluice.approval.decisions import Decision
-from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver, check_fingerprint
+from sluice.approval.waivable import check_fingerprint
+from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
 from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline

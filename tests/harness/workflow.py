@@ -20,7 +20,7 @@ from sluice.contracts.existing_rows import (
     Resume,
     ResumeBranchInput,
 )
-from sluice.contracts.input import ManifestRef, SelectedInput, SelectInputInput
+from sluice.contracts.input import SelectInputInput
 from sluice.contracts.lineage import EmitLineageInput
 from sluice.contracts.merge_queue import MergeTicket
 from sluice.contracts.publish import (
@@ -36,15 +36,11 @@ from sluice.contracts.publish import (
 from sluice.contracts.quarantine import DiscardQuarantineInput, QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.registration import StartRegistrationsInput
-from sluice.contracts.run import REVISION, Notification, Policy, RecordRunInput, RunInput, RunRequest, RunResult
-from sluice.contracts.write import (
-    JobReport,
-    OpenBranchInput,
-    TableChange,
-    VerifyWriteInput,
-    WriteResult,
-    WriteTableInput,
-)
+from sluice.contracts.run import Notification, RecordRunInput, RunResult
+from sluice.contracts.run_request import REVISION, Policy, RunInput, RunRequest
+from sluice.contracts.selected_input import ManifestRef, SelectedInput
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from workflows.write_audit_publish import WriteAuditPublish

@@ -29,7 +29,7 @@ from runtime.run.find_run import Handle, query_status
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.arrivals import Batch, BatchCommand, PauseZone, ZoneStatus, landing_zone_id
-from sluice.contracts.run import InputFile, run_workflow_id
+from sluice.contracts.run_request import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import LoadBatch, LoadPlan, PlanLoadInput
 from sluice.deployment.files import PipelineFile

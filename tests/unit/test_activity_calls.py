@@ -6,7 +6,7 @@ import pytest
 
 from runtime.short_workflow import TIME_LIMIT
 from sluice.contracts.lake_queries import RESULTS
-from sluice.contracts.run import Policy
+from sluice.contracts.run_request import Policy
 from tests.harness.registered_activities import registered, signature
 from workflows.activity_call import ActivityCall, Kind, fairness_key
 from workflows.activity_calls import ActivityCalls

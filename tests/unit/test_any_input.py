@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.checks import _ALIASES, REGISTRY
+from sluice.checks.registry import _ALIASES, REGISTRY
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import _MODELS, _check_keys, parse_pipeline
 from sluice.pipeline.model import Pipeline

@@ -29,7 +29,7 @@ from sluice.approval.signatures import (
     verified_starter,
 )
 from sluice.contracts.existing_rows import Resume
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.errors import BadEnvironment
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Approval

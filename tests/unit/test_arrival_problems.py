@@ -13,7 +13,7 @@ from lakehouse.arrivals import identify_arrived
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.source_files import find_files
 from lakehouse.source_files.arriving import ArrivingFile
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput, ManifestUnreadable, ServiceUnavailable
 from sluice.pipeline.source import Source
 from tests.harness.memory_zone import Zone

@@ -6,7 +6,7 @@ import pytest
 
 from runtime.run.start_run import _difference
 from sluice.contracts.existing_rows import Resume
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 
 

@@ -8,8 +8,8 @@ from sluice.audit.planner import plan_table
 from sluice.audit.scan_groups import scan_groups
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable, CarriedRows
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import OTHER_ROWS, ROWS, Check
+from sluice.checks.registry import REGISTRY, expand
 from sluice.metadata.statistics import ColumnStatistics, FileStatistics, TableStatistics
 from sluice.pipeline.table import Table
 from sluice.publishing.bad_rows import bad_rows_of_table

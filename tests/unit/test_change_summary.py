@@ -8,7 +8,7 @@ from rich.console import Console
 
 from cli.run.report import print_report
 from sluice.contracts.run import Notification, RunResult, RunStatus
-from sluice.contracts.write import ChangeSummary, RowCounts, TableChange
+from sluice.contracts.table_changes import ChangeSummary, RowCounts, TableChange
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.presentation.changes import describe_change, describe_summary
 from sluice.presentation.markdown import markdown_report

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.arrivals import collector, identify_arrived
 from lakehouse.source_files import find_files
 from lakehouse.source_files.arriving import ArrivingFile, list_arriving
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InputChanged, InvalidInput, ServiceUnavailable
 from sluice.pipeline.source import Source
 from tests.harness.memory_zone import Zone

@@ -10,8 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from devstack.stack import ROOT
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check, check_problems
+from sluice.checks.registry import REGISTRY, expand
 from sluice.checks.thresholds import contradiction, exceeds, threshold
 from sluice.metadata.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.pipeline.file import parse_pipeline

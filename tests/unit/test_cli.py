@@ -16,7 +16,7 @@ from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 
 CHECK = CheckResult(
     table="t.a", check="row_count", columns=[], scope="added", verdict="pass", observed=2, expected="at least 1"

@@ -24,7 +24,7 @@ from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_br
 from lakehouse.report_store import ReportStore
 from sluice.contracts.lake_queries import PlanRequeueInput, QueryRows, QueryTablesInput, RequeuePlan
 from sluice.contracts.quarantine import VerifiedWrite
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.file import parse_pipeline
 from sluice.publishing.commit_properties import (
     BASE,

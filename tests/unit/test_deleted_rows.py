@@ -8,7 +8,8 @@ import pytest
 from lakehouse.iceberg import row_comparison
 from lakehouse.iceberg.written_table import read_written_table
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, RowCounts, TableChange, VerifyWriteInput
+from sluice.contracts.table_changes import RowCounts, TableChange
+from sluice.contracts.write import JobReport, VerifyWriteInput
 from sluice.pipeline.write import Write
 from sluice.presentation.changes import describe_change
 from sluice.publishing.row_counts import deleted_row_counts

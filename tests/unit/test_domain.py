@@ -6,7 +6,7 @@ from sluice.approval.decisions import AwaitedDecision, Decision, approval_outcom
 from sluice.causes import Cause
 from sluice.checks.verdicts import AuditReport, CheckResult, short_row, trim_samples
 from sluice.contracts.run import Notification, Outcome, RunResult, RunStatus
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.durations import format_duration, seconds
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name

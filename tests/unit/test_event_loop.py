@@ -33,9 +33,9 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.report_store import ReportStore
 from lakehouse.source_files import find_files
 from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
-from sluice.contracts.input import ManifestRef
 from sluice.contracts.references import RunRef
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
+from sluice.contracts.selected_input import ManifestRef
 from sluice.contracts.spark_jobs import JobAnswer
 from sluice.contracts.write import WriteTableInput
 from sluice.pipeline.table import Table

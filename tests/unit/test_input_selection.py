@@ -4,8 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from sluice.contracts.existing_rows import Restore, Resume
-from sluice.contracts.input import ManifestRef, PublicationCheck
-from sluice.contracts.run import InputFile, RunInput, RunRequest
+from sluice.contracts.input import PublicationCheck
+from sluice.contracts.run_request import InputFile, RunInput, RunRequest
+from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import AlreadyPublished, InvalidInput, ManifestUnreadable
 from sluice.input.held_files import HeldFile, LoadedFile, WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, manifest_digest, read_manifest

@@ -7,17 +7,12 @@ import pytest
 
 from sluice.audit.query_builder import AuditQuery
 from sluice.checks.base import CheckQuery, Evaluation, pass_or_fail
-from sluice.checks.verdicts import (
-    AnswerSource,
-    check_result,
-    error_result,
-    short_verdicts,
-    trim_samples,
-    verdicts_digest,
-)
+from sluice.checks.results import AnswerSource, check_result, error_result
+from sluice.checks.verdicts import short_verdicts, trim_samples, verdicts_digest
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef
-from sluice.contracts.run import RecordRunInput, RunInput, RunRequest, RunResult, RunStatus, StageEvent
+from sluice.contracts.run import RecordRunInput, RunResult, RunStatus, StageEvent
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.limits import MAX_CHECKS, MAX_FILE_BYTES, MAX_PIPELINE_BYTES

@@ -11,7 +11,7 @@ from lakehouse.arrivals import identify_arrived
 from lakehouse.source_files import check_unchanged, find_files
 from lakehouse.source_files.arriving import find_arriving, list_arriving
 from lakehouse.source_files.identify import describe
-from sluice.contracts.run import InputFile
+from sluice.contracts.run_request import InputFile
 from sluice.errors import InputChanged
 from sluice.pipeline.source import Source
 from tests.harness.memory_zone import Zone

@@ -21,9 +21,10 @@ from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.planner import plan_table
 from sluice.audit.tables import AuditedTable
-from sluice.checks import REGISTRY
+from sluice.checks.registry import REGISTRY
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, VerifyWriteInput, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.identifiers import joined_name, name_elements, namespaces_of
 from sluice.metadata.statistics import ChangeStatistics, TableStatistics
 from sluice.pipeline.table import Table

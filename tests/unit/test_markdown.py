@@ -2,7 +2,7 @@
 
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
-from sluice.contracts.write import RowCounts, TableChange
+from sluice.contracts.table_changes import RowCounts, TableChange
 from sluice.presentation.markdown import markdown_report
 
 LINK = "http://127.0.0.1:8233/namespaces/default/workflows/orders-1-check/r"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sluice.contracts.input import ManifestRef, PublicationCheck
+from sluice.contracts.input import PublicationCheck
+from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import AlreadyPublished, UnexpectedWrite
 from sluice.publishing.merge_decision import MainBeforeMerge, decide_merge
 

@@ -16,8 +16,9 @@ from activities.notifications.notify import NotifyActivities
 from activities.notifications.open_notifier import open_notifier, read_routes
 from sluice.contracts.arrivals import ZoneNotice
 from sluice.contracts.registration import FailedRegistration, Registration
-from sluice.contracts.run import Notification, Policy, RunResult
-from sluice.contracts.write import TableChange
+from sluice.contracts.run import Notification, RunResult
+from sluice.contracts.run_request import Policy
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import BadEnvironment, MessageRefused, ServiceUnavailable
 from sluice.notifications.message import Message, message_of_landing_zone, message_of_registration, message_of_run
 from sluice.notifications.routes import Route, parse_routes

@@ -22,7 +22,7 @@ from sluice.contracts.lake_queries import RequeueSelection
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.contracts.starting import EndedRun, PipelineText, PreparedRun, StartPipelineInput
 from sluice.deployment.files import read_files
 from sluice.errors import InvalidPipeline

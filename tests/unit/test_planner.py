@@ -12,8 +12,8 @@ from sluice.audit.answers import evaluation
 from sluice.audit.files import disjoint_groups, files_with_keys
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.tables import AuditedTable
-from sluice.checks import REGISTRY, expand
 from sluice.checks.base import Check
+from sluice.checks.registry import REGISTRY, expand
 from sluice.checks.rows import RowCheck
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.metadata.statistics import ColumnStatistics, FileStatistics, TableStatistics

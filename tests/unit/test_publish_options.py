@@ -11,7 +11,7 @@ from runtime.run.start_run import _difference
 from sluice.checks.verdicts import AuditReport
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.references import RunRef
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline

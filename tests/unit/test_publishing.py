@@ -7,7 +7,8 @@ import pytest
 
 from sluice.contracts.existing_rows import ResumeBranchInput
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, OpenBranchInput, TableChange, VerifyWriteInput, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, InvalidPipeline, NothingWritten, UnexpectedWrite
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write

@@ -13,7 +13,7 @@ from activities.quarantine.list_quarantine import ListQuarantineActivity
 from lakehouse.quarantine import QuarantinedTable, create_quarantine
 from lakehouse.report_store import ReportStore
 from sluice.checks.verdicts import CheckResult, verdicts_digest
-from sluice.contracts.lake_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
+from sluice.contracts.quarantine_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
 from sluice.publishing.commit_properties import BASE, PIPELINE, REASON, RUN_ID, VERDICTS
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog

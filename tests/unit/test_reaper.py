@@ -14,8 +14,8 @@ from activities.quarantine.reap_branches import ReapBranchesActivity
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.quarantine import read_quarantined_branch
 from lakehouse.report_store import ReportStore
-from sluice.contracts.lake_queries import DescribeQuarantineInput, ListQuarantineInput
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
+from sluice.contracts.quarantine_queries import DescribeQuarantineInput, ListQuarantineInput
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.commit_properties import (
     ATTEMPT,

@@ -15,7 +15,7 @@ import pytest
 from lakehouse.targets.command import run_command
 from lakehouse.targets.webhook import send_event
 from sluice.contracts.registration import PublicationEvent
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import BadEnvironment, CommandFailed, RegistrationRefused, ServiceUnavailable
 from sluice.registration.events import event_body, event_id, signed_headers, signing_key
 from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from sluice.contracts.lake_queries import QuarantineSummary, RequeuePlan, RequeueSelection
+from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
 from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline

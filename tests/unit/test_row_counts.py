@@ -13,7 +13,8 @@ from lakehouse.iceberg import row_comparison
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import JobReport, RowCounts, RowNumbers, TableChange, VerifyWriteInput
+from sluice.contracts.table_changes import RowCounts, RowNumbers, TableChange
+from sluice.contracts.write import JobReport, VerifyWriteInput
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import WRITE_MODES
 from sluice.presentation.changes import describe_change

@@ -6,7 +6,7 @@ import pytest
 
 from engine.job import JobResult
 from engine.spark.job_errors import job_failure
-from sluice.checks import REGISTRY
+from sluice.checks.registry import REGISTRY
 from sluice.checks.verdicts import CheckResult, with_whole_samples
 from sluice.errors import InvalidInput
 from sluice.publishing.outcomes import describe_blocking_checks

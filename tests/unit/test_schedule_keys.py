@@ -10,7 +10,7 @@ from temporalio.client import Client
 from runtime.run import start_run
 from runtime.run.start_run import make_request
 from runtime.run.starter import Starter
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.cron import Range, parse_cron
 from sluice.pipeline.file import parse_pipeline

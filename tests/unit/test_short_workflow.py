@@ -11,7 +11,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime import short_workflow
 from runtime.short_workflow import execute_short_workflow
-from sluice.contracts.lake_queries import LakeQueryRequest, ListQuarantineInput
+from sluice.contracts.lake_query import SentLakeQuery
+from sluice.contracts.quarantine_queries import ListQuarantineInput
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 
@@ -20,7 +21,7 @@ RUNNING, COMPLETED, TERMINATED = (
     WorkflowExecutionStatus.COMPLETED,
     WorkflowExecutionStatus.TERMINATED,
 )
-REQUEST = LakeQueryRequest(query=ListQuarantineInput())
+REQUEST = SentLakeQuery(query=ListQuarantineInput())
 
 
 class FakeHandle:

@@ -8,6 +8,7 @@ import pytest
 
 from sluice.approval.decisions import AwaitedDecision, Decision
 from sluice.approval.signatures import signed_text
+from sluice.approval.waivable import check_fingerprint, waivable_checks
 from sluice.approval.waivers import (
     GRACE,
     MAX_DAYS,
@@ -15,11 +16,9 @@ from sluice.approval.waivers import (
     WaivableCheck,
     WaivedCheck,
     Waiver,
-    check_fingerprint,
     choose_checks,
     parse_until,
     until_problem,
-    waivable_checks,
     waive_command,
     waiver_names,
 )
@@ -32,7 +31,8 @@ from sluice.approval.waiving import (
     waiver_refusal,
 )
 from sluice.checks.base import Evaluation
-from sluice.checks.verdicts import AnswerSource, check_result, verdicts_digest
+from sluice.checks.results import AnswerSource, check_result
+from sluice.checks.verdicts import verdicts_digest
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline

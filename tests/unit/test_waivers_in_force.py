@@ -26,7 +26,7 @@ from sluice.contracts.publish import (
     RequireApprovalInput,
     VerifyDecisionInput,
 )
-from sluice.contracts.run import RunInput, RunRequest
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Approval, Pipeline
 from sluice.publishing.certificate import certificate
 from sluice.publishing.commit_properties import GRANTS_WAIVERS, WAIVED_CHECKS

@@ -6,7 +6,8 @@ import pytest
 
 from sluice.contracts.existing_rows import RebaseBranchInput
 from sluice.contracts.references import BranchRef, RunRef
-from sluice.contracts.write import TableChange, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import WriteResult
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.rebase import moved_tables_problem

@@ -24,7 +24,7 @@ from sluice.approval.waivers import WaivableCheck
 from sluice.contracts.backfill import BackfillInput, BackfillState
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.settings import read_settings
 from tests.harness.waiting import until

@@ -22,7 +22,8 @@ from sluice.contracts.publish import (
     Publication,
     PublishBranchInput,
 )
-from sluice.contracts.write import TableChange, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import WriteResult
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness, fails_with_a_bug
 from workflows.write_audit_publish import WriteAuditPublish
 

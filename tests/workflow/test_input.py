@@ -5,9 +5,10 @@ from typing import Any
 from temporalio.exceptions import ApplicationError
 
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
-from sluice.contracts.input import ManifestRef, PublicationCheck, SelectedInput, SelectInputInput
+from sluice.contracts.input import PublicationCheck, SelectInputInput
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.contracts.quarantine import QuarantineBranchInput
+from sluice.contracts.selected_input import ManifestRef, SelectedInput
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.publishing.commit_properties import INPUT, INPUT_TABLES, MANIFEST, MANIFEST_DIGEST
 from tests.harness.workflow import MANIFEST as FIRST

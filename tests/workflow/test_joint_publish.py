@@ -22,8 +22,9 @@ from sluice.contracts.backfill import (
     OpenBackfillInput,
 )
 from sluice.contracts.existing_rows import Resume
-from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
+from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.publish import DiscardBranchInput
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from tests.harness.backfill_workflow import (
     AT_ONCE,
     HELD,

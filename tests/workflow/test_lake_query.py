@@ -32,20 +32,14 @@ from lakehouse.report_store import ReportStore
 from runtime import short_workflow
 from runtime.installation.reached_installation import serving_installations
 from runtime.publishing.publish_plan import plan_publish
-from runtime.run.find_run import read_request
+from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import (
-    RESULTS,
-    DescribeQuarantineInput,
-    LakeQueryInput,
-    ListQuarantineInput,
-    PlanReleaseInput,
-    QueryAuditResultsInput,
-)
+from sluice.contracts.lake_queries import RESULTS, LakeQueryInput, PlanReleaseInput, QueryAuditResultsInput
 from sluice.contracts.quarantine import VerifiedWrite
+from sluice.contracts.quarantine_queries import DescribeQuarantineInput, ListQuarantineInput
 from sluice.contracts.rollback import PlanRollbackInput
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table

@@ -13,9 +13,9 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from runtime.temporal_client import converter
-from sluice.checks.verdicts import error_result
+from sluice.checks.results import error_result
 from sluice.contracts.audit import AuditInput, AuditResult
-from sluice.contracts.run import Policy, RunInput, RunRequest
+from sluice.contracts.run_request import Policy, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from sluice.sql import parsing
 from tests.harness.workflow import FakeActivities, WorkflowHarness

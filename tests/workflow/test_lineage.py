@@ -9,8 +9,10 @@ from temporalio.exceptions import ApplicationError
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.lineage import EmitLineageInput
-from sluice.contracts.run import Policy, RunResult
-from sluice.contracts.write import ChangedTable, TableChange, TableVersionRef, WriteResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import Policy
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import ChangedTable, TableVersionRef, WriteResult
 from tests.harness.workflow import HEAD, WorkflowHarness, fails_for_good, fails_with_a_bug
 from workflows.activity_calls import ActivityCalls
 from workflows.lineage import lineage

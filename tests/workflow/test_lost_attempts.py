@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 from activities.heartbeats import Heartbeats
 from sluice.contracts.audit import SCAN_ATTEMPTS, AuditResult, ScanInput
 from sluice.contracts.references import BranchRef
-from sluice.contracts.run import Policy
+from sluice.contracts.run_request import Policy
 from sluice.contracts.write import JobReport, OpenBranchInput, WriteTableInput
 from tests.harness.workflow import FakeActivities, WorkflowHarness, opened
 from workflows.sandbox import sandbox

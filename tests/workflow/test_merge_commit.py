@@ -4,7 +4,8 @@ from temporalio.exceptions import ApplicationError
 
 from sluice.contracts.existing_rows import ExistingRowsResult, Resume, ResumeBranchInput
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.contracts.write import TableChange, VerifyWriteInput, WriteResult
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.presentation.web_ui import details
 from sluice.publishing.commit_properties import METADATA

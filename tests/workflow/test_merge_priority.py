@@ -27,7 +27,7 @@ from activities.publishing.merge_queue import MergeQueueActivity
 from activities.publishing.publish_branch import PublishBranchActivity
 from sluice.contracts.merge_queue import SLOT_SIGNAL, MergeTicket
 from sluice.contracts.publish import Publication, PublishBranchInput
-from sluice.contracts.run import Policy
+from sluice.contracts.run_request import Policy
 from sluice.publishing.certificate import approved_properties
 from sluice.publishing.commit_properties import INPUT
 from tests.harness.branch_run import Run

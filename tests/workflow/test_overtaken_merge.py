@@ -27,7 +27,7 @@ from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
-from sluice.contracts.run import Policy
+from sluice.contracts.run_request import Policy
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.memory_catalog import MemoryCatalog

@@ -29,8 +29,8 @@ from sluice.contracts.registration import (
     StartRegistrationsInput,
     WaitingRun,
 )
-from sluice.contracts.run import Policy
-from sluice.contracts.write import TableChange
+from sluice.contracts.run_request import Policy
+from sluice.contracts.table_changes import TableChange
 from sluice.registration.target_kinds import CommandTarget, SecretSource, WebhookTarget
 from sluice.registration.targets import Targets
 from sluice.settings import Settings

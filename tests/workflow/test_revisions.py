@@ -10,7 +10,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from sluice.contracts.publish import Publication
-from sluice.contracts.run import REVISION, RunInput, RunRequest
+from sluice.contracts.run_request import REVISION, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.workflow import MERGED, WorkflowHarness
 from workflows.sandbox import sandbox

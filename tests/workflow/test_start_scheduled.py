@@ -20,7 +20,6 @@ from activities.schedules.inspect_schedule import InspectScheduleActivity
 from activities.schedules.pause_schedule import PauseScheduleActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from runtime.schedules.deployed_schedules import make_schedule
-from sluice.contracts.input import SelectedInput
 from sluice.contracts.schedules import (
     ENDED_MEMO,
     MISSED_MEMO,
@@ -29,6 +28,7 @@ from sluice.contracts.schedules import (
     ScheduleNotice,
     StartScheduledInput,
 )
+from sluice.contracts.selected_input import SelectedInput
 from sluice.contracts.starting import PipelineText
 from sluice.identifiers import schedule_id
 from sluice.notifications.message import message_of_schedule

@@ -18,7 +18,8 @@ from temporalio.worker import Worker
 from engine.spark.engine import SubmitEngine
 from lakehouse.open_catalog import open_catalog
 from runtime.run.job_progress import read_progress
-from sluice.contracts.run import Policy, RunInput, RunRequest, RunResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import Policy, RunInput, RunRequest
 from sluice.contracts.write import JobReport
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings

@@ -11,9 +11,10 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 
 from runtime.run.find_run import Handle
 from sluice.approval.decisions import Decision
-from sluice.approval.waivers import WaivedCheck, Waiver, check_fingerprint
-from sluice.checks import AnyCheck
+from sluice.approval.waivable import check_fingerprint
+from sluice.approval.waivers import WaivedCheck, Waiver
 from sluice.checks.base import Check
+from sluice.checks.registry import AnyCheck
 from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import FindWaiversInput, Publication, PublishBranchInput

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sluice.audit.observed import describe_observed
-from sluice.checks.verdicts import CheckResult, check_title
-from sluice.contracts.run import RunRequest, RunResult
+from sluice.checks.results import check_title
+from sluice.checks.verdicts import CheckResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunRequest
 from sluice.presentation.waivers import describe_waiver, waiver_of
 from sluice.sizes import format_count
 from web.templates import cell, numeric_columns

@@ -8,11 +8,13 @@ from typing import TypeVar
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from runtime.run.find_run import RunLookup, query_status, read_request, read_result
+from runtime.run.find_run import RunLookup, query_status, read_result
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run
+from runtime.run.run_request import read_request
 from sluice.command_line import COMMAND
-from sluice.contracts.run import RunRequest, RunResult, RunStatus
+from sluice.contracts.run import RunResult, RunStatus
+from sluice.contracts.run_request import RunRequest
 from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata, rows_heading
 from sluice.presentation.next_steps import next_steps
 from sluice.publishing.retries import describe_attempts

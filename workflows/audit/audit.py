@@ -7,7 +7,8 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.checks.verdicts import AuditReport, missing_verdicts, short_verdicts
+    from sluice.checks.results import missing_verdicts
+    from sluice.checks.verdicts import AuditReport, short_verdicts
     from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
     from sluice.publishing.bad_rows import describe_above_cap, quarantinable_checks

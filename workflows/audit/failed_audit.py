@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.approval.waivers import MAX_WAIVED, WaivableCheck, waivable_checks
+    from sluice.approval.waivable import waivable_checks
+    from sluice.approval.waivers import MAX_WAIVED, WaivableCheck
     from sluice.checks.verdicts import AuditReport
     from sluice.publishing.outcomes import describe_blocking_checks
     from workflows.failures import RunStopped

@@ -5,7 +5,8 @@ from typing import Any
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.lake_queries import LAKE_QUERY, LakeQueryRequest
+    from sluice.contracts.lake_queries import LakeQueryRequest
+    from sluice.contracts.lake_query import LAKE_QUERY
     from workflows.activity_calls import ActivityCalls
 
 

@@ -14,11 +14,13 @@ with workflow.unsafe.imports_passed_through():
     from sluice.audit.carry_over import carried_over_verdicts
     from sluice.checks.verdicts import AuditReport, CheckResult, trim_samples
     from sluice.contracts.audit import PreviousAudit
-    from sluice.contracts.input import ManifestRef, PublicationCheck
+    from sluice.contracts.input import PublicationCheck
     from sluice.contracts.publish import Publication
     from sluice.contracts.references import BranchRef, RunRef
     from sluice.contracts.registration import Registration
-    from sluice.contracts.run import Conflict, RunRequest, RunResult, RunStatus, Stage
+    from sluice.contracts.run import Conflict, RunResult, RunStatus, Stage
+    from sluice.contracts.run_request import RunRequest
+    from sluice.contracts.selected_input import ManifestRef
     from sluice.contracts.write import WriteResult
     from sluice.input.publication_check import check_of_run
     from sluice.presentation.web_ui import details

@@ -14,7 +14,8 @@ from temporalio.exceptions import ChildWorkflowError, FailureError, WorkflowAlre
 from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from sluice.contracts.run import RunRequest, RunResult
+    from sluice.contracts.run import RunResult
+    from sluice.contracts.run_request import RunRequest
     from sluice.contracts.starting import (
         RUN_ENDED_SIGNAL,
         EndedRun,

@@ -14,8 +14,9 @@ from sluice import VERSION
 from sluice.approval.waivers import WaivedCheck
 from sluice.contracts.lineage import LineageEventType
 from sluice.contracts.references import LineageParent
-from sluice.contracts.run import RunInput, RunRequest, RunResult
-from sluice.contracts.write import TableChange
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunInput, RunRequest
+from sluice.contracts.table_changes import TableChange
 from sluice.errors import BadEnvironment
 from sluice.lineage.datasets import DatasetName, dataset_name, source_dataset
 from sluice.lineage.description import closing_event, describe_event

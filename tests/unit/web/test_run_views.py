@@ -11,7 +11,7 @@ from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import WaivableCheck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
-from sluice.contracts.write import RowCounts, TableChange
+from sluice.contracts.table_changes import RowCounts, TableChange
 from web.approval.waiting import AwaitedView, awaited_decision
 from web.run.changes import table_numbers
 from web.run.last_day import last_day

@@ -9,7 +9,7 @@ from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.run import RunResult
 from sluice.contracts.schedules import MissedStarts, StartScheduledInput
 from sluice.contracts.starting import PipelineText
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from web.lake.freshness import table_freshness
 from web.lake.history import Publication, publications, rows_plot
 from web.pipeline.views import list_pipelines

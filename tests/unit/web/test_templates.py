@@ -21,11 +21,12 @@ from sluice.checks.verdicts import CheckResult
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus
 from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote
 from sluice.contracts.existing_rows import Restore
-from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.contracts.rollback import PlanRollbackResult
 from sluice.contracts.run import RunResult, RunStatus, StageEvent
 from sluice.contracts.schedules import MissedStarts, StartScheduledInput
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.table_changes import TableChange
 from sluice.contracts.table_diffs import (
     ChangedCell,
     ChangedRow,
@@ -37,7 +38,7 @@ from sluice.contracts.table_diffs import (
     TableDiffResult,
     TableKey,
 )
-from sluice.contracts.write import TableChange
+from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.freshness import Freshness
 from web.approval.waiting import awaited_decision

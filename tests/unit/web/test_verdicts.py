@@ -8,7 +8,8 @@ import pytest
 from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.waivers import WaivableCheck, WaivedCheck
 from sluice.checks.verdicts import CheckResult, Verdict
-from sluice.contracts.run import RunInput, RunRequest, RunResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from web.audit.verdicts import VerdictView, count_verdict_looks, view_verdicts
 
