@@ -50,10 +50,12 @@ from runtime.shutdown import exit_after
 from runtime.store_access import export_store_access
 from runtime.telemetry import WORKER_READY, start_logs, start_telemetry
 from runtime.temporal_client import connect
+from sluice.base_model import build_models
+from sluice.environment_files import read_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.publishing.capabilities import describe_capabilities
 from sluice.registration.targets import read_targets
-from sluice.settings import Settings, read_environment, read_settings
+from sluice.settings import Settings, read_settings
 from sluice.sql import parsing  # noqa: F401  # before threads start: concurrent imports see a half-loaded sqlglot
 from workflows.arrivals.arrival_runs import ArrivalRuns
 from workflows.arrivals.landing_zone import LandingZone
@@ -205,6 +207,7 @@ async def serve() -> None:
     environment = read_environment()
     settings = with_installation(read_settings(environment))
     start_logs(settings.telemetry)
+    build_models()
     if settings.worker.sluice_worker_role != "control":
         log.info("Java for Spark: %s", find_java())
         if not class_path(settings.storage) and not settings.spark.spark_packages:

@@ -65,6 +65,6 @@ def main(arguments: Sequence[str]) -> None:
 def _export_store_access() -> None:
     """Export the variables of the object store, before a command imports a library that reads them."""
     from runtime.store_access import export_store_access  # noqa: PLC0415  # the list of commands does without these imports
-    from sluice.settings import read_environment  # noqa: PLC0415
+    from sluice.environment_files import read_environment  # noqa: PLC0415
 
     export_store_access(read_environment())

@@ -18,9 +18,10 @@ from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
 from runtime.run.starter import Starter, starter_here
+from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.setting_groups import InstallationSettings
-from sluice.settings import Settings, read_environment, read_settings
+from sluice.settings import Settings, read_settings
 
 _LOG_WIDTH = 140
 """Width of output that does not go to a terminal, in characters."""

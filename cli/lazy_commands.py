@@ -29,7 +29,7 @@ COMMANDS = {
         "cli.run.start:run",
         "Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out.",
     ),
-    "watch": LazyCommand("cli.run.status:watch", "Follow a run to its end, and report it."),
+    "watch": LazyCommand("cli.run.watch_command:watch", "Follow a run to its end, and report it."),
     "status": LazyCommand(
         "cli.run.status:status",
         "Show the status of a run, or its result. The exit code says only whether the status could be read.",

@@ -13,9 +13,9 @@ from devstack.object_store import BUCKETS
 from devstack.stack import Stack
 from lakehouse.open_catalog import catalog_address
 from runtime.store_access import CREDENTIALS_FILE
-from sluice.environment_files import DEFAULT_HOME, HOME
+from sluice.environment_files import DEFAULT_HOME, HOME, read_environment
 from sluice.errors import SluiceError
-from sluice.settings import read_environment, read_settings
+from sluice.settings import read_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
 

@@ -52,3 +52,13 @@ def _read_stack(file: Path) -> dict[str, str]:
         return {name: value for name, value in stored.items() if isinstance(value, str)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def read_environment() -> dict[str, str]:
+    """Read the variables of the environment, of `.env` and of the local stack. The first of these sources wins.
+
+    Raises:
+        BadEnvironment: `.env` cannot be read.
+    """
+    given = given_environment()
+    return {**stack_environment(given), **given}

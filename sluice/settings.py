@@ -10,7 +10,6 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from sluice.base_model import StrictModel
-from sluice.environment_files import given_environment, stack_environment
 from sluice.errors import BadEnvironment
 from sluice.setting_groups import (
     ApprovalSettings,
@@ -94,16 +93,6 @@ GROUP_OF: dict[str, str] = {
     for field in cast("type[SettingsGroup]", declared.annotation).model_fields
 }
 """Name of the group of each field."""
-
-
-def read_environment() -> dict[str, str]:
-    """Read the variables of the environment, of `.env` and of the local stack. The first of these sources wins.
-
-    Raises:
-        BadEnvironment: `.env` cannot be read.
-    """
-    given = given_environment()
-    return {**stack_environment(given), **given}
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

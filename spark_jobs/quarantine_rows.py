@@ -18,7 +18,7 @@ from sluice.checks.base import BAD_ROWS, ROWS
 from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
-from sluice.publishing.bad_rows import AT, CHECKS, RUN
+from sluice.publishing.quarantine_tables import AT, CHECKS, RUN
 from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
 from spark_jobs.schemas import sql_type

@@ -298,9 +298,3 @@ class ActivityCalls(ActivityCaller):
         "examine_spark", ExamineSparkInput, Examination, Kind.SPARK,
         lambda query: "Java, jars, disk", timeout=fixed(60), total_timeout=fixed(60), retry=ONCE, priority=_FIRST)
     # fmt: on
-
-
-ON_SPARK = {
-    call.name for call in vars(ActivityCalls).values() if isinstance(call, ActivityCall) and call.kind is Kind.SPARK
-}
-"""Names of the activities that run Spark."""

@@ -21,9 +21,9 @@ from sluice.identifiers import quarantine_branch
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.bad_rows import quarantine_table
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
 from sluice.publishing.commit_properties import ATTEMPT, INSTALLATION, PIPELINE, RUN_ID
+from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.written_tables import WrittenTable, check_history
 from sluice.sizes import format_count
 

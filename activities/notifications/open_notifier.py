@@ -5,10 +5,10 @@ from pathlib import Path
 from activities.notifications.apprise_address import AppriseNotifier
 from activities.notifications.notifier import Notifier, RoutedNotifier
 from activities.notifications.slack import SlackNotifier
+from sluice.environment_files import read_environment
 from sluice.errors import BadEnvironment
 from sluice.notifications.routes import DEFAULT, SLACK, Route, parse_routes
 from sluice.setting_groups import NotificationSettings
-from sluice.settings import read_environment
 
 
 def open_notifier(settings: NotificationSettings) -> RoutedNotifier:

@@ -19,8 +19,8 @@ from sluice.contracts.existing_rows import Restore
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.table_changes import TableChange
-from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.published_run import find_published_run
+from sluice.publishing.quarantine_tables import is_quarantine_table
 from sluice.publishing.rollback import PublishedCommit, RollbackPlan, check_same_tables, plan_rollback, restored_change
 
 

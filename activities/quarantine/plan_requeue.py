@@ -10,7 +10,7 @@ from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_rules import rule_of
-from sluice.publishing.bad_rows import RUN, quarantine_table
+from sluice.publishing.quarantine_tables import RUN, quarantine_table
 from sluice.publishing.requeue import plan_requeue, requeued_table
 
 

@@ -9,6 +9,7 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from sluice.contracts.registration import (
+    REGISTRATION_WORKFLOW,
     RegisterInput,
     Registration,
     StartRegistrationsInput,
@@ -74,7 +75,7 @@ class StartRegistrationsActivity:
         self, workflow_id: str, input: RegisterInput, run: WaitingRun, reuse: WorkflowIDReusePolicy
     ) -> None:
         await self.client.start_workflow(
-            "RegisterPublication",
+            REGISTRATION_WORKFLOW,
             input,
             id=workflow_id,
             task_queue=self.task_queue,

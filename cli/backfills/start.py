@@ -29,7 +29,7 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import out_of_order, partition_after_later, window_problem
 from sluice.pipeline.loading_rules import Way, require_allowed
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.guessed_types import describe_preview
+from sluice.presentation.type_preview import describe_preview
 from sluice.sizes import format_count, format_size
 
 _AT_ONCE = 4

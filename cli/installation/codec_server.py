@@ -11,9 +11,10 @@ from temporalio.api.common.v1 import Payloads
 
 from cli.installation.keys import refuse
 from runtime.codec import AesCodec, read_codec
+from sluice.environment_files import read_environment
 from sluice.errors import BadEnvironment
 from sluice.secrets import read_secret
-from sluice.settings import read_environment, read_settings
+from sluice.settings import read_settings
 
 _HOST = "127.0.0.1"
 _MIN_TOKEN = 16

@@ -14,8 +14,8 @@ from cli.layout import print_line
 from cli.options import AsJson
 from runtime.installation.examination import examine
 from sluice.contracts.examination import Finding, FindingState
+from sluice.environment_files import read_environment
 from sluice.errors import SluiceError
-from sluice.settings import read_environment
 
 _COLOURS: dict[FindingState, str] = {"ok": "green", "off": "dim", "warning": "yellow", "failed": "red"}
 _SERVICES = ("Temporal", "worker")

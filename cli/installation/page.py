@@ -8,7 +8,8 @@ import typer
 
 from cli.context import CommandContext, run_command
 from runtime.installation.identity import with_installation
-from sluice.settings import read_environment, read_settings
+from sluice.environment_files import read_environment
+from sluice.settings import read_settings
 from web.server import serve
 from web.session import Session, read_or_make_token, token_file
 

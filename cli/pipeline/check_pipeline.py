@@ -14,12 +14,13 @@ from runtime.arrivals.zone_conflicts import check_location, hint_at_zones
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.pipeline.placeholder_values import placeholder_values
 from sluice.contracts.run_request import RunInput
+from sluice.environment_files import read_environment
 from sluice.errors import NoFiles
 from sluice.pipeline.input_columns import columns_of_table
 from sluice.pipeline.model import Pipeline
-from sluice.presentation.guessed_types import describe_preview
 from sluice.presentation.schedules import describe_schedule
-from sluice.settings import read_environment, read_settings
+from sluice.presentation.type_preview import describe_preview
+from sluice.settings import read_settings
 from sluice.sizes import format_count, format_size
 
 _SHOWN = 20

@@ -28,7 +28,7 @@ from runtime.pipeline.generated_files import (
 )
 from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.pipeline.placeholder_values import placeholder_values
-from sluice.settings import read_environment
+from sluice.environment_files import read_environment
 from sluice.sizes import format_count
 
 _SHOWN = 5

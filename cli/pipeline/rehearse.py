@@ -28,8 +28,8 @@ from runtime.pipeline.placeholder_values import placeholder_values
 from runtime.pipeline.rehearsals import RehearsalRuns, check_rehearsable, head_of_main, rehearsal_folder
 from runtime.pipeline.row_engine import DuckDBRows
 from sluice.contracts.run import RunResult
+from sluice.environment_files import read_environment
 from sluice.pipeline.model import Pipeline
-from sluice.settings import read_environment
 from sluice.sizes import format_count
 
 _INTERRUPTED = "Interrupted: the run of the rehearsal was cancelled, and its branch is deleted. Main is as it was."

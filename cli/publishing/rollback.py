@@ -14,8 +14,8 @@ from cli.run.report import print_detail
 from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.publishing.rollback_plan import plan_rollback
 from sluice.contracts.rollback import PlanRollbackInput
+from sluice.environment_files import read_environment
 from sluice.pipeline.model import Pipeline
-from sluice.settings import read_environment
 from sluice.sizes import format_count
 
 

@@ -37,11 +37,11 @@ from sluice.contracts.quarantine_queries import (
     QuarantineSummary,
 )
 from sluice.contracts.quarantine import QuarantineAction
+from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.changes import describe_change
 from sluice.presentation.next_steps import quarantine_commands
-from sluice.settings import read_environment
 from sluice.sizes import format_count, format_size
 from sluice.times import format_time
 

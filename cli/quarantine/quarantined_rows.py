@@ -14,7 +14,7 @@ from cli.run.report import print_detail
 from runtime.quarantine.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
 from runtime.run.find_run import find_run
 from sluice.errors import InvalidPipeline
-from sluice.publishing.bad_rows import AT, CHECKS, RUN, quarantine_table
+from sluice.publishing.quarantine_tables import AT, CHECKS, RUN, quarantine_table
 from sluice.sizes import format_count
 from sluice.times import format_time
 

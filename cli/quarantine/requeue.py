@@ -26,11 +26,11 @@ from sluice.contracts.lake_queries import (
     RequeueSelection,
 )
 from sluice.contracts.load_order import LoadOrder
+from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.bad_rows import AT, RUN, quarantine_table
+from sluice.publishing.quarantine_tables import AT, RUN, quarantine_table
 from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
-from sluice.settings import read_environment
 from sluice.sizes import format_count
 
 _SHOWN = 10

@@ -25,7 +25,6 @@ from sluice.presentation.changes import (
 from sluice.presentation.checks import describe_warnings
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.presentation.guessed_types import describe_types
-from sluice.presentation.markdown import markdown_report
 from sluice.presentation.next_steps import next_steps
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import (
@@ -35,7 +34,7 @@ from sluice.presentation.waivers import (
     waiting_lines,
     waiver_lines,
 )
-from sluice.publishing.outcomes import exit_code
+from sluice.publishing.exit_codes import exit_code
 from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_size
 
@@ -63,6 +62,8 @@ def report_result(context: CommandContext, result: RunResult, *, with_verdicts: 
     if context.as_json:
         print(result.model_dump_json())
     elif context.report:
+        from sluice.presentation.markdown import markdown_report  # noqa: PLC0415  # it needs all checks; only --report does
+
         print(markdown_report(result, link))
     else:
         print_report(result, link, context.console, with_verdicts=with_verdicts, released=released)

@@ -15,8 +15,8 @@ from cli.run.follow import start_and_follow, with_options
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.pipeline.placeholder_values import order_of, placeholder_values
 from runtime.run.start_run import StartOptions
+from sluice.environment_files import read_environment
 from sluice.pipeline.model import Pipeline
-from sluice.settings import read_environment
 
 
 def run(

@@ -1,9 +1,8 @@
-"""The commands `watch` and `status`: follow a run, or show it."""
+"""The command `status`: show a run."""
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson, Report, Run
 from cli.program import program
-from cli.run.follow import follow_and_report
 from cli.run.report import print_detail, print_status, report_result
 from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup, find_run
@@ -11,15 +10,6 @@ from runtime.run.job_progress import read_progress
 from runtime.run.reported_run import read_ended, read_status, report_run
 from sluice.contracts.run import WAITING
 from sluice.presentation.waivers import how_to_waive
-
-
-def watch(run: Run, as_json: AsJson = False) -> None:
-    """Follow a run to its end, and report it."""
-
-    async def command(context: CommandContext, _: None) -> int:
-        return await follow_and_report(context, await find_run(context.client, run))
-
-    run_command(command, as_json, no_preparation)
 
 
 def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:

@@ -8,7 +8,7 @@ from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput, RequeueSelection
 from sluice.errors import SluiceError
 from sluice.identifiers import name_elements
-from sluice.publishing.bad_rows import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
+from sluice.publishing.quarantine_tables import AT, CHECKS, RUN, SUFFIX, is_quarantine_table, quarantine_table
 from sluice.setting_groups import InstallationSettings
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.expression import likely_duckdb

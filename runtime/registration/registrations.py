@@ -1,6 +1,7 @@
 """Current state of a run's registrations, which go on after its report was made."""
 
 import asyncio
+from typing import Any
 
 from temporalio.client import (
     Client,
@@ -11,9 +12,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError
 
-from sluice.contracts.registration import Registration
+from sluice.contracts.registration import REGISTRATION_QUERY, Registration
 from sluice.contracts.run import RunResult
-from workflows.registration.register_publication import RegisterPublication
 
 _TIMEOUT = 5.0
 """Time limit for reading one registration, in seconds."""
@@ -28,7 +28,7 @@ async def with_registrations_now(client: Client, result: RunResult) -> RunResult
 async def _refresh(client: Client, registration: Registration) -> Registration:
     if registration.state != "pending" or not registration.workflow_id:
         return registration
-    handle = client.get_workflow_handle_for(RegisterPublication.run, registration.workflow_id)
+    handle = client.get_workflow_handle(registration.workflow_id, result_type=Registration)
     try:
         return await asyncio.wait_for(_read(handle), _TIMEOUT)
     except WorkflowFailureError as ended:
@@ -37,7 +37,8 @@ async def _refresh(client: Client, registration: Registration) -> Registration:
         return registration
 
 
-async def _read(handle: WorkflowHandle[RegisterPublication, Registration]) -> Registration:
+async def _read(handle: WorkflowHandle[Any, Registration]) -> Registration:
     if (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
-        return await handle.query(RegisterPublication.registration)
+        current: Registration = await handle.query(REGISTRATION_QUERY, result_type=Registration)
+        return current
     return await handle.result(follow_runs=False)

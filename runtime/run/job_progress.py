@@ -3,8 +3,7 @@
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import WorkflowExecutionDescription
 
-from sluice.contracts.progress import Progress
-from workflows.activity_calls import ON_SPARK
+from sluice.contracts.progress import ON_SPARK, Progress
 
 
 async def read_progress(description: WorkflowExecutionDescription) -> str:

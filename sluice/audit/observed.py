@@ -1,13 +1,11 @@
 """Describe the observed result of a check for messages. Verdicts and signatures stay unchanged."""
 
-from sluice.checks.registry import REGISTRY
 from sluice.checks.verdicts import CheckResult
 from sluice.sizes import format_count
 
 
 def describe_observed(check: CheckResult) -> str:
     """Return the observed result of a check: a number of bad rows as `3 bad rows`, anything else unchanged."""
-    kind = REGISTRY.get(check.check)
-    if kind is None or not kind.row_level or check.failed_rows is None or check.observed != check.failed_rows:
+    if check.failed_rows is None or check.observed != check.failed_rows:
         return str(check.observed)
     return format_count(check.failed_rows, "bad row")

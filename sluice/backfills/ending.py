@@ -3,7 +3,7 @@
 from sluice.backfills.progress import DONE, count_states, partition_states
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.contracts.run import RunResult
-from sluice.publishing.outcomes import exit_code
+from sluice.publishing.exit_codes import exit_code
 
 _INVALID = 2
 _BY_STATE: dict[PartitionState, int] = {"failed": 6, "kept out": 3, "cancelled": 5}

@@ -1,6 +1,9 @@
-"""Progress of a Spark job, sent with each heartbeat."""
+"""Progress of a Spark job, sent with each heartbeat, and the activities that send it."""
 
 from sluice.base_model import WireMessage
+
+ON_SPARK = frozenset({"write_table", "scan_branch", "quarantine_rows", "examine_spark"})
+"""Names of the activities that run Spark, for clients that do not import the table of activity calls."""
 
 
 class Progress(WireMessage):

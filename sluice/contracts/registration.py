@@ -10,6 +10,10 @@ from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.publish_options import PublishOptions
 
 RegistrationState = Literal["pending", "done", "failed"]
+REGISTRATION_WORKFLOW = "RegisterPublication"
+"""Name of the workflow of a registration, for clients that do not import the workflow."""
+REGISTRATION_QUERY = "registration"
+"""Name of its query that returns a `Registration`."""
 ENDED_SIGNAL = "registration_ended"
 """Signal that informs a run that one of its registrations ended."""
 

@@ -1,19 +1,8 @@
-"""Describe guessed types of columns, for `check`, `plan`, `backfill --dry-run` and reports."""
+"""Describe guessed types of columns."""
 
-from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes, TypePreview
-from sluice.pipeline.model import Pipeline
+from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes
 
 _SHOWN = 20
-
-
-def describe_preview(pipeline: Pipeline, preview: TypePreview) -> str:
-    """Describe the guessed types in a sentence; empty if the types are stated, or not known before the run."""
-    if not preview.columns:
-        return ""
-    used = "for the transform" if pipeline.write.transform else "used if the table is new"
-    rows = "from all rows" if preview.is_whole else "from the first rows (the run reads all)"
-    columns = list(preview.columns)
-    return f"Types guessed {rows}, {used}: {describe_types(GuessedTypes(columns=columns, total=len(columns)))}."
 
 
 def describe_types(types: GuessedTypes) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from sluice.approval.waivers import WaivedCheck
+from sluice.audit.observed_values import observed_text
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.table_changes import TableChange
@@ -23,7 +24,6 @@ from sluice.presentation.changes import (
 from sluice.presentation.guessed_types import describe_types
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import WAIVED, count_audit, shown_verdict, waiver_lines
-from sluice.publishing.outcomes import observed_text
 from sluice.publishing.retries import describe_attempts
 
 _SEVERITY = ("error", "fail", "warn", "pass")

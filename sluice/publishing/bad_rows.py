@@ -11,30 +11,18 @@ from sluice.checks.results import check_title
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec
 from sluice.pipeline.table import Table
+from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.sizes import format_count
 from sluice.sql.dialect import SPARK
 
-SUFFIX = "__quarantine"
-CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
-"""Columns of a quarantine table in addition to those of its table."""
 _NAMED = 5
 """Maximum number of checks named in a sentence."""
-
-
-def quarantine_table(table: str) -> str:
-    """Return the name of the quarantine table of a table."""
-    return table + SUFFIX
 
 
 def with_quarantine_tables(tables: Mapping[str, Table]) -> list[str]:
     """Return the tables that a run may change: those of its pipeline, and their quarantine tables."""
     quarantines = [quarantine_table(name) for name, table in tables.items() if table.on_bad_rows == "quarantine"]
     return [*tables, *(name for name in quarantines if name not in tables)]
-
-
-def is_quarantine_table(table: str) -> bool:
-    """Return True if a table contains the quarantined rows of another."""
-    return table.endswith(SUFFIX)
 
 
 def quarantinable_checks(results: Sequence[CheckResult], tables: Mapping[str, Table]) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ The terminal, the Web UI, Slack, markdown and JSON all use these numbers.
 from collections.abc import Mapping
 
 from sluice.contracts.table_changes import ChangeSummary, RowNumbers, TableChange
-from sluice.publishing.bad_rows import is_quarantine_table
+from sluice.publishing.quarantine_tables import is_quarantine_table
 
 
 def known_row_numbers(change: TableChange) -> RowNumbers | None:

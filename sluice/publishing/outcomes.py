@@ -1,20 +1,13 @@
-"""Endings of a run: the outcome by cause, the fate of its branch, and the exit code."""
+"""Endings of a run: the outcome by cause, and the fate of its branch."""
 
-from sluice.audit.observed import describe_observed
+from sluice.audit.observed_values import observed_text
 from sluice.base_model import StrictModel
 from sluice.causes import Cause
-from sluice.checks.registry import REGISTRY
 from sluice.checks.verdicts import CheckResult, count_verdicts
 from sluice.contracts.publish import Publication
-from sluice.contracts.run import Outcome, RunResult
+from sluice.contracts.run import Outcome
 from sluice.pipeline.model import OnFailure
 from sluice.redaction import redacted
-from sluice.row_values import HIDDEN_VALUE
-
-_EXIT_BY_OUTCOME: dict[Outcome, int] = {"published": 0, "checked": 0, "skipped": 0, "cancelled": 5, "failed": 6}
-_EXIT_BY_CAUSE: dict[Cause, int] = {
-    "audit": 3, "rejected": 4, "expired": 4, "unreachable": 7, "nothing_to_do": 0, "already_published": 0,
-}  # fmt: skip
 
 
 class RunEnding(StrictModel):
@@ -74,13 +67,6 @@ def describe_blocking_checks(checks: list[CheckResult], *, show_values: bool = F
     return redacted(f"the audit failed with {count_verdicts(checks)}: {'; '.join([*named, *more])}")
 
 
-def observed_text(check: CheckResult, *, show_values: bool) -> str:
-    """Return the observation of a check, hidden if it consists of values of rows that may not be shown."""
-    known = REGISTRY.get(check.check)
-    may_show = show_values or (known is not None and not known.observes_values)
-    return describe_observed(check) if may_show else HIDDEN_VALUE
-
-
 def describe_overtaken(publication: Publication) -> str:
     """Describe the tables that checks read and main changed right before the merge; empty if there are none."""
     if not publication.overtaken:
@@ -89,11 +75,3 @@ def describe_overtaken(publication: Publication) -> str:
         f"main changed {', '.join(publication.overtaken)} right before the merge, too late to run the checks "
         "again: they read the version before that change"
     )
-
-
-def exit_code(result: RunResult) -> int:
-    """Return the exit code of the command line for a run, as the README lists them."""
-    by_cause = _EXIT_BY_CAUSE.get(result.cause) if result.cause and result.outcome != "published" else None
-    if by_cause is not None:
-        return by_cause
-    return _EXIT_BY_OUTCOME.get(result.outcome, 6) if result.outcome else 6

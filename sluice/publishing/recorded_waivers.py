@@ -9,7 +9,6 @@ from sluice.approval.required import RequiredApproval
 from sluice.approval.signatures import approval_error
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, parse_until
 from sluice.approval.waiving import granted_waivers
-from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.certificate import recorded_decisions
 from sluice.publishing.commit_properties import (
     AUDIT_DIGEST,
@@ -20,6 +19,7 @@ from sluice.publishing.commit_properties import (
     RUN_ID,
     WORKFLOW_ID,
 )
+from sluice.publishing.quarantine_tables import is_quarantine_table
 
 GRANTED_FOR = "sluice.waivers-granted-for"
 """On a merge commit that grants waivers: by table that it changed, the table's uuid, as JSON. The worker that merges

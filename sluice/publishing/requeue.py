@@ -11,7 +11,7 @@ from sluice.pipeline.loading_rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.bad_rows import RUN, quarantine_table
+from sluice.publishing.quarantine_tables import RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
 MAX_REQUEUED_RUNS = 5000

@@ -11,7 +11,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.bad_rows import is_quarantine_table
+from sluice.publishing.quarantine_tables import is_quarantine_table
 
 
 @dataclass(frozen=True)

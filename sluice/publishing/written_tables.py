@@ -10,7 +10,7 @@ from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
 from sluice.pipeline.loading_order import is_scheduled_time, replaces_other
-from sluice.publishing.bad_rows import quarantine_table
+from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 from sluice.sizes import format_count
 

@@ -26,7 +26,7 @@ from runtime.run.starter import Starter
 from sluice.approval.decisions import Decision
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
-from sluice.publishing.outcomes import exit_code
+from sluice.publishing.exit_codes import exit_code
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import read_settings
 from tests.harness.command_line import CommandResult, run_command

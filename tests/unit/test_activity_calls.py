@@ -6,6 +6,7 @@ import pytest
 
 from runtime.short_workflow import TIME_LIMIT
 from sluice.contracts.lake_queries import RESULTS
+from sluice.contracts.progress import ON_SPARK
 from sluice.contracts.run_request import Policy
 from tests.harness.registered_activities import registered, signature
 from workflows.activity_call import ActivityCall, Kind, fairness_key
@@ -27,6 +28,7 @@ async def test_every_call_is_of_a_registered_activity_and_every_activity_is_call
 async def test_calls_on_the_queue_of_spark_are_those_of_its_workers() -> None:
     _, spark = await registered()
     assert {call.name for call in CALLS.values() if call.kind is Kind.SPARK} == {signature(each)[0] for each in spark}
+    assert {signature(each)[0] for each in spark} == ON_SPARK
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.approval.required import parse_approval_rules
+from sluice.environment_files import read_environment
 from sluice.errors import BadEnvironment
 from sluice.registration.targets import read_targets
-from sluice.settings import GROUP_OF, read_environment, read_settings
+from sluice.settings import GROUP_OF, read_settings
 from tests.harness.any_values import ANYTHING, MANY, WHOLE_FILES
 
 TEXTS = st.one_of(

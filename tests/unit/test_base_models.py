@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from devstack.stack import ROOT
 from sluice.approval.decisions import Decision
-from sluice.base_model import StrictModel, WireMessage
+from sluice.base_model import StrictModel, WireMessage, build_models
 from sluice.contracts.references import RunRef
 from sluice.pipeline.table import Table
 from tests.harness.rooms import ALLOWED
@@ -51,6 +51,15 @@ def test_no_model_overrides_its_base() -> None:
             for line in file.read_text().splitlines():
                 repeats = "model_config =" in line and ("extra" in line or "frozen" in line)
                 assert not repeats or file.name == "base_model.py", f"{file.relative_to(ROOT)}: {line}"
+
+
+def test_a_worker_builds_the_models_that_an_import_leaves_unbuilt() -> None:
+    class Late(WireMessage):
+        """A message that nothing has used."""
+
+    assert not Late.__pydantic_complete__
+    build_models()
+    assert all(model.__pydantic_complete__ for model in (Late, *all_models()))
 
 
 def test_a_key_that_a_later_release_adds() -> None:

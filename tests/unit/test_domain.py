@@ -13,7 +13,8 @@ from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quot
 from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.model import OnFailure
 from sluice.presentation.web_ui import details
-from sluice.publishing.outcomes import describe_blocking_checks, ending, exit_code
+from sluice.publishing.exit_codes import exit_code
+from sluice.publishing.outcomes import describe_blocking_checks, ending
 from sluice.settings import read_settings
 from tests.harness.slack import blocks, headline
 

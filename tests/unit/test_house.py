@@ -204,9 +204,14 @@ def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
 
 def test_a_command_imports_only_what_it_needs() -> None:
     """These imports cost a command more processor time than its own work."""
-    assert _imported("import cli.context", ("workflows.write_audit_publish", "sluice.checks")) == []
-    assert _imported("import cli.run.list_runs", ("workflows.write_audit_publish", "workflows.activity_calls")) == []
+    of_runs = ("sluice.pipeline.model", "sluice.contracts.run_request", "sluice.contracts.lake_queries")
+    heavy = ("workflows.write_audit_publish", "workflows.activity_calls", "sluice.checks.registry", "sqlglot", *of_runs)
+    assert _imported("import cli.context", heavy) == []
+    assert _imported("import cli.run.list_runs", heavy) == []
+    assert _imported("import cli.run.status", heavy) == []
     assert _imported("import cli.pipeline.check_pipeline", ("temporalio", "rich", "pyarrow")) == []
+    of_settings = ("sluice.settings", "sluice.contracts.run")
+    assert _imported("import cli.app, cli.pipeline.checks; cli.app._export_store_access()", of_settings) == []
     assert _imported("import cli.pipeline.checks", ("temporalio", "sqlglot", "sluice.pipeline.model")) == []
 
 

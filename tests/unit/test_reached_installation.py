@@ -13,9 +13,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.installation import reached_installation
 from runtime.installation.identity import FILE
 from runtime.installation.reached_installation import check_task_queue, connect_command, worker_identity
-from sluice.environment_files import STACK_FILE
+from sluice.environment_files import STACK_FILE, read_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
-from sluice.settings import Settings, read_environment
+from sluice.settings import Settings
 from tests.harness.command_line import run_command
 
 OWN, OTHER, USUAL = "own-1", "other-2", "127.0.0.1:7233"

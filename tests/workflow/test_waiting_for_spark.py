@@ -18,6 +18,7 @@ from temporalio.worker import Worker
 from engine.spark.engine import SubmitEngine
 from lakehouse.open_catalog import open_catalog
 from runtime.run.job_progress import read_progress
+from sluice.contracts.progress import ON_SPARK
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import Policy, RunInput, RunRequest
 from sluice.contracts.write import JobReport
@@ -25,7 +26,6 @@ from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.workflow import FakeActivities
 from worker import make_worker, make_workers
-from workflows.activity_calls import ON_SPARK
 from workflows.write_audit_publish import WriteAuditPublish
 
 

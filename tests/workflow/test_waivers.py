@@ -20,7 +20,7 @@ from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import FindWaiversInput, Publication, PublishBranchInput
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.publishing.commit_properties import WAIVED_CHECKS
-from sluice.publishing.outcomes import exit_code
+from sluice.publishing.exit_codes import exit_code
 from tests.harness.waiting import until as eventually
 from tests.harness.workflow import HEAD, MERGED, NEWER, WorkflowHarness
 from workflows.write_audit_publish import WriteAuditPublish

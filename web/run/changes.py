@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sluice.contracts.run import RunResult
 from sluice.presentation.changes import describe_change
-from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.change_summary import known_row_numbers
+from sluice.publishing.quarantine_tables import is_quarantine_table
 
 
 @dataclass(frozen=True)

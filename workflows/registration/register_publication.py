@@ -15,6 +15,8 @@ from temporalio.exceptions import ActivityError, FailureError
 with workflow.unsafe.imports_passed_through():
     from sluice.contracts.registration import (
         ENDED_SIGNAL,
+        REGISTRATION_QUERY,
+        REGISTRATION_WORKFLOW,
         FailedRegistration,
         RegisterInput,
         Registration,
@@ -32,7 +34,7 @@ _MAX_WAITING = 200
 _MAX_REASON = 1000
 
 
-@workflow.defn(name="RegisterPublication")
+@workflow.defn(name=REGISTRATION_WORKFLOW)
 class RegisterPublication:
     """The registrations of one table at one target, or of one publication."""
 
@@ -65,7 +67,7 @@ class RegisterPublication:
         if waiting.workflow_id:
             self._waiting = [*self._waiting, (self._requests, waiting)][-_MAX_WAITING:]
 
-    @workflow.query
+    @workflow.query(name=REGISTRATION_QUERY)
     def registration(self) -> Registration:
         """Return the state of the registration."""
         return self._registration()
