@@ -1,4 +1,4 @@
-"""Inputs and results of the activity that selects the files of a run, and references to input manifests."""
+"""Input of the activity that selects the files of a run, and the check for an input on main."""
 
 from sluice.base_model import WireMessage
 from sluice.contracts.references import BranchMessage, RunRef
