@@ -17,7 +17,7 @@ from devstack.stack import ROOT, Stack
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
-from runtime.approval.shown_report import WAITING
+from sluice.contracts.run import WAITING
 from sluice.settings import read_settings
 
 _TABLES = ("nyc.flights", "nyc.flights_named", "nyc.delays_by_carrier", ORDERS)

@@ -28,6 +28,7 @@ from runtime.quarantine.quarantined_rows import list_quarantined_rows
 from runtime.quarantine.releasing import plan_release, repair_statements
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import PlanReleaseInput
+from sluice.contracts.quarantine import QuarantineAction
 from sluice.contracts.quarantine_queries import (
     DescribeQuarantineInput,
     DescribeQuarantineResult,
@@ -36,7 +37,6 @@ from sluice.contracts.quarantine_queries import (
     QuarantinedTable,
     QuarantineSummary,
 )
-from sluice.contracts.quarantine import QuarantineAction
 from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline

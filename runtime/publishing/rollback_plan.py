@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from temporalio.client import Client
 
-from runtime.run.find_run import read_request
+from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta, timezone
 from temporalio.client import Client
 
 from runtime.short_workflow import execute_short_workflow, query_lake
-from sluice.contracts.lake_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
 from sluice.contracts.quarantine import ManageQuarantineInput, QuarantineAction
+from sluice.contracts.quarantine_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
 from sluice.durations import seconds
 from sluice.setting_groups import InstallationSettings
 from workflows.quarantine.manage_quarantine import ManageQuarantine

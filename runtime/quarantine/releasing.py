@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from runtime.run.find_run import read_request
+from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary, ReleasePlan
+from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.run import RunInput
+from sluice.contracts.quarantine_queries import QuarantineSummary
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write

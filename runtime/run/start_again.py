@@ -4,7 +4,7 @@ from temporalio.client import Client
 
 from runtime.arrivals.conflicting_starts import find_zone_problems, refuse_start_past_zone
 from runtime.run.start_run import StartOptions
-from sluice.contracts.run import RunRequest
+from sluice.contracts.run_request import RunRequest
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.setting_groups import InstallationSettings

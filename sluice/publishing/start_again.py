@@ -1,6 +1,7 @@
 """Decide if a run that has ended can be started again from its request alone."""
 
-from sluice.contracts.run import RunRequest, RunResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunRequest
 
 _RESTARTABLE = ("failed", "cancelled", "discarded")
 """Outcomes of runs that published nothing, and whose rows a release does not publish either."""

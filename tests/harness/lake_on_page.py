@@ -22,7 +22,8 @@ from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.contracts.quarantine import ManageQuarantineInput
-from sluice.contracts.run import RunInput, RunRequest, RunResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.asgi import Answer, Browser
 from tests.harness.lake_client import LakeClient

@@ -17,7 +17,8 @@ from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from activities.run.running_workflows import RunningWorkflows
 from lakehouse.quarantine import list_quarantined_branches
-from runtime.run.find_run import describe_run, read_request, read_result
+from runtime.run.find_run import describe_run, read_result
+from runtime.run.run_request import read_request
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput

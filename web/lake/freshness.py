@@ -6,8 +6,8 @@ from datetime import datetime
 from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule
 from sluice.contracts.arrivals import ZoneStatus
-from sluice.publishing.bad_rows import is_quarantine_table
 from sluice.publishing.freshness import ExpectedFiles, Freshness, ScheduledStarts, judge_freshness
+from sluice.publishing.quarantine_tables import is_quarantine_table
 
 MOST_RUNS = 500
 """Maximum number of published runs that are read to find the latest ones of each table."""

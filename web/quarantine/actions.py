@@ -9,8 +9,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from runtime.quarantine.managing import end_of_retention, find_quarantine, manage_quarantine
 from runtime.quarantine.releasing import plan_release, repair_statements
-from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary
+from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.quarantine import QuarantineAction
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.errors import BadEnvironment, InvalidPipeline, Terminal
 from sluice.sql.tokens import MAX_LENGTH, SqlProblem, split_statements
 from web.form import CONFLICT, form_router, refusal_sentence

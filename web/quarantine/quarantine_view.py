@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sluice.contracts.lake_queries import QuarantineSummary
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.presentation.next_steps import quarantine_commands
 from sluice.publishing.release import release_refusal, release_workflow_id
 from web.page import Page

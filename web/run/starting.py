@@ -8,7 +8,7 @@ from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import describe_run
 from runtime.run.start_run import StartOptions, start_run, workflow_id_of
 from runtime.run.starter import starter_here
-from sluice.contracts.run import RunInput
+from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from web.page import Page

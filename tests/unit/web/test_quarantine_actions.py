@@ -9,7 +9,8 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from lakehouse.quarantine import list_quarantined_branches, read_quarantined_branch
-from sluice.contracts.lake_queries import PlanReleaseInput, QuarantineSummary
+from sluice.contracts.lake_queries import PlanReleaseInput
+from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.commit_properties import EXPIRES
 from sluice.times import parse_time

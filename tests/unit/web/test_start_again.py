@@ -7,7 +7,8 @@ import pytest
 
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.load_order import LoadOrder
-from sluice.contracts.run import RunInput, RunRequest, RunResult
+from sluice.contracts.run import RunResult
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.publishing.start_again import may_start_again, start_again_refusal
 from tests.harness.lake_on_page import LakeOnPage, StartedRun, button, form, notice
 from tests.harness.page import session

@@ -38,7 +38,6 @@ from sluice.contracts.table_diffs import (
     TableDiffResult,
     TableKey,
 )
-from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.freshness import Freshness
 from web.approval.waiting import awaited_decision
@@ -218,7 +217,7 @@ TABLE = {
     "freshness": LATE,
 }  # fmt: skip
 TABLES = {"now": NOW, "problems": []}
-PIPELINE = PipelineView(X, [X, "t.x"], [listed(), listed(X), listed(is_running=True)], SCHEDULE, ZONE)
+LISTED_PIPELINE = PipelineView(X, [X, "t.x"], [listed(), listed(X), listed(is_running=True)], SCHEDULE, ZONE)
 DEPLOYED = PipelineView(X, [], [], replace(SCHEDULE, paused=X), None)
 FILE = ArrivalEntry(path=X, size=1, arrived_at=1.0, status="refused", detail=X)
 PAGES: list[tuple[str, dict[str, Any]]] = [
@@ -247,7 +246,7 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
     ("schedules.html", {"schedules": []}),
-    ("pipelines.html", {"pipelines": [PIPELINE, DEPLOYED, replace(DEPLOYED, schedule=None)], "problems": [X]}),
+    ("pipelines.html", {"pipelines": [LISTED_PIPELINE, DEPLOYED, replace(DEPLOYED, schedule=None)], "problems": [X]}),
     ("pipelines.html", {"pipelines": [], "problems": []}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF.model_copy(update={"tables": []})}),
