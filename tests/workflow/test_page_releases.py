@@ -57,8 +57,9 @@ class QuarantinedLake:
         """Run a pipeline whose audit fails; return the id of the run."""
 
         async def fail_once(_: Any, call: int) -> AuditResult:
-            failed = CheckResult(table="t.x", index=0, check="unique", columns=["id"], verdict="fail", failed_rows=1)
-            return AuditResult(decided=[failed] if call == 1 else [])
+            verdict = CheckResult(table="t.x", index=0, check="unique", columns=["id"], verdict="pass")
+            failed = verdict.model_copy(update={"verdict": "fail", "failed_rows": 1})
+            return AuditResult(decided=[failed if call == 1 else verdict])
 
         async def keep(given: QuarantineBranchInput, _: int) -> str:
             return given.name
