@@ -6,7 +6,7 @@ OpenAPI describes it at /api/openapi.json.
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from runtime.approval.shown_report import check_named_report, shown_report
 from runtime.run.find_run import RunFilter, list_runs
@@ -48,6 +48,8 @@ class RunEntries(StrictModel):
 
 class DecisionRequest(StrictModel):
     """A decision about a run that waits for approval."""
+
+    model_config = ConfigDict(defer_build=False)  # FastAPI silences a warning of Pydantic only while it adds a route
 
     decision: Literal["approve", "reject"]
     report: str = Field(description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it.")

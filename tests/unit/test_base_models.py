@@ -45,7 +45,7 @@ def test_each_model_has_the_base_of_its_place() -> None:
 def test_no_model_overrides_its_base() -> None:
     for model in all_models():
         base = WireMessage if issubclass(model, WireMessage) else StrictModel
-        assert {**model.model_config, **base.model_config} == model.model_config, model
+        assert all(model.model_config.get(key) == base.model_config.get(key) for key in ("frozen", "extra")), model
     for room in ALLOWED:
         for file in (ROOT / room).rglob("*.py"):
             for line in file.read_text().splitlines():
