@@ -49,5 +49,6 @@ def blocking_queries(scratch: Path) -> Iterator[BlockingQueries]:
 
 
 def query_processes(parent: int) -> list[psutil.Process]:
-    """Return the processes of queries that descend from a process."""
-    return [each for each in psutil.Process(parent).children(recursive=True) if each.name() == "sluice-job"]
+    """Return the running processes of queries that descend from a process."""
+    children = psutil.Process(parent).children(recursive=True)
+    return [each for each in children if each.name() == "sluice-job" and each.status() != psutil.STATUS_ZOMBIE]
