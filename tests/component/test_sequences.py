@@ -243,13 +243,6 @@ def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(8, same=True))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_twenty_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same with twenty sequences."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(20, same=True))
-
-
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:

@@ -174,13 +174,6 @@ def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_ten_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
-    """The same with ten sequences."""
-    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(10, same=True))
-
-
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:

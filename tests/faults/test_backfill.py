@@ -82,7 +82,8 @@ class KilledBackfill:
         return {month: each["state"] for month, each in shown.get("partitions", {}).items()}
 
 
-@pytest.mark.parametrize("publish", [pytest.param("each", marks=pytest.mark.matrix), "together"])
+@pytest.mark.matrix
+@pytest.mark.parametrize("publish", ["each", "together"])
 def test_a_backfill_while_everything_is_killed(publish: str, own_stack: Stack, tmp_path: Path) -> None:
     """Nessie, Temporal and the worker are killed while a backfill runs, and is repaired: each row is on main once."""
     draw, killed = random.Random(SEED), KilledBackfill(own_stack, tmp_path)

@@ -53,6 +53,7 @@ def _seed() -> int:
     return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 
 
+@pytest.mark.matrix
 @on_both_catalogs(pytest.mark.matrix)
 def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
     """The catalog fails, Temporal is cut off, a worker is killed: what four runs at once publish is on main once."""

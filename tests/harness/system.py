@@ -34,7 +34,7 @@ from tests.harness.processes import wait_for
 from tests.harness.temporal_thread import TEMPORAL
 from workflows.write_audit_publish import WriteAuditPublish
 
-_END_LIMIT = 900
+_END_LIMIT = 600
 """Seconds after which an unfinished run counts as hung."""
 
 

@@ -70,6 +70,7 @@ def far(system: SystemHarness, cluster: tuple[str, Path], tmp_path: Path) -> Sys
     return SystemHarness(tmp_path, {**system.environment, **away, "SLUICE_TASK_QUEUE": "cluster"})
 
 
+@pytest.mark.matrix
 def test_an_attempt_on_a_cluster_ends_with_its_worker(
     far: SystemHarness, cluster: tuple[str, Path], lake: LakeReader, tmp_path: Path
 ) -> None:

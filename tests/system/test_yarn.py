@@ -55,6 +55,7 @@ def system(system: SystemHarness, cluster: Yarn, request: pytest.FixtureRequest,
     return SystemHarness(tmp_path, {**system.environment, **away})
 
 
+@pytest.mark.matrix
 def test_the_built_in_job_with_its_driver_on_the_cluster(
     system: SystemHarness, cluster: Yarn, lake: LakeReader, tmp_path: Path
 ) -> None:
