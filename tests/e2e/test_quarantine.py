@@ -45,13 +45,13 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     assert (listed["branch"], listed["cause"]) == (kept["branch"], "audit") and "expression_is_true" in listed["reason"]
     shown = _quarantine(system, "show", run)
     assert shown["checks"][0]["verdict"] == "fail" and shown["tables"]["t.life"]["change"]["added_rows"] == 2
-    different = _quarantine(system, "diff", "life")["tables"]["t.life"]
+    different = _quarantine(system, "show", "life")["tables"]["t.life"]
     assert different["rows"] == BAD and different["columns"] == ["+ id int", "+ v int"] and different["bytes"] > 0
     before = listed["expires"]
     _quarantine(system, "keep", run, "--for", "30d", "--yes")
     (listed,) = [each for each in _quarantine(system, "list")["quarantined"] if each["run_id"] == run]
     assert listed["expires"] > before
-    for command in (("list",), ("show", run), ("diff", run)):
+    for command in (("list",), ("show", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
         assert command == ("list",) or human.out.index(" bad rows") < human.out.index(" added rows"), (
