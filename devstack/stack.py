@@ -45,7 +45,8 @@ _STORE, _EVENTS, _PAGE = "SLUICE_STORE_PORT", "SLUICE_EVENTS_PORT", "SLUICE_PAGE
 _CATALOG = "CATALOG"
 _NESSIE_JAVA_OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """JVM options: a heap for one laptop, and a compiler that halves the start time. A local Nessie gets few requests."""
-_PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099, _PAGE: 8240}
+PORTS = {_TEMPORAL: 7233, _UI: 8233, _NESSIE: 19120, _MANAGEMENT: 9000, _STORE: 7070, _EVENTS: 7099, _PAGE: 8240}
+"""The usual port of each process, by the variable that sets another one."""
 
 
 class Stack:
@@ -202,7 +203,7 @@ class Stack:
         }
         if self.s3:
             variables |= store_variables(self.home, f"{_HOST}:{ports[_STORE]}", self._environment)
-            events = f"{_HOST}:{ports.get(_EVENTS, _PORTS[_EVENTS])}"
+            events = f"{_HOST}:{ports.get(_EVENTS, PORTS[_EVENTS])}"
             variables[EVENTS_ADDRESS] = self._environment.get(EVENTS_ADDRESS) or events
         if self.catalog != "nessie":
             variables[_CATALOG] = self.catalog
@@ -214,7 +215,7 @@ class Stack:
     def _page_variables(self, ports: dict[str, int]) -> dict[str, str]:
         """Return the address of the page. Choose a port if the stack was started without a page."""
         if _PAGE not in ports:
-            ports[_PAGE] = choose_port(_PORTS[_PAGE], None, _PAGE, set(ports.values()))
+            ports[_PAGE] = choose_port(PORTS[_PAGE], None, _PAGE, set(ports.values()))
         return {"SLUICE_PAGE": f"http://{_HOST}:{ports[_PAGE]}"}
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
@@ -246,13 +247,13 @@ class Stack:
 
     def _choose_ports(self) -> dict[str, int]:
         taken: set[int] = set()
-        demanded = {name: self._environment.get(name) for name in _PORTS}
+        demanded = {name: self._environment.get(name) for name in PORTS}
         for name, value in demanded.items():
             if value is not None and not (value.isdigit() and 0 < int(value) < 65536):
                 raise StackError(f"{name}={value} is not a port: use a number from 1 to 65535")
         ports = {
             name: choose_port(usual, int(value) if (value := demanded[name]) else None, name, taken)
-            for name, usual in (_PORTS | last_ports(self._ports_file, _PORTS)).items()
+            for name, usual in (PORTS | last_ports(self._ports_file, PORTS)).items()
         }
         self._ports_file.write_text(json.dumps(ports))
         return ports

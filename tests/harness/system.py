@@ -8,6 +8,7 @@ import contextlib
 import getpass
 import json
 import os
+import random
 import re
 import socket
 import uuid
@@ -18,7 +19,7 @@ from typing import Any
 
 from temporalio.client import WorkflowFailureError
 
-from devstack.stack import ROOT
+from devstack.stack import PORTS, ROOT
 from runtime.pipeline.pipeline_input import find_input, load_pipeline
 from runtime.run.find_run import find_run, query_status, read_result
 from runtime.run.start_run import StartOptions, start_run
@@ -34,6 +35,8 @@ from tests.harness.processes import wait_for
 from tests.harness.temporal_thread import TEMPORAL
 from workflows.write_audit_publish import WriteAuditPublish
 
+_OWN_PORTS = range(20_000, 32_768)
+"""Ports below those that systems use for outgoing connections."""
 _END_LIMIT = 600
 """Seconds after which an unfinished run counts as hung."""
 
@@ -194,7 +197,11 @@ class SystemHarness:
 
 
 def link_tools(home: Path) -> None:
-    """Link the tools that set-up installed into the home folder of a test."""
+    """Link the tools that set-up installed into the home folder of a test, and let its stack prefer ports of its own.
+
+    While a test has killed a service, a stack that another process starts would take the usual port.
+    """
+    (home / "ports.json").write_text(json.dumps(dict(zip(PORTS, random.sample(_OWN_PORTS, len(PORTS)), strict=True))))
     for tools in ("jars", "bin", "cds"):
         if (ROOT / ".sluice" / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)
