@@ -190,11 +190,15 @@ def _is_exact_double(text: Column, value: Column) -> Column:
 
 
 def _is_rounded(stated: Column, stored: Column) -> Column:
-    """Return a column that is true if fewer digits are those of a number, rounded in either direction at the half."""
+    """Return a column that is true if fewer digits are those of a number, rounded in either direction at the half.
+
+    Rounding may carry: Java writes 1e23 as 9.999999999999999E22.
+    """
     missing = F.length(stored) - F.length(stated)
     padded = F.concat(stated, F.repeat(F.lit("0"), missing))
     whole = DecimalType(20, 0)
-    difference = F.abs(padded.try_cast(whole) - stored.try_cast(whole))
+    rounded, written = padded.try_cast(whole), stored.try_cast(whole)
+    difference = F.least(F.abs(rounded - written), F.abs(rounded * 10 - written))
     return (missing > 0) & (difference * 2 <= F.pow(F.lit(10), missing))
 
 
