@@ -38,7 +38,7 @@ def order(row: dict[str, Any]) -> Order:
 
 
 @pytest.mark.timeout(900)
-def test_the_demo_and_its_numbers(warm_stack: dict[str, str], lake: LakeReader) -> None:
+def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> None:
     lay_out(ROOT / "data")
     # Leftovers of a demo that was killed while files arrive: its landing zone, and a file there.
     LANDING.mkdir(parents=True, exist_ok=True)
@@ -47,21 +47,19 @@ def test_the_demo_and_its_numbers(warm_stack: dict[str, str], lake: LakeReader) 
     (LANDING / "demo-orders-seed1-400.csv").touch()
     neighbor = LANDING.parent / "of-a-user.csv"
     neighbor.touch()
-    left = run_command(
-        ROOT, {**os.environ, **warm_stack}, "deploy", "pipelines/arrivals", "--set", "sluice-demo", "--yes"
-    )
+    left = run_command(ROOT, {**os.environ, **stack}, "deploy", "pipelines/arrivals", "--set", "sluice-demo", "--yes")
     assert left.code == 0, left.err
     demo = subprocess.run(
         [sys.executable, "-m", "devstack", "demo"],
         cwd=ROOT,
-        env={**os.environ, **warm_stack},
+        env={**os.environ, **stack},
         capture_output=True,
         text=True,
         timeout=800,
         check=False,
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
-    assert "The local stack runs already" in demo.stdout and warm_stack["TEMPORAL_UI"] in demo.stdout
+    assert "The local stack runs already" in demo.stdout and stack["TEMPORAL_UI"] in demo.stdout
 
     carriers: Counter[str] = Counter()
     distance = 0
@@ -85,5 +83,5 @@ def test_the_demo_and_its_numbers(warm_stack: dict[str, str], lake: LakeReader) 
     (kept_out,) = lake.branches("quarantine/demo-orders/")
     refused = [row for row in lake.rows("demo.orders", kept_out) if order(row) not in good]
     assert (len(refused), sum(row["order_id"] is None for row in refused)) == (400, 8)
-    removed = run_command(ROOT, {**os.environ, **warm_stack}, "arrivals", "demo-orders")
+    removed = run_command(ROOT, {**os.environ, **stack}, "arrivals", "demo-orders")
     assert removed.code != 0 and "demo-orders" in removed.err, (removed.out, removed.err)
