@@ -107,7 +107,7 @@ def test_warm_and_cold_runs_have_the_same_results(
         verdicts = [
             [(each["check"], each["verdict"], each["observed"]) for each in one["checks"]] for one in results_of_engine
         ]
-        changes = [[(each["operation"], each["added_rows"], each["removed_rows"]) for each in one["tables"].values()]
+        changes = [[(each["operation"], each["added_rows"], each["deleted_rows"]) for each in one["tables"].values()]
                    for one in results_of_engine]  # fmt: skip
         results[engine] = (rows, verdicts, changes, [[*one["bad_rows"].values()] for one in results_of_engine])
     assert results["warm"] == results["cold"]
