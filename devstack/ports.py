@@ -15,7 +15,7 @@ import psutil
 from devstack.errors import StackError
 
 _HOST = "127.0.0.1"
-_RARELY_USED = range(20_000, 32_768)
+RARELY_USED = range(20_000, 32_768)
 """Range of ports below those that Linux and macOS use for outgoing connections."""
 _TRIES = 100
 
@@ -85,7 +85,7 @@ def _any_free() -> int:
 
     Otherwise a server that restarts after a kill could find its port used by a connection of another process.
     """
-    for candidate in random.sample(_RARELY_USED, _TRIES):
+    for candidate in random.sample(RARELY_USED, _TRIES):
         if _is_free(candidate):
             return candidate
     with socket.socket() as probe:

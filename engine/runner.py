@@ -54,5 +54,5 @@ def open_engine(settings: SparkJobSettings, unreachable: Mapping[str, str]) -> E
     if settings.spark.spark_engine == "connect":
         return ConnectEngine(settings, unreachable)
     if settings.spark.spark_engine == "auto" and settings.spark.spark_master.startswith("local"):
-        return AutomaticEngine.open(settings, unreachable)
+        return AutomaticEngine(settings, ConnectEngine(settings, unreachable), SubmitEngine(settings))
     return SubmitEngine(settings)

@@ -1,10 +1,12 @@
-"""Forms that change something: the token that each one sends, and the sentence that refuses one."""
+"""Forms that change something: the token that each one sends, and the answer to one."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, HTTPException
+from fastapi.responses import RedirectResponse, Response
 
-from sluice.errors import Terminal
+from sluice.errors import BadEnvironment, Terminal
 from web.page import ThePage
 
 CONFLICT = 409
@@ -20,6 +22,23 @@ def _check_form(page: ThePage, form_token: Annotated[str, Form()] = "") -> None:
 def form_router() -> APIRouter:
     """Return a router for forms: each request needs the token of a form of this page."""
     return APIRouter(include_in_schema=False, dependencies=[Depends(_check_form)])
+
+
+async def answer_form(
+    action: Awaitable[str], refuse: Callable[[str], Awaitable[Response]], consequence: str
+) -> Response:
+    """Carry out the action of a form, and lead to the address that it returns.
+
+    Args:
+        refuse: returns the page that shows why the action was refused.
+        consequence: `Nothing was decided`, for example.
+    """
+    try:
+        return RedirectResponse(await action, 303)
+    except BadEnvironment:  # of the page, not of the request
+        raise
+    except Terminal as error:
+        return await refuse(refusal_sentence(error, consequence))
 
 
 def refusal_sentence(error: Terminal, consequence: str) -> str:

@@ -6,14 +6,14 @@ reaches another. A user's program may do anything, and may need what a session c
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat
 from engine.spark.configuration import has_lineage_listener
 from engine.spark.connect import ConnectEngine
-from engine.spark.engine import Engine, SubmitEngine
+from engine.spark.engine import Engine
 from sluice.errors import ServiceUnavailable
 from sluice.setting_groups import SparkJobSettings
 
@@ -32,22 +32,11 @@ class AutomaticEngine:
 
     has_jvm = False
 
-    def __init__(
-        self, settings: SparkJobSettings, warm: ConnectEngine, cold: Engine | None = None, idle: float = _IDLE
-    ) -> None:
-        self._warm, self._cold, self._idle = warm, cold or SubmitEngine(settings), idle
+    def __init__(self, settings: SparkJobSettings, warm: ConnectEngine, cold: Engine, idle: float = _IDLE) -> None:
+        self._warm, self._cold, self._idle = warm, cold, idle
         self._shares = not has_lineage_listener(settings.spark)
         self._jobs = 0
         self._ending: asyncio.Task[None] | None = None
-
-    @classmethod
-    def open(cls, settings: SparkJobSettings, unreachable: Mapping[str, str]) -> "AutomaticEngine":
-        """Return the engine with a warm server that has not started yet.
-
-        Args:
-            unreachable: the configuration of a catalog that cannot be reached, for the warm-up job.
-        """
-        return cls(settings, ConnectEngine(settings, unreachable))
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
         """Run a job on the engine that suits it."""

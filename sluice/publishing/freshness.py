@@ -21,7 +21,7 @@ _SHORTEST_USUAL = timedelta(minutes=30)
 _TOLERATED = 2
 """Multiple of the usual time after which a table is late."""
 _ABANDONED = 10
-"""Multiple of the usual time after which nobody expects another publication."""
+"""Multiple of the usual time after which no publication is expected any more."""
 _DONE = ("published", "nothing new", "running")
 """States of a scheduled run that do not make a table late."""
 

@@ -20,7 +20,7 @@ def start_again_refusal(request: RunRequest | None, result: RunResult) -> str:
 
     Args:
         request: the request of the run; None if Temporal no longer has it.
-        result: a result of which `may_start_again` is true.
+        result: the result of the run; `may_start_again` is true for it.
     """
     if request is None:
         return "Temporal no longer has its request: start its pipeline file."

@@ -19,6 +19,7 @@ from typing import Any
 
 from temporalio.client import WorkflowFailureError
 
+from devstack.ports import RARELY_USED
 from devstack.stack import PORTS, ROOT
 from runtime.pipeline.pipeline_input import find_input, load_pipeline
 from runtime.run.find_run import find_run, query_status, read_result
@@ -35,8 +36,6 @@ from tests.harness.processes import wait_for
 from tests.harness.temporal_thread import TEMPORAL
 from workflows.write_audit_publish import WriteAuditPublish
 
-_OWN_PORTS = range(20_000, 32_768)
-"""Ports below those that systems use for outgoing connections."""
 _END_LIMIT = 600
 """Seconds after which an unfinished run counts as hung."""
 
@@ -201,7 +200,7 @@ def link_tools(home: Path) -> None:
 
     While a test has killed a service, a stack that another process starts would take the usual port.
     """
-    (home / "ports.json").write_text(json.dumps(dict(zip(PORTS, random.sample(_OWN_PORTS, len(PORTS)), strict=True))))
+    (home / "ports.json").write_text(json.dumps(dict(zip(PORTS, random.sample(RARELY_USED, len(PORTS)), strict=True))))
     for tools in ("jars", "bin", "cds"):
         if (ROOT / ".sluice" / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)

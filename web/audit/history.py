@@ -75,10 +75,12 @@ def heat_maps(answer: QueryRows) -> dict[str, HeatMap]:
 
 def _heat_map(rows: Sequence[Sequence[Any]]) -> HeatMap:
     runs: dict[str, tuple[str, str, str]] = {}
+    absent: dict[str, HeatCell] = {}
     verdicts: dict[str, dict[str, HeatCell]] = {}
     for run_id, workflow_id, ended, outcome, checks in rows:
         when, link = format_time(ended), f"/runs/{workflow_id}/{run_id}"
         runs[run_id] = (link, f"{when}: {outcome}", outcome)
+        absent[run_id] = HeatCell("notrun", f"{when}: {_word('notrun')}", link)
         for kind, about, verdict, observed in checks:
             look = LOOKS.get(verdict, "notrun")
             shown = f", observed {cell(observed)}" if observed else ""
@@ -87,14 +89,10 @@ def _heat_map(rows: Sequence[Sequence[Any]]) -> HeatMap:
     return HeatMap(
         runs=list(runs.values()),
         checks=[
-            (name, [of_run.get(run_id) or _absent(*run) for run_id, run in runs.items()])
+            (name, [of_run.get(run_id, missing) for run_id, missing in absent.items()])
             for name, of_run in sorted(verdicts.items())
         ],
     )
-
-
-def _absent(link: str, title: str, outcome: str) -> HeatCell:
-    return HeatCell("notrun", f"{title.removesuffix(f': {outcome}')}: {_word('notrun')}", link)
 
 
 def _worse(one: HeatCell | None, other: HeatCell) -> HeatCell:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 
 from runtime.publishing.publish_plan import plan_publish
 from runtime.publishing.rollback_plan import PlannedRollback, plan_rollback
@@ -17,7 +17,7 @@ from runtime.run.start_run import workflow_id_of
 from sluice.contracts.rollback import PlanRollbackInput
 from sluice.errors import BadEnvironment, InvalidPipeline, Terminal
 from sluice.presentation.changes import describe_guarantee
-from web.form import CONFLICT, form_router, refusal_sentence
+from web.form import CONFLICT, answer_form, form_router
 from web.page import Page, ThePage
 from web.run.starting import LatestStart, latest_start, start_shown
 from web.run.views import known_run
@@ -83,14 +83,16 @@ async def roll_back(
 ) -> Response:
     """Start the roll-back that the form was shown with."""
     await known_run(page, workflow_id, run_id)
-    try:
+
+    async def start() -> str:
         planned = _as_shown(await _plan(page, run_id, options), plan)
-        return RedirectResponse(await start_shown(page, planned.pipeline, None, planned.options, latest), 303)
-    except BadEnvironment:  # of the page, not of the request
-        raise
-    except Terminal as error:
-        notice = refusal_sentence(error, "Nothing was rolled back")
-        return await _show(page, workflow_id, run_id, options, CONFLICT, notice)
+        return await start_shown(page, planned.pipeline, None, planned.options, latest)
+
+    return await answer_form(
+        start(),
+        lambda notice: _show(page, workflow_id, run_id, options, CONFLICT, notice),
+        "Nothing was rolled back",
+    )
 
 
 async def _show(

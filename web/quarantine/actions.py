@@ -5,22 +5,21 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Form
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from runtime.quarantine.managing import end_of_retention, find_quarantine, manage_quarantine
 from runtime.quarantine.releasing import plan_release, repair_statements
 from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.quarantine import QuarantineAction
 from sluice.contracts.quarantine_queries import QuarantineSummary
-from sluice.errors import BadEnvironment, InvalidPipeline, Terminal
+from sluice.errors import InvalidPipeline
 from sluice.sql.tokens import MAX_LENGTH, SqlProblem, split_statements
-from web.form import CONFLICT, form_router, refusal_sentence
+from web.form import CONFLICT, answer_form, form_router
 from web.page import Page, ThePage
-from web.quarantine.views import show_quarantines
+from web.quarantine.views import NOTHING, show_quarantines
 from web.run.starting import start_shown
 
 router = form_router()
-_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -81,18 +80,13 @@ async def discard(page: ThePage, shown: Shown) -> Response:
     return await _answer(page, _manage(page, shown, "discard"))
 
 
-async def _answer(page: Page, action: Awaitable[str], typed: Mapping[str, str] = _NOTHING) -> Response:
+async def _answer(page: Page, action: Awaitable[str], typed: Mapping[str, str] = NOTHING) -> Response:
     """Carry out an action, and lead to the address that it returns. If it is refused, show the reason.
 
     Args:
         typed: SQL that a person typed, by branch.
     """
-    try:
-        return RedirectResponse(await action, 303)
-    except BadEnvironment:  # of the page, not of the request
-        raise
-    except Terminal as error:
-        return await show_quarantines(page, CONFLICT, refusal_sentence(error, "Nothing was done"), typed)
+    return await answer_form(action, lambda notice: show_quarantines(page, CONFLICT, notice, typed), "Nothing was done")
 
 
 async def _start(page: Page, shown: ShownQuarantine, sql: str, *, again: bool) -> str:

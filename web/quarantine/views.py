@@ -9,7 +9,8 @@ from web.page import Page, ThePage
 from web.quarantine.quarantine_view import view_quarantines
 
 router = APIRouter(include_in_schema=False)
-_NOTHING: Mapping[str, str] = {}
+NOTHING: Mapping[str, str] = {}
+"""No SQL was refused."""
 
 
 @router.get("/quarantine")
@@ -19,7 +20,7 @@ async def quarantine(page: ThePage) -> HTMLResponse:
 
 
 async def show_quarantines(
-    page: Page, status: int = 200, notice: str = "", typed: Mapping[str, str] = _NOTHING
+    page: Page, status: int = 200, notice: str = "", typed: Mapping[str, str] = NOTHING
 ) -> HTMLResponse:
     """Return the page of quarantines.
 

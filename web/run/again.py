@@ -1,13 +1,13 @@
 """The form that starts an ended run again. It names the run that it was shown with."""
 
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from runtime.run.find_run import RunLookup, read_result
 from runtime.run.listed_run import listed_run
 from runtime.run.start_again import check_past_zones, options_of
-from sluice.errors import BadEnvironment, InvalidPipeline, Terminal
+from sluice.errors import InvalidPipeline
 from sluice.publishing.start_again import may_start_again, start_again_refusal
-from web.form import CONFLICT, form_router, refusal_sentence
+from web.form import CONFLICT, answer_form, form_router
 from web.page import Page, ThePage
 from web.run.starting import start_shown
 from web.run.views import known_run, show_run
@@ -19,12 +19,9 @@ router = form_router()
 async def start_again(page: ThePage, workflow_id: str, run_id: str) -> Response:
     """Start a run with the pipeline and the input of an ended one."""
     lookup = await known_run(page, workflow_id, run_id)
-    try:
-        return RedirectResponse(await _start(page, lookup, run_id), 303)
-    except BadEnvironment:  # of the page, not of the request
-        raise
-    except Terminal as error:
-        return await show_run(page, lookup, CONFLICT, refusal_sentence(error, "Nothing was started"))
+    return await answer_form(
+        _start(page, lookup, run_id), lambda notice: show_run(page, lookup, CONFLICT, notice), "Nothing was started"
+    )
 
 
 async def _start(page: Page, lookup: RunLookup, run_id: str) -> str:

@@ -16,7 +16,7 @@ from web.page import Page
 
 @dataclass(frozen=True)
 class LatestStart:
-    """The latest run of a workflow id, which releases one quarantine, for example."""
+    """The latest run with a workflow id. All releases of one quarantine have one workflow id, for example."""
 
     workflow_id: str
     run_id: str
@@ -29,7 +29,7 @@ class LatestStart:
 
 
 async def latest_start(page: Page, workflow_id: str) -> LatestStart | None:
-    """Return the latest run of a workflow id, or None if Temporal has none."""
+    """Return the latest run with a workflow id; None if there is no such run."""
     run = await describe_run(page.client, workflow_id, None)
     return LatestStart(workflow_id, run.description.run_id, not run.ended) if run else None
 
