@@ -111,7 +111,7 @@ def test_warm_and_cold_runs_have_the_same_results(
                    for one in results_of_engine]  # fmt: skip
         results[engine] = (rows, verdicts, changes, [[*one["bad_rows"].values()] for one in results_of_engine])
     assert results["warm"] == results["cold"]
-    assert results["warm"][0].total() >= 3
+    assert results["warm"][0].total() >= 2  # `overwrite` leaves the two good rows of the second file
 
 
 def _file(path: Path, columns: dict[str, Any], format: str) -> Path:
