@@ -26,6 +26,8 @@ class SparkJob:
     """Environment variables that the pipeline gives to its program."""
     built_in: bool = True
     """True for Sluice's own jobs. A user's program keeps the SQL semantics that it was written for."""
+    shares_server: bool = False
+    """True if a user's program may run in a session on a warm server, beside other programs that may."""
     working_directory: Path | None = None
     """Working directory of the job; None for the worker's own."""
     try_number: int = 1

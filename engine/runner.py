@@ -54,5 +54,6 @@ def open_engine(settings: SparkJobSettings, unreachable: Mapping[str, str]) -> E
     if settings.spark.spark_engine == "connect":
         return ConnectEngine(settings, unreachable)
     if settings.spark.spark_engine == "auto" and settings.spark.spark_master.startswith("local"):
-        return AutomaticEngine(settings, ConnectEngine(settings, unreachable), SubmitEngine(settings))
+        built_in, programs = (ConnectEngine(settings, unreachable, name=name) for name in ("", "-programs"))
+        return AutomaticEngine(settings, built_in, programs, SubmitEngine(settings))
     return SubmitEngine(settings)

@@ -147,7 +147,12 @@ def _user_job(job: SparkJob, input: WriteTableInput) -> SparkJob:
             f"the worker's machine has no file {job.program}: copy the job there, or correct `write.job`"
         )
     folder = Path(input.folder)
-    return replace(job, built_in=False, working_directory=folder if folder.is_dir() else None)
+    return replace(
+        job,
+        built_in=False,
+        shares_server=input.write.engine == "connect",
+        working_directory=folder if folder.is_dir() else None,
+    )
 
 
 @dataclass(frozen=True)

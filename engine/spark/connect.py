@@ -88,7 +88,13 @@ class ConnectEngine:
 
     has_jvm = False
 
-    def __init__(self, settings: SparkJobSettings, unreachable: Mapping[str, str]) -> None:
+    def __init__(self, settings: SparkJobSettings, unreachable: Mapping[str, str], *, name: str = "") -> None:
+        """Create the engine.
+
+        Args:
+            unreachable: the configuration of a catalog that cannot be reached, for the warm-up job.
+            name: the name of this engine among those of the worker, for its folder.
+        """
         self._settings, self._unreachable = settings, unreachable
         url = settings.spark.spark_connect_url
         self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
@@ -96,7 +102,7 @@ class ConnectEngine:
         # is in a file, so that each worker can end the sessions of a dead worker.
         keys = settings.storage.sluice_home.absolute() / "session.key"
         self._namespace = uuid.uuid4() if self._server.is_own else uuid.UUID(bytes=read_session_key(keys))
-        self._folder = settings.storage.sluice_home.absolute() / "clients" / str(os.getpid())
+        self._folder = settings.storage.sluice_home.absolute() / "clients" / f"{os.getpid()}{name}"
         self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:

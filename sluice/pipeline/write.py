@@ -56,6 +56,8 @@ class Write(StrictModel):
     """Additional Spark configuration."""
     environment: TextOptions = Field(default_factory=dict)
     """Environment variables of the program, by name. They are stored with the run: no secrets."""
+    engine: Literal["auto", "connect"] = "auto"
+    """The Spark of a program: `connect` allows a session on a warm server, beside other programs that allow it."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of attempts at the write before the run fails."""
     timeout: Duration = 24 * 3600.0
@@ -181,6 +183,10 @@ class Write(StrictModel):
         for field in ("args", "environment"):
             if getattr(self, field):
                 raise ValueError(f"{field} is for a program of yours; the job {INGEST!r} does not have it")
+        if self.engine != "auto":
+            raise ValueError(
+                f"engine is for a program of yours: `SPARK_ENGINE` says where the job {INGEST!r} runs; leave it out"
+            )
         if problem := field_problem(self.mode, [field for field in FIELDS if getattr(self, field)]):
             raise ValueError(problem)
         if self.on_conflict == "rebase" and not self.traits.can_be_rebased:

@@ -20,6 +20,12 @@ numbers = spark.sparkContext.parallelize([1, 2, 3]).map(lambda each: (each,))
 spark.createDataFrame(numbers, ["id"]).writeTo("t.of_rdd").create()
 """
 """A program that a session on a server cannot run."""
+_SESSION = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.createDataFrame([(type(spark).__module__,)], ["session"]).writeTo("t.of_session").create()
+"""
+"""A program that tells its kind of session."""
 _LOAD = """\
 name: {name}
 write: {{source: {{path: "{path}", format: {format}}}, mode: {mode}{more}}}
@@ -63,6 +69,11 @@ def _jobs(variables: dict[str, str], result: dict[str, Any], file: str) -> list[
     return [each for each in files if result["run_id"] in str(each)]
 
 
+def _warm_servers(variables: dict[str, str]) -> list[Path]:
+    """Return the configurations of the warm servers that the worker started."""
+    return list((Path(variables["SLUICE_HOME"]) / "warm").glob("*/spark.properties"))
+
+
 def test_a_load_is_warm_and_a_program_has_a_spark_of_its_own(
     automatic: dict[str, str], system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
@@ -79,6 +90,14 @@ def test_a_load_is_warm_and_a_program_has_a_spark_of_its_own(
     program = _run(warm, f"name: of-rdd\nwrite: {{job: {tmp_path / 'of_rdd.py'}}}\ntables: [t.of_rdd]\n")
     assert sorted(row["id"] for row in lake.rows("t.of_rdd")) == [1, 2, 3]
     assert _jobs(automatic, program, "spark.properties")
+
+    servers = len(_warm_servers(automatic))
+    (tmp_path / "of_session.py").write_text(_SESSION)
+    text = f"name: of-session\nwrite: {{job: {tmp_path / 'of_session.py'}, engine: connect}}\ntables: [t.of_session]\n"
+    shared = _run(warm, text)
+    assert [row["session"].split(".")[2] for row in lake.rows("t.of_session")] == ["connect"]
+    assert _jobs(automatic, shared, "spark.log") and not _jobs(automatic, shared, "spark.properties")
+    assert len(_warm_servers(automatic)) == servers + 1, "programs share no server with built-in jobs"
 
 
 @pytest.mark.matrix

@@ -55,12 +55,21 @@ def job(name: str = "ingest", **more: Any) -> SparkJob:
     return SparkJob(Path(name), Path(), "wap/x/r/a1", {}, **more)
 
 
-def engine_of(warm: FakeEngine, cold: FakeEngine, *, idle: float = 3600, folder: Path = Path()) -> AutomaticEngine:
+def engine_of(
+    warm: FakeEngine,
+    cold: FakeEngine,
+    *,
+    programs: FakeEngine | None = None,
+    idle: float = 3600,
+    folder: Path = Path(),
+) -> AutomaticEngine:
     properties = folder / "spark.properties"
     named = {"spark_properties_file": str(properties)} if properties.exists() else {}
-    for each in (warm, cold):
+    programs = programs or FakeEngine()
+    for each in (warm, programs, cold):
         each.may_end.set()
-    return AutomaticEngine(Settings.of(**named).spark_jobs, cast(ConnectEngine, warm), cold, idle)
+    servers = (cast(ConnectEngine, warm), cast(ConnectEngine, programs))
+    return AutomaticEngine(Settings.of(**named).spark_jobs, *servers, cold, idle)
 
 
 async def test_built_in_jobs_share_the_warm_server_and_programs_do_not() -> None:
@@ -72,6 +81,24 @@ async def test_built_in_jobs_share_the_warm_server_and_programs_do_not() -> None
     assert (warm.calls, cold.calls) == (["run ingest"], ["run theirs.py", "run tuned"])
     await engine.close()
     assert warm.calls[-1] == cold.calls[-1] == "close"
+
+
+async def test_programs_that_ask_for_a_session_share_a_server_without_built_in_jobs() -> None:
+    warm, programs, cold = FakeEngine(), FakeEngine(), FakeEngine()
+    engine = engine_of(warm, cold, programs=programs, idle=0.05)
+    await engine.warm_up()
+    await engine.run(job("theirs.py", built_in=False, shares_server=True, conf={"spark.sql.x": "1"}), no_heartbeat)
+    await until(lambda: programs.calls == ["run theirs.py", "end the server"])
+    assert "run theirs.py" not in warm.calls + cold.calls
+    await engine.close()
+    assert programs.calls[-1] == "close"
+
+
+async def test_a_program_that_asks_for_a_session_runs_without_the_server_too() -> None:
+    programs, cold = FakeEngine(does_start=False), FakeEngine()
+    engine = engine_of(FakeEngine(), cold, programs=programs)
+    await engine.run(job("theirs.py", built_in=False, shares_server=True), no_heartbeat)
+    assert (programs.calls, cold.calls) == ([], ["run theirs.py"])
 
 
 async def test_a_job_that_needs_a_jvm_or_is_to_run_apart_is_submitted(monkeypatch: pytest.MonkeyPatch) -> None:

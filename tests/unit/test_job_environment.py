@@ -105,6 +105,9 @@ def test_what_a_pipeline_gives_to_its_program() -> None:
     assert write.environment == {"MODE": "full", "YEAR": "2024"}
     with pytest.raises(ValidationError, match="environment is for a program of yours"):
         Write.model_validate({"source": {"path": "a.csv"}, "environment": {"MODE": "full"}})
+    assert Write.model_validate({"job": "job.py", "engine": "connect"}).engine == "connect"
+    with pytest.raises(ValidationError, match="engine is for a program of yours"):
+        Write.model_validate({"source": {"path": "a.csv"}, "engine": "connect"})
 
 
 def test_a_session_is_found_again_with_the_key_and_not_without(tmp_path: Path) -> None:
