@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError, TerminatedError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.missing_worker import START_A_WORKER
 from sluice.base_model import WireMessage
 from sluice.contracts.lake_query import LAKE_QUERY, LakeQueryMessage, SentLakeQuery
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
@@ -107,7 +108,7 @@ async def _raise_if_terminated(
     if description.history_length <= _TERMINATED_UNSTARTED:
         raise ServiceUnavailable(
             f"no worker takes work from the task queue {settings.sluice_task_queue!r}, and this command needs "
-            "one: start it with `make up` or `python worker.py`"
+            f"one: {START_A_WORKER}"
         )
     if read_only:
         raise ServiceUnavailable("the query timed out just as a worker began it: run the command again")

@@ -13,13 +13,13 @@ from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
 from sluice.checks.verdicts import AuditReport
 from sluice.contracts.run import WAITING, RunResult, RunStatus
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
 from sluice.setting_groups import ApprovalSettings
 
 
 def make_decision(
     run_id: str,
-    status: RunStatus | None,
+    status: RunStatus,
     *,
     approve: bool,
     by: str | None,
@@ -33,16 +33,13 @@ def make_decision(
     """Return a decision about the audited hash and the report that the person named or confirmed.
 
     Args:
-        status: status of the run, whose report is shown; None if no worker answers.
+        status: status of the run, whose report is shown.
         named: hash, or hash and digest, of the report that the person saw; if empty, the report is shown and confirmed.
         request: failed checks that the person waives, and the end of the waivers.
 
     Raises:
         InvalidPipeline: the waiting report is not the named one, its waivers are wrong, or the person did not confirm.
-        ServiceUnavailable: no worker answers.
     """
-    if status is None:
-        raise ServiceUnavailable("no worker answers for the run: start one with `python worker.py` or `make up`")
     report = shown_report(status.result)
     by = getpass.getuser() if by is None else by
     decision = new_decision(status, approve=approve, by=by, reason=reason, request=request)

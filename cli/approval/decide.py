@@ -9,6 +9,7 @@ from cli.context import CommandContext, run_command
 from cli.options import AsJson, By, Run
 from runtime.approval.deciding import send_decision
 from runtime.run.find_run import find_run_under_way, query_status
+from runtime.run.reported_run import read_status
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
 from sluice.presentation.decisions import describe_wait, describe_waivers
 
@@ -65,7 +66,7 @@ def _decide(
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run_under_way(context.client, run, "decide")
         workflow_id = lookup.handle.id
-        status = await query_status(lookup.handle)
+        status = await read_status(lookup)
         run_id = lookup.handle.run_id or ""
         decision = make_decision(
             run_id,

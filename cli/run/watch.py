@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
+from runtime.missing_worker import START_A_WORKER
 from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
 from sluice.checks.verdicts import CheckResult
@@ -24,7 +25,7 @@ from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
 _POLL = 0.5
 _NO_WORKER = 5.0
 """Time without an answer after which the missing worker is mentioned, in seconds."""
-_NO_ANSWER = "no worker answers: `make up` or `python worker.py` starts one"
+_NO_ANSWER = f"no worker answers: {START_A_WORKER}"
 _AUDIT_STAGES = ("auditing", "scanning")
 """Stages in which verdicts become known."""
 _SPINNER = 2

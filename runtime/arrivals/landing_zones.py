@@ -18,6 +18,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.missing_worker import no_worker
 from runtime.pipeline.pipeline_input import resolve_arrival
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
@@ -166,7 +167,7 @@ async def read_zone(client: Client, settings: InstallationSettings, pipeline: st
     try:
         return await handle.query(LandingZone.status)
     except RPCError as error:
-        raise ServiceUnavailable(f"no worker answers for {handle.id}: start one with `python worker.py`") from error
+        raise no_worker(f"for {handle.id}") from error
 
 
 async def list_zones(client: Client, settings: InstallationSettings) -> list[str]:

@@ -17,6 +17,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.missing_worker import no_worker
 from runtime.run.started_runs import cancel_start
 from runtime.short_workflow import execute_short_workflow
 from sluice.contracts.backfill import (
@@ -193,17 +194,14 @@ async def _answered(settings: InstallationSettings, answer: Awaitable[_T]) -> _T
         cause = error.cause
         raise InvalidPipeline(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error
     except (asyncio.TimeoutError, RPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
-        raise ServiceUnavailable(_no_worker(settings)) from error
+        raise _no_worker(settings) from error
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise _NotRunning from error
         if error.status != RPCStatusCode.DEADLINE_EXCEEDED:
             raise
-        raise ServiceUnavailable(_no_worker(settings)) from error
+        raise _no_worker(settings) from error
 
 
-def _no_worker(settings: InstallationSettings) -> str:
-    return (
-        f"no worker answers from the task queue {settings.sluice_task_queue!r} in {ANSWER_WITHIN:.0f} s: start one "
-        "with `make up` or `python worker.py`"
-    )
+def _no_worker(settings: InstallationSettings) -> ServiceUnavailable:
+    return no_worker(f"from the task queue {settings.sluice_task_queue!r} in {ANSWER_WITHIN:.0f} s")

@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from runtime.installation.reached_installation import connect_command, polling_workers
+from runtime.missing_worker import START_A_WORKER
 from runtime.short_workflow import query_lake
 from runtime.temporal_client import missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
@@ -20,7 +21,7 @@ from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
-_START = "start one with `make up` or `python worker.py`: a worker that cannot start says why, and ends"
+_START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:

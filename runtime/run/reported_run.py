@@ -2,10 +2,10 @@
 
 from temporalio.client import Client
 
+from runtime.missing_worker import no_worker
 from runtime.registration.registrations import with_registrations_now
 from runtime.run.find_run import RunLookup, query_status, read_result
 from sluice.contracts.run import ReportedRun, RunResult, RunStatus
-from sluice.errors import ServiceUnavailable
 
 
 async def read_ended(client: Client, lookup: RunLookup) -> RunResult:
@@ -23,9 +23,7 @@ async def read_status(lookup: RunLookup) -> RunStatus:
     """
     status = await query_status(lookup.handle)
     if status is None:
-        raise ServiceUnavailable(
-            f"no worker answers for {lookup.handle.id}: start one with `python worker.py` or `make up`"
-        )
+        raise no_worker(f"for {lookup.handle.id}")
     return status
 
 

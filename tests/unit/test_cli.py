@@ -61,7 +61,7 @@ def test_a_missing_worker_is_named_once_and_so_is_its_return() -> None:
         lines.print_absence(no_worker)
     absent, back = output.getvalue().splitlines()
     assert absent.strip() == (
-        "no worker answers: `make up` or `python worker.py` starts one; the run goes on when there is one"
+        "no worker answers: start one with `make up` or `python worker.py`; the run goes on when there is one"
     )
     assert back.strip() == "a worker answers again"
 

@@ -3,18 +3,21 @@
 import io
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer
 from rich.console import Console
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from cli.approval import approving
 from cli.approval.approving import make_decision
 from runtime.approval.deciding import refusal_in
 from runtime.approval.shown_report import check_named_report, report_name, shown_report
+from runtime.run.find_run import RunLookup
+from runtime.run.reported_run import read_status
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
 from sluice.approval.signatures import new_approver_key, verification_error
@@ -122,19 +125,15 @@ def test_on_a_terminal_the_report_is_shown_and_the_person_is_asked(
     assert shown == [result(PASSED), f"Approve the report {report_name(shown_report(result(PASSED)))}?"]
 
 
-def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
-    with pytest.raises(ServiceUnavailable, match="no worker answers"):
-        make_decision(
-            "r",
-            None,
-            approve=True,
-            by="ana",
-            reason="",
-            named=HASH,
-            settings=Settings().approval,
-            console=Console(),
-            link="",
-        )
+async def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
+    class Unanswered:
+        id = "wap-orders"
+
+        async def query(self, *_: Any, **__: Any) -> None:
+            raise RPCError("no poller", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+
+    with pytest.raises(ServiceUnavailable, match="no worker answers for wap-orders: start one with `make up`"):
+        await read_status(RunLookup(cast(Any, Unanswered()), cast(Any, None)))
 
 
 def test_a_refusal_of_the_run_is_its_reason_alone() -> None:
