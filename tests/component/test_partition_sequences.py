@@ -14,7 +14,7 @@ from tests.harness.lake_driver import Ending
 from tests.harness.memory_system import MemorySystem
 from tests.harness.partition_driver import BackfillEnding, PartitionDriver, partitions_between
 from tests.harness.partition_model import ORDERED_KEYS, YEARS, Content, Load, PartitionModel, Row
-from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
+from tests.harness.sequences import CommandSequence, machine, new_folder, one_of, sequences
 
 KEYS = ("path", "transform", "path and transform", "args", "environment", "conf", "statements")
 MODES = ("append", "merge", "overwrite", "overwrite_partitions")
@@ -32,7 +32,7 @@ class PartitionSequence(CommandSequence):
 
     # --- a pipeline, and its files ---
 
-    @initialize(key=st.deferred(lambda: st.sampled_from(KEYS)), mode=st.deferred(lambda: st.sampled_from(MODES)))
+    @initialize(key=one_of(lambda: KEYS), mode=one_of(lambda: MODES))
     def new_pipeline(self, key: str, mode: str) -> None:
         mode = "append" if key in ORDERED_KEYS else mode
         self.driver, self.model = type(self).new_driver(key, mode), PartitionModel(mode, key)

@@ -12,7 +12,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.lake_model import Content
 from tests.harness.memory_system import MemorySystem
-from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
+from tests.harness.sequences import CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
 from workflows.arrivals import zone_listings
@@ -28,11 +28,7 @@ class ZoneSequence(CommandSequence):
     driver: ZoneDriver
     model: ZoneModel
 
-    @initialize(
-        overwritten=st.deferred(lambda: st.sampled_from(OVERWRITTEN)),
-        approval=st.booleans(),
-        mode=st.deferred(lambda: st.sampled_from(MODES)),
-    )
+    @initialize(overwritten=one_of(lambda: OVERWRITTEN), approval=st.booleans(), mode=one_of(lambda: MODES))
     def deploy(self, overwritten: str, approval: bool, mode: str) -> None:
         self.driver = type(self).new_driver({"overwritten": overwritten}, approval, mode)
         self.model = (MergedZoneModel if mode == "merge" else ZoneModel)(overwritten, SETTLE)

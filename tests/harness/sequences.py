@@ -1,10 +1,11 @@
 """Random sequences of commands, as state machines of Hypothesis: their number, and the system they run on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 STEPS = 10
@@ -39,6 +40,16 @@ def new_folder(folder: Path, name: str) -> Path:
     files = folder / name
     files.mkdir(parents=True)
     return files
+
+
+@st.composite
+def one_of(draw: st.DrawFn, values: Callable[[], Sequence[str]]) -> str:
+    """Draw one of the values that a function returns at that moment. `st.deferred` would keep those of its first use.
+
+    Args:
+        values: a function, so that a test can restrict the values.
+    """
+    return draw(st.sampled_from(values()))
 
 
 def sequences(number: int, *, same: bool = False, steps: int = STEPS) -> settings:
