@@ -114,28 +114,33 @@ def start(
         return
 
     async def command(context: CommandContext, given: BackfillInput) -> int:
-        given = await asked.select(context, given)
-        if not given.progress.partitions:
+        selected = await asked.select(context, given)
+        if not selected.progress.partitions:
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
-            return asked.print_plan(given, as_json)
-        await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
-        context.interruption.message = (
-            f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
-        )
-        if over_younger:
-            context.console.print(OLDER_ROWS_WIN, highlight=False)
-        handle, attached = await start_backfill(context.client, context.installation_with_id, given)
-        context.interruption.message = _DETACHED.format(given.name)
-        context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
-        if detach:
-            fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
-            context.print_result({**fields, "partitions": given.progress.partitions}, "")
-            return 0
-        return await _follow(context, given.name)
+            return asked.print_plan(selected, as_json)
+        return await _start(context, selected, over_younger=over_younger, detach=detach)
 
     run_command(command, as_json, asked.prepare)
+
+
+async def _start(context: CommandContext, given: BackfillInput, *, over_younger: bool, detach: bool) -> int:
+    """Start a backfill, and follow it unless the person detaches; return the exit code."""
+    await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
+    context.interruption.message = (
+        f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
+    )
+    if over_younger:
+        context.console.print(OLDER_ROWS_WIN, highlight=False)
+    handle, attached = await start_backfill(context.client, context.installation_with_id, given)
+    context.interruption.message = _DETACHED.format(given.name)
+    context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
+    if detach:
+        fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
+        context.print_result({**fields, "partitions": given.progress.partitions}, "")
+        return 0
+    return await _follow(context, given.name)
 
 
 @app.command()
