@@ -61,7 +61,7 @@ faults: setup-dev ## Break a run in every way that is enumerated, and write docs
 	$(PY) -m pytest tests/component/test_wide_tables.py tests/component/test_many_files.py tests/workflow/test_backfill.py tests/system/test_yarn.py tests/system/test_cluster.py tests/system/test_automatic_engine.py -m matrix $(PYTEST_ARGS)
 
 sequences: setup-dev ## Try random sequences of commands against a model of main: 1,000 of each kind in memory, 30 on Spark
-	$(PY) -m pytest tests/component -k "sequences" -m "quick or matrix" $(PYTEST_ARGS)
+	$(PY) -m pytest tests/component -k "sequences" -m "quick or matrix" -n $(PROCESSES) --dist worksteal $(PYTEST_ARGS)
 
 MINUTES ?= 30
 soak: setup-dev ## Let runs go on while Temporal, Nessie and workers are killed: MINUTES=30, SEED=n

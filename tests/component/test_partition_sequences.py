@@ -14,7 +14,7 @@ from tests.harness.lake_driver import Ending
 from tests.harness.memory_system import MemorySystem
 from tests.harness.partition_driver import BackfillEnding, PartitionDriver, partitions_between
 from tests.harness.partition_model import ORDERED_KEYS, YEARS, Content, Load, PartitionModel, Row
-from tests.harness.sequences import CommandSequence, machine, new_folder, one_of, sequences
+from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 
 KEYS = ("path", "transform", "path and transform", "args", "environment", "conf", "statements")
 MODES = ("append", "merge", "overwrite", "overwrite_partitions")
@@ -264,8 +264,9 @@ def test_a_few_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> 
     run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
+@THOUSAND
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
-def test_a_thousand_sequences_of_partitions(memory: MemorySystem, tmp_path: Path) -> None:
+def test_a_thousand_sequences_of_partitions(memory: MemorySystem, tmp_path: Path, number: int) -> None:
     """The same with a thousand sequences, others each time."""
-    run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(1000))
+    run_state_machine_as_test(partitions_in_memory(memory, tmp_path), settings=sequences(number))

@@ -16,7 +16,7 @@ from sluice.settings import read_settings
 from tests.harness.lake_driver import Ending, LakeDriver
 from tests.harness.lake_model import Content, LakeModel
 from tests.harness.memory_system import MemorySystem
-from tests.harness.sequences import CommandSequence, machine, new_folder, sequences
+from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
 
 
@@ -243,11 +243,12 @@ def test_a_few_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None
     run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(8, same=True))
 
 
+@THOUSAND
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
-def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path) -> None:
+def test_a_thousand_sequences_in_memory(memory: MemorySystem, tmp_path: Path, number: int) -> None:
     """The same with a thousand sequences, others each time."""
-    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(1000))
+    run_state_machine_as_test(in_memory(memory, tmp_path), settings=sequences(number))
 
 
 @pytest.mark.matrix

@@ -12,7 +12,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.lake_model import Content
 from tests.harness.memory_system import MemorySystem
-from tests.harness.sequences import CommandSequence, machine, new_folder, one_of, sequences
+from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
 from workflows.arrivals import zone_listings
@@ -170,8 +170,9 @@ def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
+@THOUSAND
 @pytest.mark.matrix
 @pytest.mark.timeout(7200)
-def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
+def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path, number: int) -> None:
     """The same with a thousand sequences, others each time."""
-    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(1000))
+    run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(number))

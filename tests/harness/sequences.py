@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 STEPS = 10
 """Maximum number of commands in a sequence."""
+THOUSAND = pytest.mark.parametrize("number", [250] * 4, ids=[f"part {part} of 4" for part in range(1, 5)])
+"""A thousand sequences, in parts that processes share: sequences wait for Temporal most of their time."""
 _Machine = TypeVar("_Machine", bound="CommandSequence")
 
 
