@@ -152,7 +152,7 @@ class LakeDriver:
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def roll_back(self, run_id: str) -> Ending:
-        """Roll back a published run and all later ones."""
+        """Roll back a published run and all later ones. Approve it if the pipeline needs that."""
         try:
             query = PlanRollbackInput(run=run_id, with_later=True)
             plan = await query_lake(self.client, self.settings.installation, query, PlanRollbackResult)
@@ -160,7 +160,7 @@ class LakeDriver:
             return refused(error)
         pipeline = rollback_pipeline(self.pipeline(), plan.restore.tables, plan.remaining)
         handle = await self._start(pipeline, StartOptions(restore=plan.restore))
-        return handle if isinstance(handle, Ending) else await self.end(handle)
+        return handle if isinstance(handle, Ending) else await self.decide(handle, approve=True)
 
     async def discard(self, branch: str) -> None:
         """Delete a quarantine."""
