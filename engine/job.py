@@ -27,7 +27,7 @@ class SparkJob:
     built_in: bool = True
     """True for Sluice's own jobs. A user's program keeps the SQL semantics that it was written for."""
     shares_server: bool = False
-    """True if a user's program may run in a session on a warm server, beside other programs that may."""
+    """True if the pipeline of a user's program allows it to run on the warm server that programs share."""
     working_directory: Path | None = None
     """Working directory of the job; None for the worker's own."""
     try_number: int = 1

@@ -57,7 +57,7 @@ class Write(StrictModel):
     environment: TextOptions = Field(default_factory=dict)
     """Environment variables of the program, by name. They are stored with the run: no secrets."""
     engine: Literal["auto", "connect"] = "auto"
-    """The Spark of a program: `connect` allows a session on a warm server, beside other programs that allow it."""
+    """The Spark of a program. With `connect`, the program may run on the warm server that programs share."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of attempts at the write before the run fails."""
     timeout: Duration = 24 * 3600.0
