@@ -63,6 +63,31 @@ def with_signature(decision: Decision, run_id: str, settings: ApprovalSettings) 
     return decision.model_copy(update={"signature": sign(decision, run_id, key)}) if key else decision
 
 
+def as_signed(decision: Decision, signed: Decision) -> Decision:
+    """Return a decision with the signature that a person's browser made.
+
+    Args:
+        decision: the decision that the form states.
+        signed: the decision that the signed text states.
+
+    Raises:
+        InvalidPipeline: they are not the same.
+    """
+    if signed.by != decision.by:
+        raise InvalidPipeline(f"{signed.by[:100]} signed, and {decision.by} decides here")
+    if bool(signed.approve) != decision.approve:
+        raise InvalidPipeline(f"the signature {'approves' if signed.approve else 'rejects'}, and the form does not")
+    if signed.audited_hash != decision.audited_hash:
+        raise InvalidPipeline(
+            f"the signature is for the hash {signed.audited_hash[:12]}, but the run waits with "
+            f"{decision.audited_hash[:12]}"
+        )
+    completed = decision.model_copy(update={"said_at": signed.said_at, "signature": signed.signature})
+    if completed != signed:
+        raise InvalidPipeline("the signed text states another decision than the form: sign it again")
+    return completed
+
+
 async def send_decision(handle: Handle, decision: Decision) -> Decision:
     """Send a decision to its run; return it as the run recorded it.
 

@@ -53,6 +53,8 @@ class ApprovalRecord(WireMessage):
     """Reason for the required number, if the pipeline alone does not explain it."""
     excluded: str = ""
     """The person who started the run and may not decide, because four eyes are required."""
+    signed: bool = False
+    """True if approvers have keys, so that each decision needs a signature."""
     decisions: list[Decision] = Field(default_factory=list)
     refused: list[RefusedDecision] = Field(default_factory=list)
     expired: bool = False

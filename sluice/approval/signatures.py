@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision, is_same_person, person
 from sluice.approval.required import ApprovalTerms, RequiredApproval, SignedStart, StartStatement
-from sluice.errors import BadEnvironment
+from sluice.errors import BadEnvironment, InvalidPipeline
 
 _START_AGE = timedelta(minutes=15)
 """Maximum time between a start and its signature, in either order: clocks differ, and a server may be slow."""
@@ -49,6 +49,28 @@ def signed_text(decision: Decision, run_id: str) -> bytes:
     """Return the bytes that the signature of a decision covers."""
     fields = signed_fields(decision, run_id)
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def signed_decision(statement: str, signature: str, run_id: str) -> Decision:
+    """Return the decision that a signed text states, with its signature: the inverse of `signed_text`.
+
+    The signature itself is not verified here: the workers do that, when the decision arrives and before the merge.
+
+    Raises:
+        InvalidPipeline: the text is not the one that a decision about this run signs.
+    """
+    try:
+        fields = json.loads(statement)
+        stated_run, said_at = str(fields.pop("run_id")), fields.pop("at")
+        decision = Decision(**fields, said_at=said_at, signature=signature)
+        is_exact = signed_text(decision, stated_run) == statement.encode()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        is_exact = False
+    if not is_exact:
+        raise InvalidPipeline("the signed text is not that of a decision")
+    if stated_run != run_id:
+        raise InvalidPipeline(f"the signature is for another run: {stated_run[:100]}")
+    return decision
 
 
 def new_approver_key() -> tuple[str, str]:

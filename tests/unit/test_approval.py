@@ -1,11 +1,14 @@
 """Approvals: the signed content of a decision and a start, the signatures that count, and the list of approvers."""
 
 import itertools
+import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from activities.approval.verify_decision import read_approvers
@@ -24,13 +27,15 @@ from sluice.approval.signatures import (
     new_approver_key,
     sign,
     sign_start,
+    signed_decision,
     signed_text,
     verification_error,
     verified_starter,
 )
+from sluice.approval.waivers import Waiver
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run_request import RunInput, RunRequest
-from sluice.errors import BadEnvironment
+from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.pipeline.file import read_pipeline
 from sluice.pipeline.model import Approval
 
@@ -47,6 +52,16 @@ START = StartStatement(workflow_id="w", pipeline_digest="p", input_digest="i")
 FOUR_EYES = Approval(four_eyes=True)
 
 
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["run_id", "at", "by", "approve", "waivers"]), inner)
+    ),
+    max_leaves=10,
+)
+
+
 def terms(pem: str = "", starter: str = "", approval: Approval | None = None, **more: Any) -> ApprovalTerms:
     signed = sign_start(START, NOW, pem) if pem else None
     fields = {"approval": approval, "starter": starter, "start": START, "signed_start": signed}
@@ -57,6 +72,50 @@ def test_the_signed_text_is_what_others_can_rebuild_from_the_merge_commit() -> N
     assert signed_text(BARE, "r") == (
         b'{"approve":true,"at":"noon","audit_digest":"d","audited_hash":"h","by":"ana","reason":"fine","run_id":"r"}'
     )
+
+
+@given(TEXTS, TEXTS, st.booleans(), st.booleans())
+def test_a_signed_text_states_its_decision(reason: str, until: str, approve: bool, waives: bool) -> None:
+    waiver = Waiver(table="t.x", check="unique(id)", fingerprint="f", reason=reason, until=until)
+    stated = BARE.model_copy(update={"reason": reason, "approve": approve, "waivers": [waiver] if waives else []})
+    text = signed_text(stated, "r").decode()
+    assert signed_decision(text, "s", "r") == stated.model_copy(update={"at": "", "signature": "s"})
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_any_other_text_states_no_decision(text: str) -> None:
+    with pytest.raises(InvalidPipeline, match="the signed text is not that of a decision"):
+        signed_decision(text, "s", "r")
+
+
+TEXT = signed_text(BARE, "r").decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TEXT} ",
+        TEXT.replace(":", ": ", 1),
+        TEXT.replace("true", "null"),
+        TEXT.replace("true", "1"),
+        TEXT.replace('"r"', "5"),
+        TEXT.replace("}", ',"waivers":[]}'),
+        TEXT.replace("}", ',"zzz":1}'),
+        TEXT.replace('"approve":true', '"approve":false,"approve":true'),
+        TEXT.replace("fine", "\\u0066ine"),
+        TEXT.replace("fine", "\\ud800"),
+        TEXT.replace('"at":"noon",', ""),
+        TEXT.replace("}", ',"signature":"forged"}'),
+    ],
+)
+def test_a_text_that_reads_like_a_decision_is_not_one(text: str) -> None:
+    with pytest.raises(InvalidPipeline, match="the signed text is not that of a decision"):
+        signed_decision(text, "s", "r")
+
+
+def test_a_signed_text_of_another_run() -> None:
+    with pytest.raises(InvalidPipeline, match="the signature is for another run: r"):
+        signed_decision(TEXT, "s", "another")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.approval.deciding import new_decision, send_decision, with_signature
+from runtime.approval.deciding import as_signed, new_decision, send_decision, with_signature
+from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup
 from runtime.run.reported_run import read_status
 from sluice.approval.decisions import Decision
 from sluice.approval.waiver_request import WaiverRequest
-from sluice.contracts.run import RunStatus
+from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from web.page import Page
 
@@ -25,6 +26,8 @@ class StatedDecision:
     """Names of the failed checks to waive."""
     until: str = ""
     """End of the waivers."""
+    signed: Decision | None = None
+    """The decision that the person's browser signed."""
 
 
 async def decide(
@@ -39,6 +42,20 @@ async def decide(
         InvalidPipeline: the run has ended or does not wait, or the decision was refused.
         ServiceUnavailable: no worker answers.
     """
+    decision = await prepare_decision(page, lookup, stated, check_report)
+    if stated.signed:
+        decision = as_signed(decision, stated.signed)
+    else:
+        decision = with_signature(decision, lookup.handle.run_id or "", page.settings.approval)
+    counted = await send_decision(lookup.handle, decision)
+    page.board.forget()
+    return counted
+
+
+async def prepare_decision(
+    page: Page, lookup: RunLookup, stated: StatedDecision, check_report: Callable[[RunStatus], None]
+) -> Decision:
+    """Return a decision without a signature. The arguments and errors are those of `decide`."""
     if lookup.ended:
         raise InvalidPipeline("the run has ended")
     status = await read_status(lookup)
@@ -48,9 +65,26 @@ async def decide(
     request = WaiverRequest(stated.waive, stated.until)
     request.check(stated.reason)
     by = stated.by or page.session.person
-    decision = new_decision(status, approve=stated.approve, by=by, reason=stated.reason, request=request)
-    counted = await send_decision(
-        lookup.handle, with_signature(decision, lookup.handle.run_id or "", page.settings.approval)
-    )
-    page.board.forget()
-    return counted
+    return new_decision(status, approve=stated.approve, by=by, reason=stated.reason, request=request)
+
+
+def check_waiting_report(status: RunStatus, named: str, shown: str = "this page was opened") -> None:
+    """Check that the report that a person saw is the one that waits.
+
+    Args:
+        named: name of the report that the person saw.
+        shown: the moment at which the person saw it.
+
+    Raises:
+        InvalidPipeline: the run waits with another report, or does not wait.
+    """
+    if status.stage != WAITING:
+        record = status.result.approval
+        last = record.decisions[-1] if record and record.decisions else None
+        decided = f" It was {'approved' if last.approve else 'rejected'} by {last.by} already." if last else ""
+        raise InvalidPipeline(f"the run does not wait for a decision: it is {status.stage}.{decided}")
+    waits = report_name(shown_report(status.result))
+    if waits != named:
+        old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
+        what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
+        raise InvalidPipeline(f"the data changed since {shown}: {what}. Read it again, then decide")

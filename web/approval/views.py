@@ -1,15 +1,12 @@
 """Forms that approve, reject, waive and cancel. A decision names the report that the form was shown with."""
 
-from typing import Annotated
-
-from fastapi import Form
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.approval.shown_report import report_name, shown_report
-from sluice.contracts.run import WAITING, RunStatus
+from sluice.approval.signatures import signed_text
 from sluice.errors import InvalidPipeline
-from web.approval.deciding import StatedDecision, decide
+from web.approval.deciding import decide, prepare_decision
+from web.approval.decision_form import TheDecisionForm
 from web.form import CONFLICT, form_router, refusal_sentence
 from web.page import Page, ThePage
 from web.run.views import known_run, show_run
@@ -18,26 +15,27 @@ router = form_router()
 
 
 @router.post("/runs/{workflow_id}/{run_id}/decision")
-async def decide_by_form(
-    page: ThePage,
-    workflow_id: str,
-    run_id: str,
-    report: Annotated[str, Form()],
-    decision: Annotated[str, Form(pattern="^(approve|reject)$")],
-    reason: Annotated[str, Form()] = "",
-    waive: Annotated[list[str] | None, Form()] = None,
-    until: Annotated[str, Form()] = "",
-) -> Response:
+async def decide_by_form(page: ThePage, workflow_id: str, run_id: str, form: TheDecisionForm) -> Response:
     """Send a decision about the report that the form was shown with."""
     lookup = await known_run(page, workflow_id, run_id)
-    stated = StatedDecision(decision == "approve", reason=reason, waive=waive or (), until=until)
     try:
-        await decide(page, lookup, stated, lambda status: _check_report(status, report))
+        await decide(page, lookup, form.signed(run_id), form.check)
     except InvalidPipeline as error:
         return await show_run(
             page, await known_run(page, workflow_id, run_id), CONFLICT, refusal_sentence(error, "Nothing was decided")
         )
     return RedirectResponse(f"/runs/{workflow_id}/{run_id}#decisions", 303)
+
+
+@router.post("/runs/{workflow_id}/{run_id}/statement")
+async def state_decision(page: ThePage, workflow_id: str, run_id: str, form: TheDecisionForm) -> JSONResponse:
+    """Return the text that the browser of a person signs to make the decision. Nothing is decided yet."""
+    lookup = await known_run(page, workflow_id, run_id)
+    try:
+        decision = await prepare_decision(page, lookup, form.stated, form.check)
+    except InvalidPipeline as error:
+        return JSONResponse({"error": refusal_sentence(error, "Nothing was decided")}, CONFLICT)
+    return JSONResponse({"statement": signed_text(decision, run_id).decode()})
 
 
 @router.post("/runs/{workflow_id}/{run_id}/cancel")
@@ -59,21 +57,3 @@ async def cancel(page: ThePage, workflow_id: str, run_id: str) -> Response:
 async def _ended_before(page: Page, workflow_id: str, run_id: str) -> Response:
     lookup = await known_run(page, workflow_id, run_id)
     return await show_run(page, lookup, CONFLICT, "Nothing was cancelled: the run has ended.")
-
-
-def _check_report(status: RunStatus, named: str) -> None:
-    """Check that the report of a form is the one that waits.
-
-    Raises:
-        InvalidPipeline: the run waits with another report, or does not wait.
-    """
-    if status.stage != WAITING:
-        record = status.result.approval
-        last = record.decisions[-1] if record and record.decisions else None
-        decided = f" It was {'approved' if last.approve else 'rejected'} by {last.by} already." if last else ""
-        raise InvalidPipeline(f"the run does not wait for a decision: it is {status.stage}.{decided}")
-    waits = report_name(shown_report(status.result))
-    if waits != named:
-        old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
-        what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
-        raise InvalidPipeline(f"the data changed since this page was opened: {what}. Read it again, then decide")

@@ -14,6 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, RunLookup, describe_run, find_run
 from runtime.run.listed_run import listed_run
 from sluice.errors import InvalidPipeline
+from web.approval.signing import view_signing
 from web.audit.verdicts import count_verdict_looks
 from web.page import Page, ThePage
 from web.run.again_view import view_again
@@ -150,4 +151,5 @@ async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str
     link = page.web_ui(view.run.workflow_id, view.run.run_id)
     lines = await page.history.lines([] if view.silent else view.verdicts.tables)
     again = await view_again(page, view.run, view.result)
-    return page.render("run.html", "Runs", status, view=view, lines=lines, again=again, web_ui=link, notice=notice)
+    shown = {"view": view, "lines": lines, "again": again, "signing": view_signing(page, view.result, view.awaited)}
+    return page.render("run.html", "Runs", status, web_ui=link, notice=notice, **shown)

@@ -6,6 +6,7 @@ let isBehind = false; // true if a replacement waits until a person has left a f
 
 /** Return true while a person uses a form of the live part, which a replacement would lose. */
 function isInUse(part) {
+  if (part.querySelector("[data-in-use]")) return true;
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
   const hasInput = fields.some((field) => (field.type === "checkbox" ? field.checked : field.value !== field.defaultValue));
   const isInForm = part.contains(document.activeElement) && document.activeElement.closest("form");
@@ -28,6 +29,7 @@ function replace(part, fresh) {
   const open = folds(part).map((fold) => fold.open);
   const focused = part.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   part.replaceWith(fresh);
+  document.dispatchEvent(new Event("replaced"));
   if (open.length === folds(fresh).length) folds(fresh).forEach((fold, index) => { fold.open = open[index]; });
   if (focused === null) return;
   const same = [...fresh.querySelectorAll("a, summary, [tabindex]")].find((element) => nameOf(element) === focused);

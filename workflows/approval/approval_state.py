@@ -63,6 +63,7 @@ class ApprovalState:
                 "required": required.required,
                 "why": required.why,
                 "excluded": required.starter,
+                "signed": required.signed,
                 "decisions": [],
                 "to_waive": self.to_waive,
             }

@@ -40,6 +40,7 @@ from sluice.contracts.table_diffs import (
 )
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.freshness import Freshness
+from web.approval.signing import SigningView
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
 from web.audit.history import CheckLines, HeatCell, HeatMap
@@ -187,6 +188,7 @@ RUN = {
     "notice": X,
     "lines": CheckLines({X: HeatMap([], CHECKS)}),
     "again": None,
+    "signing": None,
 }
 AGAIN = AgainView(X, LatestStart("w", "r", is_running=True))
 ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
@@ -228,6 +230,8 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("runs.html", {**RUNS, "runs": [], "following": "", "is_first": True}),
     ("run.html", {**RUN, "view": run_view(is_running=True)}),
     ("run.html", {**RUN, "view": run_view(is_running=True, person=X)}),
+    ("run.html", {**RUN, "view": run_view(is_running=True), "signing": SigningView(False, (X, X))}),
+    ("run.html", {**RUN, "view": run_view(is_running=True), "signing": SigningView(True, (X, X))}),
     ("run.html", {**RUN, "view": run_view(is_running=False)}),
     ("run.html", {**RUN, "view": run_view(is_running=False), "lines": CheckLines(problem=X)}),
     ("run.html", {**RUN, "view": run_view(is_running=False, outcome="published")}),
@@ -318,7 +322,8 @@ def test_hostile_values_are_text(template: str, values: dict[str, Any]) -> None:
     text, markup = page(template, values)
     assert not markup.errors
     scripts = [attributes for tag, attributes, _ in markup.elements if tag == "script"]
-    assert scripts == [{"src": "/static/page.js", "defer": ""}]
+    own = ["page", "signing"] if template == "run.html" else ["page"]
+    assert scripts == [{"src": f"/static/{name}.js", "defer": ""} for name in own]
     assert "img" not in {tag for tag, _, _ in markup.elements}
     assert "{{ 7 * 7 }}" in text
     for tag, attributes, _ in markup.elements:
@@ -350,7 +355,7 @@ def test_forms_have_the_token_and_tables_scroll_in_a_named_region(template: str,
 def test_templates_have_nothing_inline(template: Path) -> None:
     text = template.read_text()
     assert not re.findall(r"\|\s*safe|autoescape|\bstyle=|<style|\son\w+=|javascript:", text, re.I)
-    assert not re.findall(r'<script(?! src="/static/page\.js" defer></script>)', text, re.I)
+    assert not re.findall(r'<script(?! src="/static/(?:page|signing)\.js" defer></script>)', text, re.I)
     assert not re.findall(r"\s[\w-]+=\{[{%]", text), "an attribute without quotes"
     assert not re.findall(r"https?://", text), "the page loads nothing, and links nothing, from another site"
 
