@@ -4,7 +4,13 @@ from pathlib import Path
 
 from sluice.errors import BadEnvironment
 
-PRIVATE = ("SLACK_TOKEN", "NESSIE_PUBLISHER_TOKEN_FILE", "SLUICE_CODEC_KEY_FILE", "SLUICE_APPROVAL_KEY_FILE")
+PRIVATE = (
+    "SLACK_TOKEN",
+    "SLACK_SIGNING_SECRET",
+    "NESSIE_PUBLISHER_TOKEN_FILE",
+    "SLUICE_CODEC_KEY_FILE",
+    "SLUICE_APPROVAL_KEY_FILE",
+)
 """Environment variables that no Spark job receives."""
 
 

@@ -269,6 +269,10 @@ class NotificationSettings(SettingsGroup):
     slack_token: str = Field(default="", repr=False)
     slack_channel: str = ""
     slack_api_url: str = "https://slack.com/api/"
+    slack_signing_secret: str = Field(default="", repr=False)
+    """Signing secret of the Slack app. With it, messages have buttons that decide, and the page accepts them."""
+    sluice_slack_people_file: str = ""
+    """File with the people who may decide on Slack: the id of a member and a name on each line."""
     sluice_notifications_file: str = ""
     """File of routes, which say which messages go to which service; without it, all messages go to Slack."""
 

@@ -15,6 +15,7 @@ from sluice.errors import BadEnvironment, SluiceError, Terminal, Transient
 from sluice.settings import Settings
 from web import api, events, sign_in
 from web.approval import views as approval
+from web.approval.slack import SlackActions, accepts_slack
 from web.arrivals import views as arrivals
 from web.attention import AttentionReader
 from web.audit.history import VerdictHistory
@@ -73,7 +74,8 @@ def make_app(client: Client, settings: Settings, session: Session) -> ASGIApp:
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     for error in (SluiceError, RPCError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _show_error)
-    return Guard(app, session)  # outside of everything, so that every response has its headers
+    guarded = Guard(app, session)  # outside of everything, so that every response has its headers
+    return SlackActions(guarded, page) if accepts_slack(settings.notifications) else guarded
 
 
 async def _show_error(request: Request, error: Exception) -> Response:

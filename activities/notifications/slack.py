@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass
 
-from slack_sdk import WebClient
-from slack_sdk.errors import SlackApiError, SlackClientError
-
-from sluice.errors import MessageRefused, ServiceUnavailable
+from runtime.approval.shown_report import report_name, shown_report
+from runtime.notifications.slack import SlackApi
 from sluice.notifications.message import Message
 from sluice.notifications.slack import slack_blocks, slack_text
 from sluice.setting_groups import NotificationSettings
-
-_RETRYABLE = ("ratelimited", "internal_error", "service_unavailable", "fatal_error", "request_timeout")
 
 
 @dataclass(frozen=True)
@@ -21,14 +17,13 @@ class SlackNotifier:
 
     def send(self, message: Message) -> None:
         """Post a message. The port says which errors are raised."""
-        settings = self.settings
-        client = WebClient(token=settings.slack_token, base_url=settings.slack_api_url, timeout=10)
-        layout = {"blocks": blocks} if (blocks := slack_blocks(message)) else {"mrkdwn": False}
-        try:
-            client.chat_postMessage(channel=settings.slack_channel, text=slack_text(message), **layout)
-        except SlackApiError as error:  # it contains the request, and with it the token
-            why = str(error.response.get("error", "unknown"))[:100]
-            is_retryable = why in _RETRYABLE or error.response.status_code >= 500
-            raise (ServiceUnavailable if is_retryable else MessageRefused)(f"Slack refuses: {why}") from None
-        except (SlackClientError, OSError) as error:
-            raise ServiceUnavailable(f"Slack does not answer: {type(error).__name__}") from None
+        blocks = slack_blocks(message, self._report(message))
+        layout = {"blocks": blocks} if blocks else {"mrkdwn": False}
+        text = slack_text(message)
+        SlackApi(self.settings).call("chat.postMessage", channel=self.settings.slack_channel, text=text, **layout)
+
+    def _report(self, message: Message) -> str:
+        """Return the name of the report that the buttons of a message decide about; empty if it has no buttons."""
+        if not self.settings.slack_signing_secret or message.run is None:
+            return ""
+        return report_name(shown_report(message.run.result))

@@ -4,6 +4,7 @@ from typing import Any
 
 from sluice.contracts.run import RunResult
 from sluice.notifications.message import Message
+from sluice.notifications.slack_buttons import decision_buttons
 from sluice.presentation.waivers import WAIVED, waiting_lines, waiver_lines
 
 _ICONS = {
@@ -24,20 +25,25 @@ _MAX_LINES, _LINE_LIMIT = 8, 340
 
 def slack_text(message: Message) -> str:
     """Return the message in one line: for the notification of a device, or the whole message if it has no blocks."""
-    return f"{_ICONS.get(message.event, ':warning:')} {_escaped(message.title)}"
+    return f"{_ICONS.get(message.event, ':warning:')} {escaped(message.title)}"
 
 
-def slack_blocks(message: Message) -> list[dict[str, Any]]:
-    """Return the message as Slack's blocks; none for a notice of one line."""
+def slack_blocks(message: Message, report: str = "") -> list[dict[str, Any]]:
+    """Return the message as Slack's blocks; none for a notice of one line.
+
+    Args:
+        report: name of the report that people decide about by buttons; empty means no buttons.
+    """
     if message.run is None:
         return []
     result = message.run.result
-    lines = [*map(_escaped, message.lines), f"<{message.link}|{result.workflow_id}>"]
+    lines = [*map(escaped, message.lines), f"<{message.link}|{result.workflow_id}>"]
     title = f"{_ICONS.get(message.event, '')} {message.title}".strip()
     return [
         {"type": "header", "text": {"type": "plain_text", "text": title[:150], "emoji": True}},
         *_waivers(result, waiting=bool(message.run.waiting_until)),
         {"type": "section", "text": {"type": "mrkdwn", "text": "\n".join(lines)[:_TEXT_LIMIT]}},
+        *decision_buttons(message.run, report),
     ]
 
 
@@ -57,5 +63,6 @@ def _short(line: str) -> str:
     return plain if len(plain) <= _LINE_LIMIT else plain[: _LINE_LIMIT - 1] + "…"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text without markup of Slack, so that it mentions nobody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

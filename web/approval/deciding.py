@@ -1,4 +1,4 @@
-"""Send the decision of a person about the report that the person saw, from a form or from a program."""
+"""Send the decision of a person about the report that the person saw, from a form, a program or Slack."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +28,8 @@ class StatedDecision:
     """End of the waivers."""
     signed: Decision | None = None
     """The decision that the person's browser signed."""
+    page_may_sign: bool = True
+    """False if the key of the page's owner must not sign, because somebody else decides."""
 
 
 async def decide(
@@ -45,7 +47,7 @@ async def decide(
     decision = await prepare_decision(page, lookup, stated, check_report)
     if stated.signed:
         decision = as_signed(decision, stated.signed)
-    else:
+    elif stated.page_may_sign:
         decision = with_signature(decision, lookup.handle.run_id or "", page.settings.approval)
     counted = await send_decision(lookup.handle, decision)
     page.board.forget()

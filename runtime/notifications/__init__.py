@@ -1,0 +1,1 @@
+"""Slack, as the worker and the page reach it."""
