@@ -17,6 +17,7 @@ from devstack.errors import StackError
 from devstack.identities import make_identities, nessie_settings, token_file
 from devstack.identities import variables as identity_variables
 from devstack.object_store import make_credentials, server_variables, store_answers, store_command, store_variables
+from devstack.page_address import opening_address, page_variables
 from devstack.ports import choose_port, last_ports, reserved_ports
 from devstack.processes import Daemon, start, wait_until
 from devstack.store_events import EVENTS_ADDRESS, answering, event_variables
@@ -27,7 +28,7 @@ from runtime.telemetry import WORKER_READY
 from sluice.environment_files import STACK_FILE
 from sluice.setting_groups import CatalogKind
 from sluice.settings import read_settings, refuse_replaced
-from web.session import HEALTH, Session, read_or_make_token
+from web.session import HEALTH
 from workflows.search_attributes import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,8 +135,7 @@ class Stack:
     @property
     def page(self) -> str:
         """The address of the page, which signs a browser in; empty if the page does not run."""
-        port = self._read().get("ports", {}).get(_PAGE)
-        return Session(read_or_make_token(self.home), "", port).address if port else ""
+        return opening_address(self._environment, self.variables(), self.home, self._read().get("ports", {}).get(_PAGE))
 
     def _start_services(
         self, running: dict[str, Daemon], ports: Mapping[str, int], variables: Mapping[str, str]
@@ -216,7 +216,7 @@ class Stack:
         """Return the address of the page. Choose a port if the stack was started without a page."""
         if _PAGE not in ports:
             ports[_PAGE] = choose_port(PORTS[_PAGE], None, _PAGE, set(ports.values()))
-        return {"SLUICE_PAGE": f"http://{_HOST}:{ports[_PAGE]}"}
+        return page_variables(self._environment, ports[_PAGE])
 
     def _check_catalog(self, running: Mapping[str, Daemon]) -> None:
         """Check that the requested catalog is known, and that a running stack uses it.

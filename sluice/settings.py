@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sluice.base_model import StrictModel
 from sluice.errors import BadEnvironment
+from sluice.page_settings import PageSettings
 from sluice.setting_groups import (
     ApprovalSettings,
     ArrivalSettings,
@@ -53,6 +54,7 @@ class Settings(StrictModel):
     notifications: NotificationSettings = NotificationSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     lineage: LineageSettings = LineageSettings()
+    page: PageSettings = PageSettings()
 
     @classmethod
     def of(cls, **values: Any) -> "Settings":

@@ -53,7 +53,10 @@ class DecisionRequest(StrictModel):
 
     decision: Literal["approve", "reject"]
     report: str = Field(description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it.")
-    by: str = Field(default="", description="The person who decides; by default the person who started the page.")
+    by: str = Field(
+        default="",
+        description="The person who decides; by default the person of the request. Behind a proxy, only this person.",
+    )
     reason: str = ""
     waive: list[str] = Field(default_factory=list, description="Failed checks to waive, named as in the report.")
     until: str = Field(default="", description="End of the waivers: a date, or a time with its offset.")

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
@@ -14,6 +15,8 @@ from temporalio.service import RPCError
 from sluice.errors import BadEnvironment, SluiceError, Terminal, Transient
 from sluice.settings import Settings
 from web import api, events, sign_in
+from web.access import API, Access, TokenAccess
+from web.actions import check_role
 from web.approval import views as approval
 from web.approval.slack import SlackActions, accepts_slack
 from web.arrivals import views as arrivals
@@ -22,7 +25,7 @@ from web.audit.history import VerdictHistory
 from web.backfills import views as backfills
 from web.guard import Guard
 from web.lake import views as lake
-from web.page import Page
+from web.page import Page, page_of
 from web.pipeline import views as pipeline
 from web.publishing import views as publishing
 from web.quarantine import actions as quarantine_actions
@@ -37,7 +40,7 @@ from web.session import SIGN_IN, Session
 _STATIC = Path(__file__).parent / "static"
 _ROUTERS = (
     *(
-        sign_in.router,
+        sign_in.health_router,
         run.router,
         again.router,
         diff.router,
@@ -49,41 +52,56 @@ _ROUTERS = (
     *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),
     *(schedules.router, pipeline.router, events.router, api.router),
 )
-_API = "/api/"
 
 
-def make_app(client: Client, settings: Settings, session: Session) -> ASGIApp:
+def all_routes() -> list[APIRoute]:
+    """Return every route of the page, with those that only a page without a proxy has."""
+    routes = [route for router in (sign_in.router, *_ROUTERS) for route in router.routes]
+    return [route for route in routes if isinstance(route, APIRoute)]
+
+
+def make_app(client: Client, settings: Settings, session: Session, proxy: Access | None = None) -> ASGIApp:
     """Return the application of one server, behind its guard.
 
     Args:
         settings: settings with the id of the reached installation.
+        proxy: the proxy that names the people; None means that the token of the session gives access.
     """
     page = Page(
         client=client,
         settings=settings,
         session=session,
         board=Board(client),
-        views=RunViews(client, session.person),
+        views=RunViews(client),
         attention=AttentionReader(client, settings.installation),
         history=VerdictHistory(client, settings.installation),
+        has_proxy=proxy is not None,
     )
-    app = FastAPI(title="Sluice", version="1", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Sluice",
+        version="1",
+        openapi_url=f"{API}openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(check_role)],
+    )
     app.state.page = page
-    for router in _ROUTERS:
+    for router in _ROUTERS if proxy else (sign_in.router, *_ROUTERS):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     for error in (SluiceError, RPCError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _show_error)
-    guarded = Guard(app, session)  # outside of everything, so that every response has its headers
+    # The guard is outside of everything, so that every response has its headers.
+    guarded = Guard(app, proxy or TokenAccess(session))
     return SlackActions(guarded, page) if accepts_slack(settings.notifications) else guarded
 
 
 async def _show_error(request: Request, error: Exception) -> Response:
     """Return an error as a page, or as JSON to a program."""
     status, heading, text = _described(error)
-    if request.url.path.startswith(_API):
+    if request.url.path.startswith(API):
         return JSONResponse({"error": text}, status)
-    page: Page = request.app.state.page
+    page = page_of(request)
     here = "" if request.url.path.startswith(SIGN_IN) else " "  # a person who is signed in keeps the navigation
     return page.render("error.html", here, status, heading=heading, text=text)
 

@@ -15,7 +15,7 @@ CONFLICT = 409
 
 def _check_form(page: ThePage, form_token: Annotated[str, Form()] = "") -> None:
     """Refuse a form that this server did not serve."""
-    if not page.session.accepts_form(form_token):
+    if not page.session.accepts_form(form_token, page.visitor.name):
         raise HTTPException(403, "This form is not from this page. Open the page that it was on again, and repeat it.")
 
 

@@ -1,14 +1,19 @@
-"""State that the views of the page share: the connection to Temporal, the session, and cached values."""
+"""State that the views of the page share: the connection to Temporal, the person of the request, cached values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from temporalio.client import Client
 
+from runtime.run.starter import Starter, starter_here
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings
+from web.access import STRANGER, Visitor
+from web.actions import action_refusal, visitor_of
 from web.attention import AttentionReader
 from web.audit.history import VerdictHistory
 from web.run.board import Board
@@ -30,7 +35,7 @@ NAVIGATION = {
 
 @dataclass(frozen=True)
 class Page:
-    """The state of one server of the page."""
+    """The state of one server of the page, for the person of one request."""
 
     client: Client
     settings: Settings
@@ -40,6 +45,10 @@ class Page:
     views: RunViews
     attention: AttentionReader
     history: VerdictHistory
+    has_proxy: bool = False
+    """True if a proxy names the person of each request."""
+    visitor: Visitor = STRANGER
+    """The person of the request."""
 
     @property
     def installation(self) -> InstallationSettings:
@@ -52,8 +61,17 @@ class Page:
         Args:
             here: entry of the navigation that the page belongs to.
         """
-        shared = {"person": self.session.person, "form_token": self.session.form_token, "navigation": NAVIGATION}
+        shared = {
+            "visitor": self.visitor,
+            "form_token": self.session.form_token(self.visitor.name),
+            "navigation": NAVIGATION,
+            "forbidden": partial(action_refusal, self.visitor),
+        }
         return render(template, status, here=here, **shared, **values)
+
+    def starter(self) -> Starter:
+        """Return the person of the request as the starter of a run. Only the owner of the page is on this machine."""
+        return Starter(self.visitor.name, Path.cwd()) if self.has_proxy else starter_here(self.visitor.name)
 
     def web_ui(self, workflow_id: str, run_id: str) -> str:
         """Return the address of a run in the Temporal Web UI."""
@@ -61,10 +79,11 @@ class Page:
         return f"{address}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
 
 
-def _page_of(request: Request) -> Page:
+def page_of(request: Request) -> Page:
+    """Return the page for the person of a request."""
     page: Page = request.app.state.page
-    return page
+    return replace(page, visitor=visitor_of(request))
 
 
-ThePage = Annotated[Page, Depends(_page_of)]
+ThePage = Annotated[Page, Depends(page_of)]
 """The page, as a parameter of a view."""

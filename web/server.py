@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
+from web.access import Access
 from web.app import make_app
 from web.session import Session
 
@@ -15,18 +16,19 @@ _LAST_ANSWERS = 1
 """Time that open connections have to end when the server stops, in seconds. Open pages connect again."""
 
 
-async def serve(client: Client, settings: Settings, session: Session) -> None:
+async def serve(client: Client, settings: Settings, session: Session, proxy: Access | None = None) -> None:
     """Serve the page until the process gets a signal.
 
     Args:
         settings: settings with the id of the reached installation.
+        proxy: the proxy that names the people; None means that the token of the session gives access.
 
     Raises:
         BadEnvironment: the port is in use.
     """
     listening = _listen(session.port)
     config = uvicorn.Config(
-        make_app(client, settings, session),
+        make_app(client, settings, session, proxy),
         log_level="warning",
         access_log=False,
         server_header=False,

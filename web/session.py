@@ -21,6 +21,8 @@ _FILE = "page-token"
 _BEARER = "Bearer "
 _BYTES = 32
 """Number of random bytes of the secret."""
+SHORTEST_SECRET = 32
+"""Minimum length of a secret, in characters. An empty one would let everybody in."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,13 @@ class Session:
         """Value of the cookie. The secret cannot be computed from it."""
         return self._derived("cookie")
 
-    @property
-    def form_token(self) -> str:
-        """Value that every form sends, so that no other site can send one."""
-        return self._derived("form")
+    def form_token(self, person: str) -> str:
+        """Return the value that each form of a person sends. Neither other sites nor other people know it."""
+        return self._derived(f"form:{person}")
 
     def accepts_token(self, token: str) -> bool:
         """Return True if a token is the secret of this session."""
-        return _equal(token, self.secret)
+        return equal_secrets(token, self.secret)
 
     def accepts_bearer(self, header: str) -> bool:
         """Return True if an `Authorization` header has the secret of this session."""
@@ -67,11 +68,11 @@ class Session:
 
     def accepts_cookie(self, value: str) -> bool:
         """Return True if a cookie is the one of this session."""
-        return _equal(value, self.cookie)
+        return equal_secrets(value, self.cookie)
 
-    def accepts_form(self, token: str) -> bool:
-        """Return True if a form was served by this session."""
-        return _equal(token, self.form_token)
+    def accepts_form(self, token: str, person: str) -> bool:
+        """Return True if a form was served to a person by this session."""
+        return equal_secrets(token, self.form_token(person))
 
     def _derived(self, purpose: str) -> str:
         return hmac.new(self.secret.encode(), f"{purpose}:{self.port}".encode(), hashlib.sha256).hexdigest()
@@ -93,7 +94,7 @@ def read_or_make_token(home: Path) -> str:
     if not file.exists():
         _make_token(file)
     secret = file.read_text().strip()
-    if len(secret) < _BYTES:  # an empty secret would let everybody in
+    if len(secret) < SHORTEST_SECRET:
         raise BadEnvironment(f"{file} has no token: delete it, and start the page again")
     return secret
 
@@ -107,6 +108,6 @@ def _make_token(file: Path) -> None:
             os.link(made.name, file)
 
 
-def _equal(given: str, expected: str) -> bool:
+def equal_secrets(given: str, expected: str) -> bool:
     """Compare two texts in the same time for every value."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode())

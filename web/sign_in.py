@@ -10,6 +10,8 @@ from web.page import Page, ThePage
 from web.session import HEALTH, SIGN_IN
 
 router = APIRouter(include_in_schema=False)
+"""Routes of a page without a proxy."""
+health_router = APIRouter(include_in_schema=False)
 _YEAR = 365 * 86400
 
 
@@ -27,7 +29,7 @@ async def sign_in_by_form(
     return _signed_in(page, next) if page.session.accepts_token(token.strip()) else _form(page, next, wrong=True)
 
 
-@router.get(HEALTH)
+@health_router.get(HEALTH)
 async def health() -> PlainTextResponse:
     """Return the id of the process, which shows that this server runs and not another one."""
     return PlainTextResponse(str(os.getpid()))

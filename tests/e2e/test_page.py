@@ -311,7 +311,7 @@ def test_another_site_and_a_stranger_change_nothing(browser: Browser, ana: PageP
     """The other site is on another port of this machine, to whose pages browsers also send the cookie."""
     address = f"{ana.session.origin}{undecided}"
     form = f"""<form method="post" action="{address}/cancel">
-      <input name="form_token" value="{ana.session.form_token}"><button>Win</button></form>"""
+      <input name="form_token" value="{ana.session.form_token("ana")}"><button>Win</button></form>"""
     with ana.signed_in(browser) as context:
         other = context.new_page()
         other.route("http://127.0.0.1:9999/", lambda route: route.fulfill(body=form, content_type="text/html"))

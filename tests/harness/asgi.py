@@ -37,6 +37,8 @@ class Browser:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self.cookies: dict[str, str] = {}
+        self.headers: list[tuple[str, str]] = []
+        """Headers that something before the application adds to each request."""
         self.set_cookie = ""
         """The last `Set-Cookie` header."""
 
@@ -72,7 +74,9 @@ class Browser:
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
             "path": unquote(raw), "raw_path": raw.encode(), "query_string": query.encode(), "root_path": "",
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
+            "headers": [
+                (name.lower().encode(), value.encode("latin-1")) for name, value in (*given.items(), *self.headers)
+            ],
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8240),
         }  # fmt: skip
         return self._answer(await self._exchange(scope, body, is_enough))

@@ -22,6 +22,7 @@ from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.contracts.quarantine import ManageQuarantineInput
+from sluice.contracts.quarantine_queries import ListQuarantineInput, QuarantineSummary
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
@@ -170,6 +171,11 @@ class LakeOnPage:
     @property
     def started(self) -> list[StartedRun]:
         return self.client.started
+
+    def quarantined(self) -> list[QuarantineSummary]:
+        """Return the quarantines of the lake."""
+        listed = self.client.answers["list_quarantine"](ListQuarantineInput())
+        return [each.summary for each in listed.quarantined]
 
     def run(self, *tables: str) -> LakeRun:
         return LakeRun(self.lake, tables or ("t.x",))

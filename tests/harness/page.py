@@ -1,16 +1,24 @@
-"""The page in memory: the application of a person, and a browser that is signed in."""
+"""The page in memory: the application of a person or behind a proxy, and a browser that is signed in."""
 
 from typing import cast
 
 from temporalio.client import Client
 
+from sluice.roles import parse_roles
 from sluice.settings import Settings
 from tests.harness.asgi import Browser
 from web.app import make_app
+from web.proxy import ProxyAccess
 from web.session import Session
 
 SECRET = "a-token-of-a-test-that-nobody-can-guess"
 PORT = 8240
+PUBLIC = "https://sluice.example.org"
+"""Address of the page behind a proxy."""
+PROXY_SECRET = "a-secret-of-the-proxy-that-nobody-can-guess"
+PERSON, GROUPS, SECRET_HEADER = "x-forwarded-user", "x-forwarded-groups", "x-proxy-secret"
+ROLES = "vera=viewer, ana=approver, otto=operator"
+"""Roles of people behind the proxy."""
 
 
 def session(person: str = "ana") -> Session:
@@ -29,4 +37,37 @@ def browser(client: object, person: str = "ana", *, signed_in: bool = True, **se
     opened = Browser(make_app(cast(Client, client), given, own))
     if signed_in:
         opened.cookies[own.cookie_name] = own.cookie
+    return opened
+
+
+def proxy_access(port: int = PORT, *, roles: str = ROLES, groups: bool = False) -> ProxyAccess:
+    """Return the access through a proxy.
+
+    Args:
+        groups: True if the proxy names groups, so that the roles are those of groups.
+    """
+    return ProxyAccess(
+        address=PUBLIC,
+        person_header=PERSON,
+        groups_header=GROUPS if groups else "",
+        secret_header=SECRET_HEADER,
+        secret=PROXY_SECRET,
+        roles=parse_roles(roles),
+        port=port,
+    )
+
+
+def behind_proxy(
+    client: object, person: str = "otto", *, groups: str = "", roles: str = ROLES, installation: str = "test"
+) -> Browser:
+    """Return a browser whose requests reach the page through its proxy.
+
+    Args:
+        groups: groups of the person. If the proxy names any, the roles are those of groups.
+        roles: roles of the people or of their groups.
+    """
+    proxy = proxy_access(roles=roles, groups=bool(groups))
+    settings = Settings.of(sluice_installation=installation)
+    opened = Browser(make_app(cast(Client, client), settings, session("owner"), proxy))
+    opened.headers = [(SECRET_HEADER, PROXY_SECRET), (PERSON, person), *([(GROUPS, groups)] if groups else [])]
     return opened

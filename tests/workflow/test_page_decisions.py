@@ -130,7 +130,7 @@ async def test_four_eyes(own_harness: WorkflowHarness) -> None:
     assert '<button class="button primary wide" disabled>' in mine.text
     refused = await run.submit(ana, form_of(mine))
     assert refused.status == CONFLICT and "four eyes are required" in notice(refused)
-    assert (await run.submit(ben, form_of(mine))).status == 303
+    assert (await run.submit(ben, form_of(await ben.get(run.path)))).status == 303
     await run.end()
 
 
@@ -146,7 +146,8 @@ async def test_decided_in_another_tab_while_the_run_goes_on(own_harness: Workflo
     run = await started(own_harness)
     page = run.page("ben")
     form = form_of(await page.get(run.path))
-    assert (await run.submit(run.page("ana"), form)).status == 303
+    other = run.page("ana")
+    assert (await run.submit(other, form_of(await other.get(run.path)))).status == 303
     await in_time(publishing.wait())
     for decision in ("approve", "reject"):
         answer = await run.submit(page, form, decision, reason="late")

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fastapi import HTTPException
+
 from runtime.approval.deciding import as_signed, new_decision, send_decision, with_signature
 from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup
@@ -20,7 +22,7 @@ class StatedDecision:
 
     approve: bool
     by: str = ""
-    """Person who decides; empty means the person who started the page."""
+    """Person who decides; empty means the person of the request."""
     reason: str = ""
     waive: Sequence[str] = ()
     """Names of the failed checks to waive."""
@@ -43,6 +45,7 @@ async def decide(
     Raises:
         InvalidPipeline: the run has ended or does not wait, or the decision was refused.
         ServiceUnavailable: no worker answers.
+        HTTPException: the person may not decide as the stated one.
     """
     decision = await prepare_decision(page, lookup, stated, check_report)
     if stated.signed:
@@ -66,7 +69,7 @@ async def prepare_decision(
         raise InvalidPipeline("a rejection needs a reason")
     request = WaiverRequest(stated.waive, stated.until)
     request.check(stated.reason)
-    by = stated.by or page.session.person
+    by = _person(page, stated.by)
     return new_decision(status, approve=stated.approve, by=by, reason=stated.reason, request=request)
 
 
@@ -90,3 +93,15 @@ def check_waiting_report(status: RunStatus, named: str, shown: str = "this page 
         old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
         what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
         raise InvalidPipeline(f"the data changed since {shown}: {what}. Read it again, then decide")
+
+
+def _person(page: Page, stated: str) -> str:
+    """Return the person who decides. The owner of a page may name another one, as on the command line.
+
+    Raises:
+        HTTPException: the request comes from a proxy, and states another person than the proxy.
+    """
+    own = page.visitor.name
+    if page.has_proxy and stated not in ("", own):
+        raise HTTPException(403, f"You are {own} on this page, and cannot decide as another person: leave out `by`.")
+    return stated or own

@@ -27,7 +27,7 @@ def view_signing(page: Page, result: RunResult, awaited: AwaitedView | None) -> 
     """Return the signature that a decision needs, or None if it needs none."""
     if awaited is None or not (result.approval and result.approval.signed):
         return None
-    shared = f"{result.workflow_id} --hash {awaited.report} --by {shlex.quote(page.session.person)}"
+    shared = f"{result.workflow_id} --hash {awaited.report} --by {shlex.quote(page.visitor.name)}"
     to_waive = result.approval.to_waive
     waived = f" {waive_options(to_waive)} --reason REASON --until DATE" if to_waive else ""
     return SigningView(

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from fastapi import HTTPException
@@ -23,7 +24,9 @@ from sluice.errors import BadEnvironment, InvalidPipeline, SluiceError
 from sluice.notifications.slack import escaped
 from sluice.notifications.slack_buttons import SlackDecision, missing_reason, read_slack_decision, reason_form
 from sluice.notifications.slack_people import parse_slack_people
+from sluice.roles import Role
 from sluice.setting_groups import NotificationSettings
+from web.access import Visitor
 from web.approval.deciding import StatedDecision, check_waiting_report, decide
 from web.form import refusal_sentence
 from web.page import Page
@@ -115,9 +118,9 @@ class SlackActions:
         by = self._person(decision.member)
         lookup = await known_run(self._page, decision.shown.workflow_id, decision.shown.run_id)
         # The key of the page's owner does not sign: Slack says who decides, and the owner did not.
-        stated = StatedDecision(decision.approve, by=by, reason=decision.reason or "", page_may_sign=False)
+        stated = StatedDecision(decision.approve, reason=decision.reason or "", page_may_sign=False)
         counted = await decide(
-            self._page,
+            replace(self._page, visitor=Visitor(by, Role.APPROVER)),
             lookup,
             stated,
             lambda status: check_waiting_report(status, decision.shown.report, "this message was sent"),

@@ -45,7 +45,7 @@ async def cancel(page: ThePage, workflow_id: str, run_id: str) -> Response:
     try:
         if lookup.ended:
             return await _ended_before(page, workflow_id, run_id)
-        await lookup.handle.cancel()
+        await lookup.handle.cancel(reason=f"cancelled by {page.visitor.name}")
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise

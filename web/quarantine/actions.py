@@ -107,7 +107,7 @@ async def _manage(page: Page, shown: ShownQuarantine, action: QuarantineAction, 
         raise InvalidPipeline(str(error)) from error
     present = await find_quarantine(page.client, page.installation, shown.branch)
     shown.check(present)
-    await manage_quarantine(page.client, page.installation, present, action, page.session.person, until)
+    await manage_quarantine(page.client, page.installation, present, action, page.visitor.name, until)
     page.attention.forget()
     return "/quarantine"
 

@@ -18,6 +18,7 @@ from sluice.contracts.run_request import RunRequest
 from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata, rows_heading
 from sluice.presentation.next_steps import next_steps
 from sluice.publishing.retries import describe_attempts
+from web.access import Visitor
 from web.approval.waiting import AwaitedView, awaited_decision
 from web.audit.verdicts import VerdictsView, view_verdicts
 from web.run.changes import TableNumbers, table_numbers
@@ -79,15 +80,15 @@ class RunView:
 class RunViews:
     """Reads runs for their pages. Keeps ended runs, which do not change."""
 
-    def __init__(self, client: Client, person: str) -> None:
-        self._client, self._person = client, person
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._requests: dict[str, RunRequest] = {}
         self._results: dict[str, RunResult] = {}
         self._statuses: dict[str, RunStatus] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(self, lookup: RunLookup) -> RunView:
-        """Return the page of a run.
+    async def read(self, lookup: RunLookup, visitor: Visitor) -> RunView:
+        """Return the page of a run, as a person sees it.
 
         Raises:
             RPCError: Temporal does not answer.
@@ -96,10 +97,11 @@ class RunViews:
         request = await self.request(run)
         if lookup.ended:
             ended = await self.read_result(lookup.description)
-            return self._view(run, ended or _unknown_result(run), await self._last_status(lookup, run), request, "")
+            known, status = ended or _unknown_result(run), await self._last_status(lookup, run)
+            return _view(run, known, status, request, "", visitor)
         status = await _brief_status(lookup)
         result = status.result if status else _unknown_result(run)
-        return self._view(run, result, status, request, await read_progress(lookup.description))
+        return _view(run, result, status, request, await read_progress(lookup.description), visitor)
 
     async def starter(self, run: ListedRun) -> str:
         """Return who started a run; empty if Temporal no longer has its history."""
@@ -145,25 +147,31 @@ class RunViews:
             _keep(self._requests, run.run_id, request)
         return self._requests[run.run_id]
 
-    def _view(
-        self, run: ListedRun, result: RunResult, status: RunStatus | None, request: RunRequest | None, progress: str
-    ) -> RunView:
-        awaited = awaited_decision(status, self._person) if status and run.is_running else None
-        end = run.closed or datetime.now(timezone.utc)
-        return RunView(
-            run=run,
-            state=result.outcome or run.outcome or (status.stage if status else run.state),
-            result=result,
-            tables=table_numbers(result),
-            verdicts=view_verdicts(result, request),
-            timeline=timeline(status.events, end) if status else [],
-            details=_details(result),
-            commands=_commands(result),
-            awaited=awaited,
-            progress=progress,
-            starter=_starter(request) if request else "",
-            silent=run.is_running and status is None,
-        )
+
+def _view(
+    run: ListedRun,
+    result: RunResult,
+    status: RunStatus | None,
+    request: RunRequest | None,
+    progress: str,
+    visitor: Visitor,
+) -> RunView:
+    awaited = awaited_decision(status, visitor.name) if status and run.is_running else None
+    end = run.closed or datetime.now(timezone.utc)
+    return RunView(
+        run=run,
+        state=result.outcome or run.outcome or (status.stage if status else run.state),
+        result=result,
+        tables=table_numbers(result),
+        verdicts=view_verdicts(result, request),
+        timeline=timeline(status.events, end) if status else [],
+        details=_details(result),
+        commands=_commands(result),
+        awaited=awaited,
+        progress=progress,
+        starter=_starter(request) if request else "",
+        silent=run.is_running and status is None,
+    )
 
 
 def _keep(kept: dict[str, _T], key: str, value: _T) -> None:

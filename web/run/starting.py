@@ -7,7 +7,6 @@ from pathlib import Path
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.find_run import describe_run
 from runtime.run.start_run import StartOptions, start_run, workflow_id_of
-from runtime.run.starter import starter_here
 from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
@@ -61,7 +60,7 @@ async def start_shown(
         raise InvalidPipeline(f"{workflow_id} started and ended since this page was opened. Read its result first")
     plan = await plan_publish(page.client, page.installation, pipeline, tables, options.checked_order)
     guaranteed = replace(options, guarantee=plan.guarantee)
-    starter = starter_here(page.session.person)
+    starter = page.starter()
     if folder:
         starter = replace(starter, working_directory=Path(folder))
     started = await start_run(page.client, page.settings, pipeline, run_input, starter, guaranteed)

@@ -147,7 +147,7 @@ async def show_run(page: Page, lookup: RunLookup, status: int = 200, notice: str
         status: HTTP status of the response.
         notice: message to the person, above everything else.
     """
-    view = await page.views.read(lookup)
+    view = await page.views.read(lookup, page.visitor)
     link = page.web_ui(view.run.workflow_id, view.run.run_id)
     lines = await page.history.lines([] if view.silent else view.verdicts.tables)
     again = await view_again(page, view.run, view.result)

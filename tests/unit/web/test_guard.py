@@ -49,7 +49,12 @@ async def test_the_host_of_the_page_is_accepted(host: str) -> None:
 @pytest.mark.parametrize("path", ["/sign-in", *FORMS, "/api/runs/p/decision"])
 async def test_a_request_of_another_site_changes_nothing(path: str, headers: dict[str, str]) -> None:
     """Not even with the cookie, the form token and the secret."""
-    fields: dict[str, str] = {"token": SECRET, "form_token": session().form_token, "decision": "approve", "report": "x"}
+    fields: dict[str, str] = {
+        "token": SECRET,
+        "form_token": session().form_token("ana"),
+        "decision": "approve",
+        "report": "x",
+    }
     opened = browser(NOBODY)
     answer = await opened.post_form(path, {**fields}, **headers)
     assert answer.status == 403 and "accepts no requests from" in answer.text and not opened.set_cookie
@@ -69,7 +74,7 @@ async def test_without_a_session_a_page_leads_to_the_sign_in(path: str) -> None:
 
 @pytest.mark.parametrize("path", FORMS)
 async def test_a_form_without_a_session_leads_to_a_page_that_can_be_opened(path: str) -> None:
-    answer = await browser(NOBODY, signed_in=False).post_form(path, {"form_token": session().form_token})
+    answer = await browser(NOBODY, signed_in=False).post_form(path, {"form_token": session().form_token("ana")})
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in?next=/")
 
 
@@ -99,7 +104,7 @@ async def test_the_token_signs_a_browser_in(is_form: bool) -> None:
     assert SECRET not in answer.text + str(answer.headers)
 
 
-@pytest.mark.parametrize("token", ["", "wrong", session().cookie, session().form_token])
+@pytest.mark.parametrize("token", ["", "wrong", session().cookie, session().form_token("ana")])
 async def test_another_token_signs_nobody_in(token: str) -> None:
     stranger = browser(NOBODY, signed_in=False)
     for answer in (
@@ -107,7 +112,7 @@ async def test_another_token_signs_nobody_in(token: str) -> None:
         await stranger.post_form("/sign-in", {"token": token}),
     ):
         assert answer.status == 401 and not stranger.set_cookie
-        assert session().form_token not in answer.text, "a stranger could send forms"
+        assert session().form_token("ana") not in answer.text, "a stranger could send forms"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ async def test_a_form_needs_the_token_of_this_page(path: str, token: str | None)
 
 
 async def test_a_form_that_is_not_valid_names_its_fields() -> None:
-    fields = {"form_token": session().form_token, "decision": "maybe<script>"}
+    fields = {"form_token": session().form_token("ana"), "decision": "maybe<script>"}
     answer = await browser(NOBODY).post_form(f"{RUN}/decision", {**fields})
     assert answer.status == 400 and "report: Field required" in answer.text and "<script>" not in answer.text
 

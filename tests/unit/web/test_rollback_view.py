@@ -67,9 +67,9 @@ async def test_the_plan_of_the_command_is_shown_and_its_run_starts(shown: LakeOn
 
 
 async def test_two_clicks_start_one_run_and_an_old_form_does_not_repeat_it(shown: LakeOnPage, run: LakeRun) -> None:
-    page = shown.page()
-    old = await page.get(path(run))
-    answers = await asyncio.gather(submit(page, run, old), submit(shown.page("ben"), run, old))
+    page, other = shown.page(), shown.page("ben")
+    old, of_other = await page.get(path(run)), await other.get(path(run))
+    answers = await asyncio.gather(submit(page, run, old), submit(other, run, of_other))
     assert {each.headers["location"] for each in answers} == {shown.started[0].path} and len(shown.started) == 1
     again = await page.get(path(run))
     assert (

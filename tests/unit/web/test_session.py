@@ -44,19 +44,18 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_what_the_browser_gets_does_not_reveal_the_token() -> None:
     own = session()
-    assert SECRET not in own.cookie and SECRET not in own.form_token
-    assert (
-        len({own.cookie, own.form_token, Session(SECRET, "ana", 8241).cookie, Session("x" * 32, "ana", 8240).cookie})
-        == 4
-    )
+    token = own.form_token("ana")
+    assert SECRET not in own.cookie and SECRET not in token
+    others = {Session(SECRET, "ana", 8241).cookie, Session("x" * 32, "ana", 8240).cookie}
+    assert len({own.cookie, token, own.form_token("ben"), *others}) == 5
     assert own.cookie == session("ben").cookie, "a browser stays signed in when the server starts again"
 
 
 def test_each_value_is_accepted_in_its_place_alone() -> None:
     own = session()
-    values = (SECRET, own.cookie, own.form_token, "", SECRET[:-1], f"{SECRET}0", "\udcff", "é")
+    values = (SECRET, own.cookie, own.form_token("ana"), "", SECRET[:-1], f"{SECRET}0", "\udcff", "é")
     assert [each for each in values if own.accepts_token(each)] == [SECRET]
     assert [each for each in values if own.accepts_bearer(f"Bearer {each}")] == [SECRET]
     assert [each for each in values if own.accepts_cookie(each)] == [own.cookie]
-    assert [each for each in values if own.accepts_form(each)] == [own.form_token]
+    assert [each for each in values if own.accepts_form(each, "ana")] == [own.form_token("ana")]
     assert not own.accepts_bearer(SECRET) and not own.accepts_bearer(f"Basic {SECRET}")

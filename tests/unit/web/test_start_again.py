@@ -106,7 +106,7 @@ async def test_another_outcome_has_no_such_form(shown: LakeOnPage, outcome: str)
     page = shown.page()
     answer = await page.get(run.path)
     assert answer.status == 200 and "/again" not in answer.text
-    refused = await page.post_form(f"{run.path}/again", {"form_token": session().form_token})
+    refused = await page.post_form(f"{run.path}/again", {"form_token": session().form_token("ana")})
     assert refused.status == CONFLICT and notice(refused) == f"Nothing was started: the run is {outcome}."
     assert len(shown.started) == 1
 
@@ -114,7 +114,7 @@ async def test_another_outcome_has_no_such_form(shown: LakeOnPage, outcome: str)
 async def test_a_run_under_way_is_not_started_again(shown: LakeOnPage) -> None:
     run = failed(shown)
     run.is_running = True
-    refused = await shown.page().post_form(f"{run.path}/again", {"form_token": session().form_token})
+    refused = await shown.page().post_form(f"{run.path}/again", {"form_token": session().form_token("ana")})
     assert refused.status == CONFLICT and notice(refused) == "Nothing was started: the run has not ended."
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ from sluice.contracts.table_diffs import (
 )
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.freshness import Freshness
+from sluice.roles import Role
+from web.access import Visitor
+from web.actions import action_refusal
 from web.approval.signing import SigningView
 from web.approval.waiting import awaited_decision
 from web.attention import Attention
@@ -303,8 +307,14 @@ class Markup(HTMLParser):
             self.errors.append(f"</{tag}> closes nothing, line {self.getpos()[0]}")
 
 
-def page(template: str, values: dict[str, Any]) -> tuple[str, Markup]:
-    shared = {"person": X, "form_token": FORM_TOKEN, "navigation": NAVIGATION}
+def page(template: str, values: dict[str, Any], role: Role = Role.OPERATOR) -> tuple[str, Markup]:
+    visitor = Visitor(X, role)
+    shared = {
+        "visitor": visitor,
+        "form_token": FORM_TOKEN,
+        "navigation": NAVIGATION,
+        "forbidden": partial(action_refusal, visitor),
+    }
     here = "" if template in ("error.html", "sign_in.html") else "Home"
     text = bytes(render(template, 200, here=here, **shared, **values).body).decode()
     return text, Markup(text)
