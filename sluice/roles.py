@@ -1,13 +1,14 @@
 """Roles of people on the page, who has which, and which roles see rows."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 ShowRows = Literal["all", "approvers", "nobody"]
 """People who see rows of a pipeline's runs on the page."""
+_STRICTNESS: list[ShowRows] = ["all", "approvers", "nobody"]
 EVERYBODY = "*"
 """Name in a list of roles that stands for everybody."""
 _ENTRY = re.compile(r"(?P<name>\S(?:.*\S)?)\s*=\s*(?P<role>\S+)")
@@ -64,6 +65,11 @@ def parse_roles(text: str) -> RoleList:
             raise ValueError(f"{match['name'][:100]!r} has two roles: write one")
         roles[match["name"]] = ROLES[match["role"]]
     return RoleList(roles)
+
+
+def strictest(several: Iterable[ShowRows]) -> ShowRows:
+    """Return the value of `show_rows` for rows of several pipelines together: the one that shows them to the fewest."""
+    return max(several, key=_STRICTNESS.index, default="all")
 
 
 def role_refusal(needed: Role, role: Role, action: str) -> str:

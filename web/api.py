@@ -17,10 +17,12 @@ from sluice.base_model import StrictModel
 from sluice.contracts.run import ReportedRun
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline
+from sluice.roles import rows_refusal
 from web.approval.deciding import StatedDecision, decide
 from web.form import CONFLICT
 from web.page import ThePage
 from web.run.diff import read_diff
+from web.run.hidden_rows import without_samples
 from web.run.views import named_run
 
 router = APIRouter(prefix="/api", tags=["runs"])
@@ -82,8 +84,15 @@ async def get_runs(
 
 @router.get("/runs/{name}")
 async def get_run(page: ThePage, name: str) -> ReportedRun:
-    """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run."""
-    return await report_run(page.client, await named_run(page, name))
+    """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run.
+
+    Without the role that `show_rows` of the pipeline names, the samples of the checks are empty.
+    """
+    lookup = await named_run(page, name)
+    reported = await report_run(page.client, lookup)
+    request = await page.views.request(await listed_run(lookup.description))
+    hidden = rows_refusal(request.pipeline.show_rows if request else None, page.visitor.role)
+    return without_samples(reported) if hidden else reported
 
 
 @router.get("/runs/{name}/diff")

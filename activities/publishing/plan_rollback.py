@@ -22,6 +22,7 @@ from sluice.contracts.table_changes import TableChange
 from sluice.publishing.published_run import find_published_run
 from sluice.publishing.quarantine_tables import is_quarantine_table
 from sluice.publishing.rollback import PublishedCommit, RollbackPlan, check_same_tables, plan_rollback, restored_change
+from sluice.roles import ShowRows, strictest
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class PlanRollbackActivity:
             recorded=recorded_pipeline(self._properties(target.hash)),
             older=find_published_checks(self.catalog, {name: plan.tables[name] for name in audited}),
             readers=plan.readers,
+            show_rows=self._show_rows({each.hash for each in history if each.run_id in plan.runs} - {target.hash}),
             changes=self._changes(plan.tables, main_head),
         )
         check_result_size(len(result.model_dump_json().encode()), "roll back later runs first, a few at a time")
@@ -88,6 +90,11 @@ class PlanRollbackActivity:
         """Return the number of rows of a table at a hash of main, from metadata; None if there is no such table."""
         version = self.catalog.table_version(self.catalog.main, table, at)
         return TableState.load(version, None, self._io).total_rows or 0 if version else None
+
+    def _show_rows(self, commits: set[str]) -> ShowRows:
+        """Return the people who may see rows of all these runs. A run that records no pipeline shows them to nobody."""
+        pipelines = [recorded_pipeline(self._properties(each)) for each in commits]
+        return strictest(each.show_rows if each else "nobody" for each in pipelines)
 
     def _properties(self, hash: str) -> Mapping[str, str]:
         return next(each.properties for each in self.catalog.history(self.catalog.main) if each.hash == hash)

@@ -78,7 +78,9 @@ async def plan_rollback(
     chosen = choose_rollback_pipeline(plan.pipeline, given, plan.recorded, earlier)
     older = {} if given else plan.older
     checks = {table: published.table for table, published in older.items()}
-    audited = rollback_pipeline(chosen, plan.restore.tables, plan.remaining, checks, allow_partial=allow_partial)
+    audited = rollback_pipeline(
+        chosen, plan.restore.tables, plan.remaining, checks, allow_partial=allow_partial, show_rows=plan.show_rows
+    )
     unaudited = tables_without_checks(audited, plan.remaining)
     missing = describe_missing_checks(unaudited, chosen.name, is_given=given is not None) if unaudited else ""
     return PlannedRollback(plan, audited, describe_older_checks(older), unaudited, missing)

@@ -14,6 +14,7 @@ from sluice.contracts.table_diffs import TableKey
 from sluice.diff.keys import pipeline_keys
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import run_of
+from sluice.roles import ShowRows
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class NamedState:
     """Hash of the branch to compare; empty means its newest."""
     keys: dict[str, TableKey] = field(default_factory=dict)
     """Keys of the tables of its run, as far as they are known."""
+    show_rows: ShowRows | None = None
+    """People who may see its rows on the page, as the pipeline of its run says; None if it is not known."""
 
 
 async def find_state(client: Client, named: str) -> NamedState:
@@ -41,10 +44,11 @@ async def find_state(client: Client, named: str) -> NamedState:
         return NamedState(named)
     request = await read_request(client, run.handle.id, run.handle.run_id or "")
     keys = pipeline_keys(request.pipeline) if request else {}
+    show_rows = request.pipeline.show_rows if request else None
     if "/" in named:
-        return NamedState(named, keys=keys)
+        return NamedState(named, keys=keys, show_rows=show_rows)
     name, head = await (_of_ended(client, run, request) if run.ended else _of_running(run))
-    return NamedState(name, head, keys)
+    return NamedState(name, head, keys, show_rows)
 
 
 async def keys_of_runs(client: Client, run_ids: Iterable[str]) -> dict[str, TableKey]:

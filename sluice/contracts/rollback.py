@@ -10,6 +10,7 @@ from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
+from sluice.roles import ShowRows
 
 
 class PlanRollbackInput(LakeQueryMessage):
@@ -50,5 +51,7 @@ class PlanRollbackResult(WireMessage):
     """Checks of the last run with checks up to the restored version, by remaining table, if main records them."""
     readers: list[str] = Field(default_factory=list)
     """Later runs whose checks read the restored tables, each as a sentence."""
+    show_rows: ShowRows = "all"
+    """People who may see rows of the later runs that are rolled back too, as their pipelines on main say."""
     changes: dict[str, TableChange] = Field(default_factory=dict)
     """Change of the rows, by table."""

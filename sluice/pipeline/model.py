@@ -19,6 +19,7 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.target_names import target_names
 from sluice.pipeline.write import INGEST, Write
 from sluice.pipeline.write_modes import WRITE_MODES
+from sluice.roles import ShowRows
 
 OnFailure = Literal["quarantine", "discard"]
 
@@ -56,6 +57,8 @@ class Pipeline(StrictModel):
     """The landing zone whose files start its runs, once `deploy` has applied the pipeline file."""
     show_values: bool = False
     """True if reasons may quote values of rows. Reasons go to Slack, into commits and into lists of runs."""
+    show_rows: ShowRows = "all"
+    """People who see rows of its runs on the page: failing rows, and the rows of a diff."""
     _scope: LoadScope = PrivateAttr(default=NO_SCOPE)
 
     @model_validator(mode="before")

@@ -12,6 +12,7 @@ from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.quarantine_tables import is_quarantine_table
+from sluice.roles import ShowRows, strictest
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,7 @@ def rollback_pipeline(
     older: Mapping[str, Table] = MappingProxyType({}),
     *,
     allow_partial: bool = False,
+    show_rows: ShowRows = "all",
 ) -> Pipeline:
     """Return the pipeline of a roll-back: the checks of whole tables, for the tables that remain after it.
 
@@ -218,6 +220,7 @@ def rollback_pipeline(
         remaining: the tables that exist after the roll-back.
         older: by table, the checks of the last run up to its restored version that had any.
         allow_partial: True if tables may be published one by one, even if the pipeline does not say so.
+        show_rows: people who may see rows of later runs that are rolled back too.
     """
     restored = {}
     for name in tables:
@@ -225,7 +228,8 @@ def rollback_pipeline(
         checks = held[name].checks if name in held and name in remaining else []
         restored[name] = Table(checks=[check for check in checks if check.scope == "table"])
     options = PublishOptions(allow_partial=allow_partial or earlier.publish.allow_partial)
-    changes = {"write": Write(job="rollback"), "tables": restored, "publish": options}
+    changes: dict[str, object] = {"write": Write(job="rollback"), "tables": restored, "publish": options}
+    changes["show_rows"] = strictest([earlier.show_rows, show_rows])
     changed = earlier.model_copy(update=changes)
     return Pipeline.model_validate(changed.model_dump(by_alias=True))
 

@@ -29,6 +29,7 @@ from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import quarantine_properties
 from sluice.publishing.certificate import certificate
 from sluice.publishing.release import verified_write
+from sluice.roles import ShowRows
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.publish_input import publish_input
@@ -62,6 +63,7 @@ class LakeRun:
     write: Write = APPEND
     checks: dict[str, list[Any]] = field(default_factory=dict)
     allow_partial: bool = False
+    show_rows: ShowRows = "all"
 
     def __post_init__(self) -> None:
         """Name the run and its first attempt."""
@@ -153,7 +155,7 @@ class LakeRun:
         options = {"allow_partial": self.allow_partial}
         pipeline = {"name": self.pipeline, "write": {"job": "job.py"}, "tables": tables, "publish": options}
         request = RunRequest(
-            pipeline=Pipeline.model_validate(pipeline),
+            pipeline=Pipeline.model_validate({**pipeline, "show_rows": self.show_rows}),
             input=RunInput(digest=self.run_id),
             starter="ana",
             resume=resume,

@@ -3,7 +3,7 @@
 import pytest
 
 from sluice.errors import BadEnvironment
-from sluice.roles import Role, ShowRows, parse_roles, role_refusal, rows_refusal
+from sluice.roles import Role, ShowRows, parse_roles, role_refusal, rows_refusal, strictest
 from sluice.settings import read_settings
 
 
@@ -66,3 +66,13 @@ def test_the_reason_of_hidden_rows() -> None:
     assert rows_refusal("nobody", Role.OPERATOR) == "The rows are hidden: the pipeline says `show_rows: nobody`."
     assert "you need the role approver or operator" in rows_refusal("approvers", Role.VIEWER)
     assert "Temporal does not have the pipeline" in rows_refusal(None, Role.OPERATOR)
+
+
+@pytest.mark.parametrize(
+    ("several", "together"),
+    [([], "all"), (["all", "approvers"], "approvers"), (["nobody", "all"], "nobody"), (["approvers"] * 2, "approvers")],
+)
+def test_rows_of_several_pipelines_are_shown_to_those_who_may_see_all_of_them(
+    several: list[ShowRows], together: ShowRows
+) -> None:
+    assert strictest(several) == together

@@ -94,6 +94,29 @@ def test_a_roll_back_is_planned_published_and_taken_back_from_main_alone(lake: M
     assert plan(lake, run.run_id, with_later=True).restore.runs[-1] == run.run_id, "main contains it again"
 
 
+def test_rows_of_a_roll_back_are_shown_to_those_who_may_see_those_of_each_run(lake: MemoryLake) -> None:
+    run, later, last = LakeRun(lake), LakeRun(lake, show_rows="approvers"), LakeRun(lake, tables=("t.x", "t.y"))
+    for number, each in enumerate((run, later, last)):
+        each.published(number)
+    planned = plan(lake, run.run_id, with_later=True)
+    assert planned.show_rows == "approvers" and planned.recorded and planned.recorded.show_rows == "all"
+    audit = rollback_pipeline(planned.recorded, planned.restore.tables, planned.remaining, show_rows=planned.show_rows)
+    assert audit.show_rows == "approvers"
+    assert plan(lake, last.run_id).show_rows == "all"
+    own = plan(lake, later.run_id, with_later=True)
+    assert own.recorded and rollback_pipeline(own.recorded, ["t.x"], ["t.x"]).show_rows == "approvers"
+
+
+def test_rows_of_a_run_that_records_no_pipeline_are_shown_to_nobody(
+    lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = LakeRun(lake)
+    run.published(1)
+    monkeypatch.setattr(certificate, "_MAX_ROLLBACK_PIPELINE", 1)
+    LakeRun(lake).published(2)
+    assert plan(lake, run.run_id, with_later=True).show_rows == "nobody"
+
+
 def test_the_checks_of_a_version_are_found_on_main(lake: MemoryLake) -> None:
     """Those of the run that published the version, whatever other tables changed and roll-backs happened since."""
     unique, counted = ({"check": name, "scope": "table", **more} for name, more in (

@@ -30,10 +30,10 @@ async def _waits(handle: Handle) -> str:
 async def test_a_run_that_waits_and_is_published(harness: WorkflowHarness) -> None:
     handle = await harness.start(approval={"timeout": "3d"})
     branch = await _waits(handle)
-    assert await find_state(harness.client, handle.id) == NamedState(branch, HEAD)
+    assert await find_state(harness.client, handle.id) == NamedState(branch, HEAD, show_rows="all")
     await handle.execute_update(WriteAuditPublish.decide, Decision(approve=True, by="ana"))
     assert (await harness.end(handle)).outcome == "published"
-    assert await find_state(harness.client, handle.id) == NamedState(MERGED.main_after)
+    assert await find_state(harness.client, handle.id) == NamedState(MERGED.main_after, show_rows="all")
 
 
 async def test_a_run_that_people_reject_leaves_a_quarantine_with_the_keys_of_its_checks(
@@ -42,7 +42,7 @@ async def test_a_run_that_people_reject_leaves_a_quarantine_with_the_keys_of_its
     handle = await harness.start(tables=UNIQUE)
     result = await harness.end(handle)
     assert result.outcome == "quarantined" and result.branch, "no engine answered the check"
-    assert await find_state(harness.client, handle.id) == NamedState(result.branch, keys=KEYS)
+    assert await find_state(harness.client, handle.id) == NamedState(result.branch, keys=KEYS, show_rows="all")
 
 
 async def test_a_run_that_left_nothing_is_refused(harness: WorkflowHarness) -> None:

@@ -57,6 +57,8 @@ class VerdictView:
     blocks: bool = False
     answered_by: str = ""
     bad_rows: BadRows | None = None
+    rows_hidden: str = ""
+    """Reason why there are bad rows and none is shown; empty otherwise."""
 
     @property
     def word(self) -> str:
@@ -97,9 +99,13 @@ class VerdictsView:
         return sum(each.blocks for each in self.notable)
 
 
-def view_verdicts(result: RunResult, request: RunRequest | None) -> VerdictsView:
-    """Return the verdicts of a run. Without its request, the checks that did not run are not known."""
-    views = [_view(check, result, request) for check in result.checks]
+def view_verdicts(result: RunResult, request: RunRequest | None, rows_hidden: str = "") -> VerdictsView:
+    """Return the verdicts of a run. Without its request, the checks that did not run are not known.
+
+    Args:
+        rows_hidden: reason why the bad rows are not shown; empty if they are.
+    """
+    views = [_view(check, result, request, rows_hidden) for check in result.checks]
     order = list(WORDS)
     notable = [each for each in views if each.look in ("failed", "unanswered", "warned")]
     return VerdictsView(
@@ -108,7 +114,7 @@ def view_verdicts(result: RunResult, request: RunRequest | None) -> VerdictsView
     )
 
 
-def _view(check: CheckResult, result: RunResult, request: RunRequest | None) -> VerdictView:
+def _view(check: CheckResult, result: RunResult, request: RunRequest | None, rows_hidden: str) -> VerdictView:
     look = LOOKS[check.verdict]
     effect, blocks = _effect(check, result)
     return VerdictView(
@@ -122,7 +128,8 @@ def _view(check: CheckResult, result: RunResult, request: RunRequest | None) -> 
         effect=effect,
         blocks=blocks,
         answered_by=_answered_by(check),
-        bad_rows=_bad_rows(check),
+        bad_rows=None if rows_hidden else _bad_rows(check),
+        rows_hidden=rows_hidden if check.sample else "",
     )
 
 

@@ -9,7 +9,9 @@ from runtime.run.diffed_run import find_state
 from runtime.short_workflow import query_lake
 from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
 from sluice.presentation.diffs import describe_schema_change, describe_states, main_moved
+from sluice.roles import rows_refusal
 from web.page import Page, ThePage
+from web.run.hidden_rows import without_rows
 
 router = APIRouter(include_in_schema=False)
 _ROWS = 20
@@ -46,18 +48,20 @@ async def diff(
 
 
 async def read_diff(page: Page, name: str, table: str, key: str, rows: int) -> DiffTablesResult:
-    """Return the diff of a run.
+    """Return the diff of a run. Its rows are left out if the person may not see them.
 
     Raises:
         SluiceError: the run has nothing to compare, the key is wrong, or no worker answers.
     """
     state = await find_state(page.client, name)
+    hidden = rows_refusal(state.show_rows, page.visitor.role)
     question = DiffTablesInput(
         what=state.name,
         head=state.head,
         table=table,
         key=[column.strip() for column in key.split(",") if column.strip()],
         known_keys=dict(state.keys),
-        rows=rows,
+        rows=0 if hidden else rows,
     )
-    return await query_lake(page.client, page.installation, question, DiffTablesResult)
+    result = await query_lake(page.client, page.installation, question, DiffTablesResult)
+    return without_rows(result, hidden) if hidden else result

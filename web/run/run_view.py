@@ -18,6 +18,7 @@ from sluice.contracts.run_request import RunRequest
 from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata, rows_heading
 from sluice.presentation.next_steps import next_steps
 from sluice.publishing.retries import describe_attempts
+from sluice.roles import rows_refusal
 from web.access import Visitor
 from web.approval.waiting import AwaitedView, awaited_decision
 from web.audit.verdicts import VerdictsView, view_verdicts
@@ -156,6 +157,7 @@ def _view(
     progress: str,
     visitor: Visitor,
 ) -> RunView:
+    hidden = rows_refusal(request.pipeline.show_rows if request else None, visitor.role)
     awaited = awaited_decision(status, visitor.name) if status and run.is_running else None
     end = run.closed or datetime.now(timezone.utc)
     return RunView(
@@ -163,7 +165,7 @@ def _view(
         state=result.outcome or run.outcome or (status.stage if status else run.state),
         result=result,
         tables=table_numbers(result),
-        verdicts=view_verdicts(result, request),
+        verdicts=view_verdicts(result, request, hidden),
         timeline=timeline(status.events, end) if status else [],
         details=_details(result),
         commands=_commands(result),
