@@ -10,7 +10,7 @@ import pytest
 
 from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
-from tests.harness.lineage import LineageReceiver, lineage_receiver, problems
+from tests.harness.lineage import LineageReceiver, problems
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
@@ -44,7 +44,7 @@ def sending(
 
 @pytest.fixture
 def receiver() -> Iterator[LineageReceiver]:
-    with lineage_receiver() as server:
+    with LineageReceiver() as server:
         yield server
 
 

@@ -11,7 +11,7 @@ import pytest
 from sluice.settings import read_settings
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess, wait_for
-from tests.harness.slack import Slack, run_slack
+from tests.harness.slack import Slack
 from tests.harness.system import SystemHarness
 
 TOKEN = "xoxb-secret-token"
@@ -19,7 +19,7 @@ TOKEN = "xoxb-secret-token"
 
 @pytest.fixture
 def slack() -> Iterator[Slack]:
-    with run_slack() as server:
+    with Slack() as server:
         yield server
 
 

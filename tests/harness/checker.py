@@ -113,7 +113,12 @@ class Checker:
             *self._of_rows(published, tables),
             *self._of_commits(since, published),
             *self._of_removals(since, tables, removing),
+            *self._of_the_log(tables),
         ]
+
+    def _of_the_log(self, tables: Iterable[str]) -> Iterable[str]:
+        """Compare the tables with what the catalog records of them elsewhere. Nessie has one record."""
+        return ()
 
     def _of_removals(self, since: str, tables: Iterable[str], removing: Collection[str]) -> Iterator[str]:
         """Compare the data files of each table before and after each commit. Read rows only if files were removed."""

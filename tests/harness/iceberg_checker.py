@@ -6,7 +6,7 @@ Readers see each table's main in the catalog. The log must agree with it wheneve
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,18 +64,8 @@ class IcebergChecker(Checker):
         snapshot = table.current_snapshot()
         return TableRows(table, snapshot.snapshot_id) if snapshot else None
 
-    def problems(
-        self,
-        since: str,
-        published: Mapping[str, Iterable[str]],
-        tables: Iterable[str],
-        removing: Collection[str] = (),
-    ) -> list[str]:
-        """Return a message for each violated condition, and for each table whose main differs from the log."""
-        tables = list(tables)
-        return [*super().problems(since, published, tables, removing), *self._of_the_log(tables)]
-
     def _of_the_log(self, tables: Iterable[str]) -> Iterator[str]:
+        """Compare main of each table, as readers see it, with the log."""
         head = self.head()
         for name in tables:
             logged, present = self.table(name, head), self.table(name)

@@ -2,10 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 
 from devstack.stack import ROOT
+from tests.harness.http_server import Handler, LocalServer
 
 _FOLDER = ROOT / "tests" / "schemas" / "openlineage"
 _SCHEMAS: dict[str, Any] = {
@@ -58,24 +56,22 @@ def _invalid(value: Any, uri: str, needs: str = "") -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
-class LineageReceiver(ThreadingHTTPServer):
+class LineageReceiver(LocalServer):
     """A server on 127.0.0.1 that accepts events, refuses them, or never answers."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.bodies: list[bytes] = []
         """The bodies of all requests, including refused ones."""
         self.keys: list[str | None] = []
         self.status = 201
         self.hangs = False
         self.closing = threading.Event()
+        super().__init__(_Handler)
 
-    @property
-    def url(self) -> str:
-        """The address of the receiver."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+    def close(self) -> None:
+        """Stop the server, and end the requests that it never answers."""
+        self.closing.set()
+        super().close()
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -87,12 +83,12 @@ class LineageReceiver(ThreadingHTTPServer):
         return [each["eventType"] for each in self.events if each["run"]["runId"] == run_id]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: LineageReceiver
 
     def do_POST(self) -> None:
         self.server.keys.append(self.headers["Authorization"])
-        self.server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.bodies.append(self.body())
         self._answer()
 
     def do_GET(self) -> None:
@@ -103,23 +99,4 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.hangs:
             self.server.closing.wait()
             return
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Print no log."""
-
-
-@contextmanager
-def lineage_receiver() -> Iterator[LineageReceiver]:
-    """Run a receiver of events; stop it afterwards."""
-    server = LineageReceiver()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.closing.set()
-        server.shutdown()
-        server.server_close()
+        self.respond(self.server.status)

@@ -5,7 +5,7 @@ main.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 YEARS = ("2018", "2019", "2020")
@@ -185,8 +185,3 @@ class PartitionModel:
         if self.mode == "overwrite_partitions":
             return any(each.row[2] == entry.row[2] for each in brought)
         return self.mode == "overwrite"
-
-
-def first_of_each(placed: Mapping[str, tuple[Content, int]], partition: str) -> list[Load]:
-    """Return the files of a partition as loads, in the order of their paths."""
-    return [Load(content, partition, path, sent_at) for path, (content, sent_at) in sorted(placed.items())]

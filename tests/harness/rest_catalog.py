@@ -4,23 +4,20 @@ It implements the requests of a registration: configuration, namespaces, load, r
 """
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from tests.harness.http_server import Handler, LocalServer
+
 _Answer = tuple[int, dict[str, Any] | None]
 
 
-class RestCatalogServer(ThreadingHTTPServer):
+class RestCatalogServer(LocalServer):
     """The server. It stores each table's metadata location. `fail` returns the error status of a request, or None."""
 
-    daemon_threads = True
-
     def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
         self.tables: dict[tuple[str, str], str] = {}
         self.namespaces: set[str] = set()
         self.requests: list[str] = []
@@ -30,17 +27,12 @@ class RestCatalogServer(ThreadingHTTPServer):
         self.can_overwrite = True
         self.refusal = _error(409, "AlreadyExistsException")
         """The answer to an overwrite of a table while `can_overwrite` is false."""
-        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+        super().__init__(_Handler, port)
 
     @property
     def uri(self) -> str:
-        """The address of the server."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def close(self) -> None:
-        """Stop the server and free its port."""
-        self.shutdown()
-        self.server_close()
+        """The address of the catalog."""
+        return self.url
 
     def handle_request_of(self, method: str, parts: list[str], body: dict[str, Any]) -> _Answer:
         """Answer one request."""
@@ -81,12 +73,11 @@ class RestCatalogServer(ThreadingHTTPServer):
         return 200, {"metadata-location": location, "metadata": metadata, "config": {}}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: RestCatalogServer
 
     def do_GET(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length) or b"{}") if length else {}
+        body = json.loads(self.body() or b"{}")
         request = f"{self.command} {urlsplit(self.path).path}"
         self.server.requests.append(request)
         self.server.authorizations.add(self.headers.get("Authorization"))
@@ -94,16 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
         parts = [unquote(part) for part in urlsplit(self.path).path.removeprefix("/v1/").split("/")]
         code, answer = _error(status, "Failed") if status else self.server.handle_request_of(self.command, parts, body)
         content = json.dumps(answer).encode() if answer is not None else b""
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        self.respond(code, content, {"Content-Type": "application/json"})
 
     do_POST = do_DELETE = do_GET
-
-    def log_message(self, *_: object) -> None:
-        """Print no log."""
 
 
 def _error(status: int, kind: str) -> _Answer:

@@ -21,7 +21,7 @@ from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.examination import examined
 from tests.harness.memory_catalog import MemoryCatalog
-from tests.harness.slack import run_slack
+from tests.harness.slack import Slack
 
 
 class AwayCatalog(MemoryCatalog):
@@ -181,7 +181,7 @@ def test_the_routes_that_the_worker_uses_decide(tmp_path: Path, now: str, detail
 
 
 def test_a_token_that_slack_refuses(tmp_path: Path) -> None:
-    with run_slack() as slack:
+    with Slack() as slack:
         slack.answer = {"ok": False, "error": "invalid_auth"}
         wrong: dict[str, Any] = {"slack_token": "xoxb-secret", "slack_channel": "#loads", "slack_api_url": slack.url}
         finding = examined(tmp_path, **wrong)["Slack"]

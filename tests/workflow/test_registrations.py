@@ -35,7 +35,7 @@ from sluice.registration.target_kinds import CommandTarget, SecretSource, Webhoo
 from sluice.registration.targets import Targets
 from sluice.settings import Settings
 from tests.harness.http_receiver import HttpReceiver
-from tests.harness.slack import run_slack
+from tests.harness.slack import Slack
 from tests.harness.workflow import WorkflowHarness
 from workflows.registration.register_publication import RegisterPublication
 from workflows.sandbox import sandbox
@@ -162,7 +162,7 @@ async def test_a_failed_registration_is_a_line_on_slack(own_time_skipping: Workf
     receiver.answer = lambda number: 410
     secret = SecretSource(env="HOOK")
     targets = Targets(targets={"hook": WebhookTarget(kind="webhook", url=f"{receiver.url}/h", secret=secret)})
-    with run_slack() as slack, pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as threads:
+    with Slack() as slack, pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as threads:
         patch.setenv("HOOK", "whsec_" + base64.b64encode(os.urandom(32)).decode())
         settings = Settings.of(slack_token="xoxb-1", slack_channel="#loads", slack_api_url=slack.url)
         starts = StartRegistrationsActivity(client, targets, queue, queue)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.lineage import LineageReceiver, lineage_receiver
+from tests.harness.lineage import LineageReceiver
 from tests.harness.lineage_events import Lake
 
 
@@ -23,7 +23,7 @@ def _no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.fixture
 def receiver() -> Iterator[LineageReceiver]:
-    with lineage_receiver() as server:
+    with LineageReceiver() as server:
         yield server
 
 
