@@ -11,6 +11,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from runtime.arrivals.notifications.receivers import Receivers
+from runtime.arrivals.notifications.timing import ReceiverTiming
 from runtime.arrivals.notifications.webhook import LIMITS, WebhookLimits
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
@@ -25,6 +26,9 @@ from sluice.settings import Settings
 from tests.harness.waiting import in_time, until
 from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
+
+_QUICK = ReceiverTiming((0.2,), zones=0.3, queue_poll=1, queue_pauses=(0.2,), folder_check=0.3, folder_pauses=(0.3,))
+"""Short intervals: tests wait for many of them."""
 
 
 class NotifiedZones:
@@ -84,7 +88,7 @@ class NotifiedZones:
     ) -> AsyncIterator[Receivers]:
         """Run the receivers of a worker; yield them once they know the zones."""
         stated = Settings.of(sluice_installation=self.installation, **settings)
-        receivers = Receivers(client or self.client, stated, limits)
+        receivers = Receivers(client or self.client, stated, limits, _QUICK)
         task = asyncio.create_task(receivers.run())
         try:
             await in_time(receivers.known.until_known())

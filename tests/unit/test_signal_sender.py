@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from runtime.arrivals.notifications import signal_sender
 from runtime.arrivals.notifications.signal_sender import SignalSender
+from runtime.arrivals.notifications.timing import ReceiverTiming
 from tests.harness.waiting import in_time, until
 
 
@@ -16,6 +17,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.signals: list[str] = []
+        self.times: list[float] = []
         self.tries = 0
         self.error: Exception | None = None
         self.pause: asyncio.Event | None = None
@@ -33,6 +35,7 @@ class Recorder:
         if zone in self.ended:
             return False
         self.signals.append(zone)
+        self.times.append(asyncio.get_running_loop().time())
         return True
 
     async def until(self, count: int) -> None:
@@ -45,9 +48,15 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-async def sender(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SignalSender]:
-    monkeypatch.setattr(signal_sender, "_PAUSES", (0.05,))
-    sender = SignalSender(recorder.send)
+async def sender(recorder: Recorder) -> AsyncIterator[SignalSender]:
+    async with sending(recorder, 0.05) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def sending(recorder: Recorder, pause: float) -> AsyncIterator[SignalSender]:
+    """Run a sender with a pause after each error."""
+    sender = SignalSender(recorder.send, ReceiverTiming(signal_pauses=(pause,)))
     task = asyncio.create_task(sender.run())
     yield sender
     assert not task.done()
@@ -99,12 +108,11 @@ async def test_a_notification_after_the_signal_is_another_one_a_second_later(
 ) -> None:
     sender.request({"a": set()})
     await recorder.until(1)
-    started = asyncio.get_running_loop().time()
     for _ in range(20):
         sender.request({"a": set()})
         await asyncio.sleep(0.02)
     await recorder.until(2)
-    assert asyncio.get_running_loop().time() - started > 0.9
+    assert recorder.times[1] - recorder.times[0] > 0.9
 
 
 async def test_what_may_wait_longer_goes_along_with_what_may_not(sender: SignalSender, recorder: Recorder) -> None:
@@ -146,16 +154,16 @@ async def test_a_failing_temporal_is_tried_again_and_holds_one_entry_for_each_zo
 
 
 async def test_a_zone_that_always_fails_holds_no_other_one_up(
-    sender: SignalSender, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(signal_sender, "_PAUSES", (3600.0,))
     recorder.failing = {"bad"}
     with caplog.at_level(logging.WARNING):
-        sender.request({"bad": set()})
-        await asyncio.sleep(0.3)
-        sender.request({"bad": set(), "good": set()})
-        await recorder.until(1)
-        await asyncio.sleep(0.3)
+        async with sending(recorder, 3600.0) as sender:
+            sender.request({"bad": set()})
+            await asyncio.sleep(0.3)
+            sender.request({"bad": set(), "good": set()})
+            await recorder.until(1)
+            await asyncio.sleep(0.3)
     assert (recorder.signals, recorder.tries) == (["good"], 2), "what fails is not tried sooner because of a request"
     assert len(caplog.messages) == 1 and "bad takes no signal" in caplog.messages[0]
 

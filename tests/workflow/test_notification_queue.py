@@ -7,18 +7,38 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor, OutboundInterceptor, SignalWorkflowInput
+from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.arrivals.notifications import queue, receivers, signal_sender
+from runtime.arrivals.notifications.queue import QueueReceiver
+from tests.harness.moto_server import REGION
 from tests.harness.notified_zone import NotifiedZones, notified_zones
-from tests.harness.queue_server import REGION, QueueServer
+from tests.harness.queue_server import QueueServer
 from tests.harness.waiting import until
+
+
+class Network(Interceptor):
+    """A network on which no signal reaches Temporal at first."""
+
+    takes_signals = False
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        return _Signals(next, self)
+
+
+class _Signals(OutboundInterceptor):
+    def __init__(self, next: OutboundInterceptor, network: Network) -> None:
+        super().__init__(next)
+        self._network = network
+
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:
+        if not self._network.takes_signals:
+            raise RPCError("Temporal is unavailable", RPCStatusCode.UNAVAILABLE, b"")
+        await super().signal_workflow(input)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[QueueServer]:
-    monkeypatch.setattr(queue, "_POLL", 1)
-    monkeypatch.setattr(queue, "_PAUSES", (0.2,))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test")
     server = QueueServer()
@@ -59,23 +79,16 @@ async def test_messages_are_deleted_when_their_zones_were_told(zones: NotifiedZo
         assert zones.listings["orders"] == 2
 
 
-async def test_while_temporal_takes_no_signal_messages_stay(
-    zones: NotifiedZones, server: QueueServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    is_away, send = True, signal_sender.signal_by(zones.client)
-
-    async def sometimes(zone: str, files: list[str]) -> bool:
-        if is_away:
-            raise RuntimeError("Temporal is unavailable")
-        return await send(zone, files)
-
-    monkeypatch.setattr(receivers, "signal_by", lambda client: sometimes)
-    monkeypatch.setattr(signal_sender, "_PAUSES", (0.2,))
+async def test_while_temporal_takes_no_signal_messages_stay(zones: NotifiedZones, server: QueueServer) -> None:
+    network = Network()
+    config = zones.client.config()
+    config["interceptors"] = [*config["interceptors"], network]
+    away = Client(**config)
     server.send(created("landing", "orders/a.csv"))
-    async with zones.receiving(sluice_events_queue=server.url, aws_region=REGION):
+    async with zones.receiving(away, sluice_events_queue=server.url, aws_region=REGION):
         await asyncio.sleep(2.5)
         assert (server.messages(), zones.listings["orders"]) == (1, 1)
-        is_away = False
+        network.takes_signals = True
         await zones.until("orders", 2)
         await until_messages(server, 0)
 
@@ -120,7 +133,7 @@ async def test_trouble_is_logged_once_and_tried_again(
 
 def test_the_region_of_a_queue_of_amazon_is_in_its_url() -> None:
     def region(url: str) -> str:
-        return queue.QueueReceiver(url, "us-east-1", lambda _: None, threading.Event())._region
+        return QueueReceiver(url, "us-east-1", lambda _: None, threading.Event())._region
 
     assert region("https://sqs.eu-central-1.amazonaws.com/1/q") == "eu-central-1"
     assert region("http://127.0.0.1:5000/1/q") == "us-east-1"

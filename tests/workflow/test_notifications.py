@@ -12,7 +12,6 @@ import pytest
 from aiohttp import web
 
 from devstack.ports import choose_port
-from runtime.arrivals.notifications import known_zones
 from runtime.arrivals.notifications.webhook import WebhookLimits, events_address, webhook_app
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject
 from sluice.contracts.arrivals import ZONE_MEMO
@@ -222,9 +221,8 @@ async def test_a_port_that_another_worker_has_is_waited_for(
 
 
 async def test_zones_that_are_deployed_later_are_listed_and_ended_ones_forgotten(
-    zones: NotifiedZones, address: str, monkeypatch: pytest.MonkeyPatch
+    zones: NotifiedZones, address: str
 ) -> None:
-    monkeypatch.setattr(known_zones, "_EVERY", 0.3)
     await zones.start("old", "s3://landing/old/")
     async with zones.receiving(sluice_events_address=address) as receivers:
         await post(address, created("landing", "new/a.csv"))

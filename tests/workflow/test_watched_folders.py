@@ -13,16 +13,13 @@ import pytest
 from temporalio.client import Client
 
 from devstack.stack import ROOT
-from runtime.arrivals.notifications import folders
 from tests.harness.notified_zone import NotifiedZones, notified_zones
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def zones(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NotifiedZones]:
-    monkeypatch.setattr(folders, "_CHECK_EVERY", 0.3)
-    monkeypatch.setattr(folders, "_PAUSES", (0.3,))
+async def zones(client: Client) -> AsyncIterator[NotifiedZones]:
     async with notified_zones(client) as zones:
         yield zones
 

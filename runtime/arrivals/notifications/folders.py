@@ -20,17 +20,14 @@ from lakehouse.source_files import is_hidden, part_matches, path_matches
 from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.receiver_thread import run_in_thread
 from runtime.arrivals.notifications.signal_sender import SignalSender
+from runtime.arrivals.notifications.timing import TIMING, ReceiverTiming, pause_after
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZones
 
-_CHECK_EVERY = 2.0
-"""Interval between two checks that the watched folders are still the wanted ones, in seconds."""
 _STEP_MS = 200
 _ANY_FOLDERS = "**"
 _COLLECT_MS = 1000
 _CHANGED_EVERY = 10.0
 """Minimum interval between two signals about existing files, in seconds: a growing file changes often."""
-_PAUSES = (1.0, 2.0, 5.0, 30.0, 600.0)
-"""Pauses between tries while the system refuses to watch, in seconds; the last one repeats."""
 
 Pattern = tuple[str, ...]
 Folders = Mapping[str, set[tuple[str, Pattern]]]
@@ -41,7 +38,9 @@ Identity = dict[str, tuple[str, int, int]]
 log = logging.getLogger("sluice.notifications")
 
 
-async def watch_folders(known: KnownZones, sender: SignalSender, own: Sequence[str] = ()) -> None:
+async def watch_folders(
+    known: KnownZones, sender: SignalSender, own: Sequence[str] = (), timing: ReceiverTiming = TIMING
+) -> None:
     """Watch the folders of the landing zones until this is cancelled.
 
     Args:
@@ -56,7 +55,7 @@ async def watch_folders(known: KnownZones, sender: SignalSender, own: Sequence[s
     def wanted() -> Folders:
         return folders_of(known.zones)
 
-    watcher = FolderWatcher(wanted, request, stop, own)
+    watcher = FolderWatcher(wanted, request, stop, own, timing)
     await run_in_thread(watcher.run, "folders of landing zones", stop)
 
 
@@ -69,8 +68,9 @@ class FolderWatcher:
         request: Callable[..., None],
         stop: threading.Event,
         own: Sequence[str] = (),
+        timing: ReceiverTiming = TIMING,
     ) -> None:
-        self._folders, self._request, self._stop = folders, request, stop
+        self._folders, self._request, self._stop, self._timing = folders, request, stop, timing
         self._own = tuple(f"{os.path.realpath(each)}/" for each in own)
         self._failures = 0
         self._skips_denied = False
@@ -82,7 +82,7 @@ class FolderWatcher:
             folders = self._folders()
             present = identify(folders)
             if not present:
-                self._stop.wait(_CHECK_EVERY)
+                self._stop.wait(self._timing.folder_check)
                 continue
             try:
                 self._watch(folders, present)
@@ -107,13 +107,13 @@ class FolderWatcher:
             debounce=_COLLECT_MS,
             step=_STEP_MS,
             stop_event=self._stop,
-            rust_timeout=int(_CHECK_EVERY * 1000),
+            rust_timeout=int(self._timing.folder_check * 1000),
             yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=False,
             ignore_permission_denied=self._skips_denied,
         )
-        is_started, check_at = False, time.monotonic() + _CHECK_EVERY
+        is_started, check_at = False, time.monotonic() + self._timing.folder_check
         for changed in changes:
             if not is_started:  # the changes do not contain files written before the watch began
                 is_started, self._failures = True, 0
@@ -122,7 +122,7 @@ class FolderWatcher:
             if time.monotonic() >= check_at:
                 if self._folders() != folders or identify(folders) != present:
                     return
-                check_at = time.monotonic() + _CHECK_EVERY
+                check_at = time.monotonic() + self._timing.folder_check
 
     def _take(
         self, zones: Folders, stated: Mapping[str, tuple[str, str]], changed: Iterable[tuple[Change, str]]
@@ -143,8 +143,8 @@ class FolderWatcher:
     def _pause_after(self, error: Exception) -> None:
         if not self._failures:
             log.warning("folders of landing zones are not watched now, only listings find files there: %s", error)
-        self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
         self._failures += 1
+        self._stop.wait(pause_after(self._timing.folder_pauses, self._failures))
 
 
 def _spelled(path: str, real: str, folder: str) -> str:

@@ -9,14 +9,13 @@ from temporalio.client import Client
 from lakehouse.source_files import absolute_path, is_remote, without_scheme
 from runtime.arrivals.landing_zones import zone_memos
 from runtime.arrivals.notifications.signal_sender import SignalSender
+from runtime.arrivals.notifications.timing import TIMING, ReceiverTiming
 from sluice.arrivals.notifications import StoredObject
 from sluice.arrivals.notified_zones import NamedFiles, NotifiedZone, NotifiedZones
 from sluice.contracts.arrivals import landing_zone_id
 from sluice.errors import InvalidInput
 from sluice.setting_groups import InstallationSettings
 
-_EVERY = 10.0
-"""Interval between two listings of the landing zones, in seconds."""
 _REPORT_EVERY = 600.0
 """Interval between two log lines about notifications that concern no landing zone, in seconds."""
 
@@ -26,8 +25,10 @@ log = logging.getLogger("sluice.notifications")
 class KnownZones:
     """The landing zones to which notifications are assigned."""
 
-    def __init__(self, client: Client, settings: InstallationSettings, sender: SignalSender) -> None:
-        self._client, self._settings, self._sender = client, settings, sender
+    def __init__(
+        self, client: Client, settings: InstallationSettings, sender: SignalSender, timing: ReceiverTiming = TIMING
+    ) -> None:
+        self._client, self._settings, self._sender, self._timing = client, settings, sender, timing
         self._paths: dict[tuple[str, str], str] = {}
         self._logged: set[object] = set()
         """Zones for which a log line says that they get no notifications, or are not watched."""
@@ -60,7 +61,7 @@ class KnownZones:
                 if not is_failing:
                     log.warning("cannot list the landing zones, will try again: %s", error)
                 is_failing = True
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(self._timing.zones)
 
     async def refresh(self) -> None:
         """List the landing zones. Request a listing from new zones, since their earlier notifications were dropped."""

@@ -19,14 +19,11 @@ import botocore.session
 from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.receiver_thread import run_in_thread
 from runtime.arrivals.notifications.signal_sender import SignalSender
+from runtime.arrivals.notifications.timing import TIMING, ReceiverTiming, pause_after
 from sluice.arrivals.notifications import StoredObject, UnreadableNotification, read_notification
 
-_POLL = 20
-"""Duration of a long poll, in seconds: the maximum of SQS."""
 _AT_ONCE = 10
 """Number of messages received and deleted at a time: the maximum of SQS."""
-_PAUSES = (1.0, 5.0, 15.0, 60.0)
-"""Pauses between tries after an error, in seconds; the last one repeats."""
 _REMEMBERED = 1000
 """Number of unreadable messages that are remembered, so that each is logged once."""
 _REGION = re.compile(r"sqs\.([a-z0-9-]+)\.amazonaws\.")
@@ -34,7 +31,9 @@ _REGION = re.compile(r"sqs\.([a-z0-9-]+)\.amazonaws\.")
 log = logging.getLogger("sluice.notifications")
 
 
-async def receive_from_queue(url: str, region: str, known: KnownZones, sender: SignalSender) -> None:
+async def receive_from_queue(
+    url: str, region: str, known: KnownZones, sender: SignalSender, timing: ReceiverTiming = TIMING
+) -> None:
     """Receive notifications from a queue until this is cancelled.
 
     The polls run in a daemon thread: the worker does not wait for them when it ends.
@@ -51,7 +50,7 @@ async def receive_from_queue(url: str, region: str, known: KnownZones, sender: S
     def take(objects: list[set[StoredObject]]) -> None:
         asyncio.run_coroutine_threadsafe(tell(objects), loop).result()
 
-    receiver = QueueReceiver(url, region, take, stop)
+    receiver = QueueReceiver(url, region, take, stop, timing)
     await run_in_thread(receiver.run, "queue of notifications", stop)
 
 
@@ -59,9 +58,14 @@ class QueueReceiver:
     """Polls a queue. `take` signals the zones of the messages' objects, and returns when that is done."""
 
     def __init__(
-        self, url: str, region: str, take: Callable[[list[set[StoredObject]]], None], stop: threading.Event
+        self,
+        url: str,
+        region: str,
+        take: Callable[[list[set[StoredObject]]], None],
+        stop: threading.Event,
+        timing: ReceiverTiming = TIMING,
     ) -> None:
-        self._url, self._take, self._stop = url, take, stop
+        self._url, self._take, self._stop, self._timing = url, take, stop, timing
         parts = urlsplit(url)
         stated = _REGION.match(parts.netloc)
         self._endpoint, self._region = f"{parts.scheme}://{parts.netloc}", stated[1] if stated else region
@@ -80,15 +84,18 @@ class QueueReceiver:
 
     def _client(self) -> Any:
         once = botocore.config.Config(
-            connect_timeout=10, read_timeout=_POLL + 10, retries={"mode": "standard", "total_max_attempts": 1}
+            connect_timeout=10,
+            read_timeout=self._timing.queue_poll + 10,
+            retries={"mode": "standard", "total_max_attempts": 1},
         )
         session = botocore.session.get_session()
         return session.create_client("sqs", region_name=self._region, endpoint_url=self._endpoint, config=once)
 
     def _poll(self, client: Any) -> None:
-        received = client.receive_message(QueueUrl=self._url, MaxNumberOfMessages=_AT_ONCE, WaitTimeSeconds=_POLL).get(
-            "Messages", []
+        answer = client.receive_message(
+            QueueUrl=self._url, MaxNumberOfMessages=_AT_ONCE, WaitTimeSeconds=self._timing.queue_poll
         )
+        received = answer.get("Messages", [])
         if self._failures:
             log.info("reading notifications from the queue again")
             self._failures = 0
@@ -97,7 +104,7 @@ class QueueReceiver:
             self._take([objects for _, objects in read])
             self._delete(client, [message for message, _ in read])
         elif received:
-            self._stop.wait(_PAUSES[0])
+            self._stop.wait(pause_after(self._timing.queue_pauses, 1))
 
     def _read(self, message: dict[str, Any]) -> set[StoredObject] | None:
         """Return the objects of a message; None, and a log line for the first time, if it is unreadable."""
@@ -122,5 +129,5 @@ class QueueReceiver:
             return
         if not self._failures:
             log.warning("cannot read notifications from %s, will try again: %s", self._url, error)
-        self._stop.wait(_PAUSES[min(self._failures, len(_PAUSES) - 1)])
         self._failures += 1
+        self._stop.wait(pause_after(self._timing.queue_pauses, self._failures))

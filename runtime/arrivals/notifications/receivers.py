@@ -11,6 +11,7 @@ from runtime.arrivals.notifications.folders import watch_folders
 from runtime.arrivals.notifications.known_zones import KnownZones
 from runtime.arrivals.notifications.queue import receive_from_queue
 from runtime.arrivals.notifications.signal_sender import SignalSender, signal_by
+from runtime.arrivals.notifications.timing import TIMING, ReceiverTiming
 from runtime.arrivals.notifications.webhook import LIMITS, WebhookLimits, events_address, serve_webhook
 from sluice.setting_groups import StorageSettings
 from sluice.settings import Settings
@@ -31,16 +32,17 @@ class Receivers:
         BadEnvironment: a setting is not valid.
     """
 
-    def __init__(self, client: Client, settings: Settings, limits: WebhookLimits = LIMITS) -> None:
-        self._sender = sender = SignalSender(signal_by(client))
-        self.known = known = KnownZones(client, settings.installation, sender)
-        self._receivers: dict[str, Receive] = {
-            "watch of folders": lambda: watch_folders(known, sender, _own_folders(settings.storage))
-        }
+    def __init__(
+        self, client: Client, settings: Settings, limits: WebhookLimits = LIMITS, timing: ReceiverTiming = TIMING
+    ) -> None:
+        self._sender = sender = SignalSender(signal_by(client), timing)
+        self.known = known = KnownZones(client, settings.installation, sender, timing)
+        own, region = _own_folders(settings.storage), settings.storage.aws_region
+        self._receivers: dict[str, Receive] = {"watch of folders": lambda: watch_folders(known, sender, own, timing)}
         if address := events_address(settings.arrivals):
             self._receivers["webhook"] = lambda: serve_webhook(*address, known, sender, limits)
         if queue := settings.arrivals.sluice_events_queue:
-            self._receivers["queue"] = lambda: receive_from_queue(queue, settings.storage.aws_region, known, sender)
+            self._receivers["queue"] = lambda: receive_from_queue(queue, region, known, sender, timing)
 
     async def run(self) -> None:
         """Signal the landing zones of arriving files, until this is cancelled."""

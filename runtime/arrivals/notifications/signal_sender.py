@@ -14,6 +14,7 @@ from typing import NamedTuple
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.arrivals.notifications.timing import TIMING, ReceiverTiming, pause_after
 from sluice.arrivals.notified_zones import NamedFiles
 from workflows.arrivals.landing_zone import LandingZone
 
@@ -26,8 +27,6 @@ _REMEMBERED = 60.0
 _MOST_FILES, _MOST_BYTES = 200, 64 * 1024
 """Maximum number of files, and of bytes of paths, in one signal. A zone with more lists its whole folder."""
 _AT_ONCE = 20
-_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""Pauses between tries to signal an unreachable zone, in seconds; the last one repeats."""
 _TIMEOUT = timedelta(seconds=10)
 
 log = logging.getLogger("sluice.notifications")
@@ -64,8 +63,8 @@ class _Failing(NamedTuple):
 class SignalSender:
     """Sends the signals. `send` signals one zone, naming files or none; it returns False if the zone has ended."""
 
-    def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]]) -> None:
-        self._send = send
+    def __init__(self, send: Callable[[str, list[str]], Awaitable[bool]], timing: ReceiverTiming = TIMING) -> None:
+        self._send, self._timing = send, timing
         self._waiting: dict[str, _Waiting] = {}
         self._sent_at: dict[str, float] = {}
         self._failing: dict[str, _Failing] = {}
@@ -152,7 +151,7 @@ class SignalSender:
             log.warning("cannot notify %s, will try again: %s", zone, error)
         before = self._failing.get(zone)
         tries = before.tries + 1 if before else 1
-        until = asyncio.get_running_loop().time() + _PAUSES[min(tries, len(_PAUSES)) - 1]
+        until = asyncio.get_running_loop().time() + pause_after(self._timing.signal_pauses, tries)
         self._failing[zone] = _Failing(until, tries, error)
         return until
 
