@@ -17,8 +17,6 @@ from sluice.contracts.lake_query import LAKE_QUERY, LakeQueryMessage, SentLakeQu
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
 from sluice.setting_groups import InstallationSettings
 
-_NO_WORKER = 10.0
-"""Time that a worker has to start the workflow, in seconds; after that the command terminates it."""
 TIME_LIMIT = timedelta(minutes=5)
 """Time limit of a short workflow."""
 _TERMINATION = 2.0
@@ -57,7 +55,7 @@ async def execute_short_workflow(
     *,
     read_only: bool = False,
 ) -> Any:
-    """Start a workflow and wait for its result. Terminate it if no worker takes it.
+    """Start a workflow and wait for its result. Terminate it if no worker takes it within SLUICE_WORKER_WAIT.
 
     Args:
         name: beginning of its workflow id.
@@ -76,7 +74,7 @@ async def execute_short_workflow(
     )
     result = asyncio.create_task(handle.result())
     try:
-        await asyncio.wait([result], timeout=_NO_WORKER)
+        await asyncio.wait([result], timeout=settings.sluice_worker_wait)
         if not result.done() and (await handle.describe()).history_length < _STARTED:
             await _terminate(handle, "no worker took it")
             await _raise_if_terminated(handle, settings, read_only=read_only)

@@ -69,6 +69,8 @@ class InstallationSettings(SettingsGroup):
     """Id of this installation. Each installation that shares a catalog has its own; empty means the id of the home."""
     sluice_task_queue: str = "sluice"
     """Task queue of command line and worker. Activities that run Spark use it with `-spark` appended."""
+    sluice_worker_wait: float = Field(default=10.0, gt=0)
+    """Seconds that a command waits for a worker to begin its work. A landing zone has three times as long to answer."""
     temporal_ui: str = "http://127.0.0.1:8233"
     """Address of the Temporal Web UI, for links."""
     sluice_page: str = ""

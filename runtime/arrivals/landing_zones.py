@@ -41,8 +41,8 @@ from sluice.pipeline.loading_rules import rule_of
 from sluice.setting_groups import InstallationSettings
 from workflows.arrivals.landing_zone import LandingZone
 
-_LIMIT = 30.0
-"""Time to wait for an answer of a landing zone, in seconds."""
+_WAITS = 3
+"""Time limit of an answer of a landing zone, in multiples of SLUICE_WORKER_WAIT. A step under way ends before it."""
 _T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
 
@@ -96,14 +96,14 @@ class DeployedLandingZones:
         """
         handle = _handle(self._client, self._settings, change.item.pipeline)
         if change.action == "remove":
-            await _ended(handle, cancel=True)
+            await _ended(handle, self._settings, cancel=True)
         elif file is not None:
             input = self._input(change.item, file)
             if change.action == "create":
-                await _ended(handle)
+                await _ended(handle, self._settings)
                 await self._create(input)
             else:
-                await _answered(handle, handle.execute_update(LandingZone.replace_pipeline, input))
+                await _answered(handle, self._settings, handle.execute_update(LandingZone.replace_pipeline, input))
                 await self._moved(handle)
 
     async def _moved(self, handle: WorkflowHandle[LandingZone, None]) -> None:
@@ -112,7 +112,7 @@ class DeployedLandingZones:
         Raises:
             ServiceUnavailable: the zone is busy, and the move takes longer.
         """
-        queue, until = self._settings.sluice_task_queue, time.monotonic() + _LIMIT
+        queue, until = self._settings.sluice_task_queue, time.monotonic() + _limit(self._settings)
         while (now := (await handle.describe()).task_queue) != queue:
             if time.monotonic() > until:
                 raise ServiceUnavailable(
@@ -183,7 +183,7 @@ async def list_now(client: Client, settings: InstallationSettings, pipeline: str
 async def pause_zone(client: Client, settings: InstallationSettings, pipeline: str, request: PauseZone) -> None:
     """Pause the landing zone of a pipeline, or resume it. Raises `InvalidPipeline` if there is none."""
     handle = await _find(client, settings, pipeline)
-    await _answered(handle, handle.execute_update(LandingZone.pause, request))
+    await _answered(handle, settings, handle.execute_update(LandingZone.pause, request))
 
 
 async def command_batch(client: Client, settings: InstallationSettings, pipeline: str, command: BatchCommand) -> Batch:
@@ -194,7 +194,7 @@ async def command_batch(client: Client, settings: InstallationSettings, pipeline
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, handle.execute_update(LandingZone.command, command))
+        return await _answered(handle, settings, handle.execute_update(LandingZone.command, command))
 
 
 async def split_batch(
@@ -207,7 +207,7 @@ async def split_batch(
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, handle.execute_update(LandingZone.split, request))
+        return await _answered(handle, settings, handle.execute_update(LandingZone.split, request))
 
 
 async def load_batch(client: Client, settings: InstallationSettings, pipeline: str, request: LoadBatch) -> Batch:
@@ -218,7 +218,7 @@ async def load_batch(client: Client, settings: InstallationSettings, pipeline: s
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, handle.execute_update(LandingZone.load, request))
+        return await _answered(handle, settings, handle.execute_update(LandingZone.load, request))
 
 
 @contextmanager
@@ -266,7 +266,9 @@ async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
     return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
 
 
-async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = False) -> None:
+async def _ended(
+    handle: WorkflowHandle[LandingZone, None], settings: InstallationSettings, *, cancel: bool = False
+) -> None:
     """Wait until a landing zone has ended that was cancelled, now or before.
 
     Raises:
@@ -276,7 +278,7 @@ async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = Fa
         if cancel:
             await handle.cancel()
         if cancel or await _is_ending(handle):
-            await _answered(handle, handle.result())
+            await _answered(handle, settings, handle.result())
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
@@ -284,17 +286,25 @@ async def _ended(handle: WorkflowHandle[LandingZone, None], *, cancel: bool = Fa
         pass
 
 
-async def _answered(handle: WorkflowHandle[LandingZone, None], answer: Awaitable[_T]) -> _T:
+def _limit(settings: InstallationSettings) -> float:
+    """Return the time to wait for an answer of a landing zone, in seconds."""
+    return _WAITS * settings.sluice_worker_wait
+
+
+async def _answered(
+    handle: WorkflowHandle[LandingZone, None], settings: InstallationSettings, answer: Awaitable[_T]
+) -> _T:
     """Wait for the answer of a landing zone.
 
     Raises:
         ServiceUnavailable: no worker answers in time.
     """
+    limit = _limit(settings)
     try:
-        return await asyncio.wait_for(answer, _LIMIT)
+        return await asyncio.wait_for(answer, limit)
     except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
         raise ServiceUnavailable(
-            f"no worker answered for {handle.id} in {_LIMIT:g} s: start one with `SLUICE_TASK_QUEUE={queue} python "
+            f"no worker answered for {handle.id} in {limit:g} s: start one with `SLUICE_TASK_QUEUE={queue} python "
             "worker.py`. It may then still carry out the request: `arrivals` shows the state"
         ) from error

@@ -14,8 +14,8 @@ from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.older_rows import may_be_older
 from sluice.setting_groups import InstallationSettings
 
-_LIMIT = 20.0
-"""Time that a start waits for the answer, in seconds."""
+_WAITS = 2
+"""Time limit of the answer, in multiples of SLUICE_WORKER_WAIT."""
 
 
 async def plan_publish(
@@ -47,7 +47,8 @@ async def plan_publish(
         write=pipeline.write if asks_main else None,
         order=order,
     )
+    limit = _WAITS * settings.sluice_worker_wait
     try:
-        return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), _LIMIT)
+        return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), limit)
     except asyncio.TimeoutError as error:
-        raise ServiceUnavailable(f"no worker answered in {_LIMIT:g} s") from error
+        raise ServiceUnavailable(f"no worker answered in {limit:g} s") from error

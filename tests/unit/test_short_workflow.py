@@ -9,7 +9,6 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime import short_workflow
 from runtime.short_workflow import execute_short_workflow
 from sluice.contracts.lake_query import SentLakeQuery
 from sluice.contracts.quarantine_queries import ListQuarantineInput
@@ -49,20 +48,15 @@ class FakeHandle:
             raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
 
 
-async def execute(handle: FakeHandle, *, read_only: bool = False) -> Any:
+async def execute(handle: FakeHandle, *, read_only: bool = False, wait: float = 0.01) -> Any:
     async def start_workflow(*_: Any, **__: Any) -> FakeHandle:
         return handle
 
     client = cast(Client, SimpleNamespace(start_workflow=start_workflow))
-    return await execute_short_workflow(client, Settings().installation, None, REQUEST, "discard", read_only=read_only)
+    settings = Settings.of(sluice_worker_wait=wait).installation
+    return await execute_short_workflow(client, settings, None, REQUEST, "discard", read_only=read_only)
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_workflow, "_NO_WORKER", 0.01)
-
-
-@pytest.mark.usefixtures("impatient")
 async def test_a_workflow_that_no_worker_took_is_terminated() -> None:
     handle = FakeHandle((RUNNING, 2), (TERMINATED, 3))
     with pytest.raises(ServiceUnavailable, match="no worker takes work from the task queue 'sluice'"):
@@ -70,7 +64,6 @@ async def test_a_workflow_that_no_worker_took_is_terminated() -> None:
     assert handle.terminated == "no worker took it"
 
 
-@pytest.mark.usefixtures("impatient")
 async def test_a_worker_that_took_it_just_before_makes_the_outcome_unknown() -> None:
     with pytest.raises(ServiceUnavailable, match=r"outcome is not known.*discard-quarantine-1.*`quarantine list`"):
         await execute(FakeHandle((RUNNING, 2), (TERMINATED, 8)))
@@ -78,7 +71,6 @@ async def test_a_worker_that_took_it_just_before_makes_the_outcome_unknown() -> 
         await execute(FakeHandle((RUNNING, 2), (TERMINATED, 8)), read_only=True)
 
 
-@pytest.mark.usefixtures("impatient")
 async def test_a_workflow_that_ended_just_before_has_its_result() -> None:
     assert await execute(FakeHandle((RUNNING, 2), (COMPLETED, 11))) == "the result"
 

@@ -10,7 +10,6 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleUpdate, ScheduleUpdateInput
 from temporalio.worker import Worker
 
-from runtime.arrivals import landing_zones
 from runtime.schedules.deploy import Deploy, make_set, plan_deploy, read_folder
 from runtime.schedules.deployed_schedules import deployed_schedules
 from runtime.schedules.list_schedules import list_schedules
@@ -191,19 +190,16 @@ async def collect_nothing(_: CollectArrivalsInput) -> CollectArrivalsResult:
     return CollectArrivalsResult()
 
 
-async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(installation: Installation) -> None:
     """A plan that counted the zone as unchanged would leave nobody to load the files once a worker has ended it."""
     settings = installation.settings.with_values(
         sluice_task_queue=installation.settings.installation.sluice_installation
     )
-    installation.settings = settings
+    installation.settings = settings.with_values(sluice_worker_wait=0.3)
     file = installation.write("p", "")
     text = file.read_text().replace('{source: {path: "*.csv"}}', "{source: {format: csv}}")
     text += f"arrival: {{from: {installation.folder}, settle: 5s}}\n"
 
-    monkeypatch.setattr(landing_zones, "_LIMIT", 1.0)
     file.write_text(text)
     assert actions(await installation.deploy()) == [("create", "p")]
     handle = installation.client.get_workflow_handle(landing_zone_id(settings.installation.sluice_installation, "p"))
@@ -215,7 +211,7 @@ async def test_a_landing_zone_whose_removal_waits_for_a_worker_is_made_again(
             await installation.deploy()
         file.write_text(text)
         await installation.wait_until_planned(("create", "p"))
-    monkeypatch.setattr(landing_zones, "_LIMIT", 30.0)
+    installation.settings = settings
     async with Worker(
         installation.client,
         task_queue=settings.installation.sluice_task_queue,

@@ -29,7 +29,6 @@ from engine.queries.runner import QueryRunner
 from lakehouse.audit_results_table import AuditResultsTable
 from lakehouse.quarantine import create_quarantine
 from lakehouse.report_store import ReportStore
-from runtime import short_workflow
 from runtime.installation.reached_installation import serving_installations
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.run_request import read_request
@@ -151,10 +150,9 @@ async def test_a_quarantine_table_counts_and_one_table_needs_no_worker(lake: Lak
 
 
 async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(short_workflow, "_NO_WORKER", 0.2)
-    nowhere = Settings.of(sluice_task_queue="nobody")
+    nowhere = Settings.of(sluice_task_queue="nobody", sluice_worker_wait=0.2)
     with pytest.raises(ServiceUnavailable, match="no worker takes work"):
         await plan_publish(lake.client, nowhere.installation, loads("a.b", "a.c"))
     context = CommandContext(lake.client, nowhere, make_console(), False, Interruption())
@@ -214,9 +212,8 @@ async def test_what_an_activity_refuses_is_the_error_of_the_domain(lake: Lake) -
             await lake.ask(query)
 
 
-async def test_a_missing_worker_is_one_message_within_seconds(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_workflow, "_NO_WORKER", 1.0)
-    settings = Settings.of(sluice_task_queue="nobody-polls-this")
+async def test_a_missing_worker_is_one_message_within_seconds(lake: Lake) -> None:
+    settings = Settings.of(sluice_task_queue="nobody-polls-this", sluice_worker_wait=1.0)
     with pytest.raises(ServiceUnavailable, match="no worker takes work from the task queue 'nobody-polls-this'"):
         await query_lake(lake.client, settings.installation, ListQuarantineInput(), RESULTS[ListQuarantineInput])
     async for execution in lake.client.list_workflows("TaskQueue = 'nobody-polls-this'"):

@@ -267,11 +267,9 @@ async def test_a_zone_is_deployed_changed_while_it_is_paused_and_removed(zone: Z
     await zone.start()  # for the fixture to end
 
 
-async def test_without_a_worker_a_command_says_so(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("runtime.arrivals.landing_zones._LIMIT", 1.0)
-    settings = Settings.of(sluice_installation=f"zone-{uuid.uuid4().hex[:8]}", sluice_task_queue="nobody")
+async def test_without_a_worker_a_command_says_so(client: Client, tmp_path: Path) -> None:
+    own = f"zone-{uuid.uuid4().hex[:8]}"
+    settings = Settings.of(sluice_installation=own, sluice_task_queue="nobody", sluice_worker_wait=0.3)
     stated = LandingZoneInput(pipeline=TEXT, name="p", installation="here", look=600, at_once=1, on_failure="continue")
     id = landing_zone_id(settings.installation.sluice_installation, "p")
     handle = await client.start_workflow(LandingZone.run, stated, id=id, task_queue="nobody")
