@@ -1,8 +1,10 @@
 """The command that starts this command line, for commands that a person copies from the output."""
 
+import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sluice.command_line import COMMAND
@@ -12,16 +14,22 @@ _SCRIPT = "run_workflow.py"
 
 def program() -> str:
     """Return the command of this process: `python run_workflow.py`, or with the path of another interpreter."""
-    script = Path(sys.argv[0]).absolute()
-    return f"{_interpreter()} {shlex.quote(_relative(script))}" if script.name == _SCRIPT else COMMAND
+    return command_of(Path(sys.executable), Path(sys.argv[0]).absolute(), os.get_exec_path())
 
 
-def _interpreter() -> str:
-    running = Path(sys.executable)
+def command_of(interpreter: Path, script: Path, search_path: Sequence[str]) -> str:
+    """Return the command that starts a script by an interpreter.
+
+    Args:
+        search_path: folders where a shell looks for programs. An interpreter that it finds there needs no path.
+    """
+    if script.name != _SCRIPT:
+        return COMMAND
     for name in ("python", "python3"):
-        if (known := shutil.which(name)) and Path(known).absolute() == running:
-            return name
-    return shlex.quote(_relative(running))
+        known = shutil.which(name, path=os.pathsep.join(search_path))
+        if known and Path(known).absolute() == interpreter:
+            return f"{name} {shlex.quote(_relative(script))}"
+    return f"{shlex.quote(_relative(interpreter))} {shlex.quote(_relative(script))}"
 
 
 def _relative(path: Path) -> str:

@@ -1,7 +1,6 @@
 """Find the waivers in force for the failed checks of a run, in the publications on main."""
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from temporalio import activity
 
@@ -26,4 +25,4 @@ class FindWaiversActivity:
     @activity.defn(name="find_waivers")
     def find_waivers(self, input: FindWaiversInput) -> list[WaivedCheck]:
         """Return the failed checks that are waived now, each with the waiver that ends last."""
-        return last_to_end(self.policy.waivers_in_force(input, datetime.now(timezone.utc)))
+        return last_to_end(self.policy.waivers_in_force(input, self.policy.clock()))

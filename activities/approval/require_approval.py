@@ -1,6 +1,6 @@
 """Determine the approval that a run needs before its merge, from the actual changes on its branch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
@@ -29,6 +29,10 @@ _LONGEST_WAIVER = timedelta(days=MAX_DAYS + 2)
 """Maximum age of a waiver that is still in force. Its last day counts in full, and clocks may differ."""
 
 
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
 @dataclass(frozen=True)
 class ApprovalPolicy:
     """The approval rules of this worker, and its approvers. Needs the catalog to find the changed tables."""
@@ -43,6 +47,8 @@ class ApprovalPolicy:
     """Iceberg's FileIO properties for the lake."""
     publishes_to_main: bool = True
     """True if merges go to main. The partitions of a joint backfill are approved when all are published together."""
+    clock: Callable[[], datetime] = _now
+    """The present time, which decides if a waiver is in force."""
 
     def required(
         self, branch: str, head: str, terms: ApprovalTerms, approvers: Approvers | None, at_least: int = 0
@@ -105,7 +111,7 @@ class ApprovalPolicy:
 
     def _refuse_unwaived(self, input: PublishBranchInput, granted_here: Sequence[WaivedCheck]) -> None:
         """Verify the waivers of a merge with verified approvals: its own, and those that earlier runs granted."""
-        now = datetime.now(timezone.utc)
+        now = self.clock()
         run_ref, given = input.run_ref, input.approval
         earlier = [each for each in given.waived if each not in granted_here]
         look_up = FindWaiversInput(

@@ -20,10 +20,6 @@ from sluice.diff.samples import trim
 from sluice.errors import InvalidInput
 from sluice.identifiers import suggestion
 
-_MAX_TABLES = 50
-"""Maximum number of tables that one diff compares."""
-_SECONDS = 200
-"""Maximum duration of the comparison of all tables, in seconds. Less than the time-out of the activity."""
 _KEPT = 32
 """Maximum number of diffs of tables that a worker keeps. Two versions of a table never change."""
 
@@ -39,15 +35,19 @@ class DiffTablesActivity:
     catalog: BranchCatalog
     io: Mapping[str, str]
     queries: QueryRunner
+    max_tables: int = 50
+    """Maximum number of tables that one diff compares."""
+    seconds: int = 200
+    """Maximum duration of the comparison of all tables, in seconds. Less than the time-out of the activity."""
     _known: dict[object, TableDiffResult] = field(default_factory=dict)
 
     @activity.defn(name="diff_tables")
     async def diff_tables(self, input: DiffTablesInput) -> DiffTablesResult:
         """Return the rows that differ, table by table."""
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + self.seconds
         states = await asyncio.to_thread(find_diffed_states, self.catalog, input)
         diffs = await asyncio.to_thread(self._differing_tables, states, input.table)
-        chosen = diffs[:_MAX_TABLES]
+        chosen = diffs[: self.max_tables]
         keys = await asyncio.to_thread(self._keys, input, chosen)
         tables = await asyncio.to_thread(self._open, chosen)
         check_chosen_key(input.key, {each.name: each.column_names for each in tables})
@@ -57,7 +57,7 @@ class DiffTablesActivity:
             after=states.after,
             tables=trim(compared),
             moved=await asyncio.to_thread(self._moved, states, [each.name for each in chosen]),
-            left_out=[each.name for each in diffs[_MAX_TABLES:]],
+            left_out=[each.name for each in diffs[self.max_tables :]],
         )
         check_result_size(len(result.model_dump_json().encode()), "compare one table with --table, or fewer --rows")
         return result

@@ -21,8 +21,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.contracts.merge_queue import PRIORITY_MEMO, queue_id
 
-_MOST_WAITING = 20
-"""Maximum number of runs of a worker that wait at the same time. Further runs do not wait.
+_SLOTS = threading.BoundedSemaphore(20)
+"""Slots of the runs of a worker that wait at the same time. Further runs do not wait.
 
 Each waiting run blocks a thread that other activities could use.
 """
@@ -30,7 +30,6 @@ _PAUSE = (0.3, 0.7)
 """Minimum and maximum time between two questions to Temporal, in seconds."""
 
 _log = logging.getLogger("sluice.activity")
-_waiting = threading.BoundedSemaphore(_MOST_WAITING)
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class MergePriority:
     """Maximum time that a run lets others merge first, in seconds."""
     rpc_timeout: float = 3.0
     """Maximum time of one question to Temporal, in seconds."""
+    slots: threading.BoundedSemaphore = _SLOTS
+    """Slots of waiting runs, by default those of the worker."""
 
     def wait(self, tables: Iterable[str]) -> None:
         """Wait while another run has priority at one of the tables, for `longest_wait` at most.
@@ -58,7 +59,7 @@ class MergePriority:
             CancelledError: the run was cancelled meanwhile, so nothing is merged.
         """
         info = activity.info()
-        if info.attempt > 1 or not _waiting.acquire(blocking=False):
+        if info.attempt > 1 or not self.slots.acquire(blocking=False):
             return
         try:
             limit = info.start_to_close_timeout
@@ -70,7 +71,7 @@ class MergePriority:
                     if activity.is_cancelled():
                         raise CancelledError("cancelled while another run merged first")
         finally:
-            _waiting.release()
+            self.slots.release()
 
     def _must_wait(self, table: str) -> bool:
         """Return True if another run has priority at a table; False if Temporal does not answer that."""

@@ -15,11 +15,14 @@ class _Cancelled(Exception):
     """Raised in the thread when its caller no longer waits."""
 
 
-async def run_with_progress(work: Callable[[OnProgress], T], heartbeat: Heartbeat, doing: str) -> T:
+async def run_with_progress(
+    work: Callable[[OnProgress], T], heartbeat: Heartbeat, doing: str, interval: float = HEARTBEAT_INTERVAL
+) -> T:
     """Run work that reports its progress by a callback; return its result.
 
     Args:
         doing: the progress to report before the first report of the work.
+        interval: time between two heartbeats, in seconds.
     """
     latest = doing
     cancelled = False
@@ -34,7 +37,7 @@ async def run_with_progress(work: Callable[[OnProgress], T], heartbeat: Heartbea
     try:
         while not task.done():
             heartbeat(Progress(doing=latest))
-            await asyncio.wait([task], timeout=HEARTBEAT_INTERVAL)
+            await asyncio.wait([task], timeout=interval)
         return task.result()
     finally:
         cancelled = True

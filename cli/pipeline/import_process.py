@@ -18,20 +18,26 @@ _MEMORY_OF_PROCESS = Path("/proc/self/statm")
 Result = TypeVar("Result")
 
 
-def run_limited(work: Callable[..., Result], *arguments: Any) -> Result:
+def run_limited(
+    work: Callable[..., Result], *arguments: Any, max_seconds: float = MAX_SECONDS, max_memory: int = MAX_MEMORY
+) -> Result:
     """Run work in a forked process, and return its result.
+
+    Args:
+        max_seconds: maximum duration of the work.
+        max_memory: maximum number of bytes of memory that the work uses in addition to the memory of this process.
 
     Raises:
         InvalidPipeline: the work raised it, or exceeded the limit of memory or time.
     """
     receiver, sender = get_context("fork").Pipe(duplex=False)
-    process = get_context("fork").Process(target=_work, args=(sender, MAX_MEMORY, work, arguments), daemon=True)
+    process = get_context("fork").Process(target=_work, args=(sender, max_memory, work, arguments), daemon=True)
     process.start()
     sender.close()
     try:
-        if not receiver.poll(MAX_SECONDS):
+        if not receiver.poll(max_seconds):
             raise InvalidPipeline(
-                f"the import was stopped after {MAX_SECONDS} seconds: a macro may have no end; import fewer files"
+                f"the import was stopped after {max_seconds:g} seconds: a macro may have no end; import fewer files"
             )
         result, error = receiver.recv()
     except EOFError as ended:

@@ -38,8 +38,6 @@ _PARSE_SECONDS = 10
 """Maximum time to parse the SQL of a query, in seconds."""
 _MODULE = "engine.queries.process"
 _ROOT = Path(__file__).resolve().parents[2]
-_AT_ONCE = 4
-"""Maximum number of queries that a worker runs at a time. It multiplies the memory limit of one query."""
 _QUEUE_TIMEOUT = 10.0
 """Maximum time that a query waits for a slot, in seconds."""
 _THREADS = 4
@@ -53,7 +51,16 @@ _SIGNAL_BASE = 128
 class QueryRunner:
     """A runner of queries that people wrote. It forks a process for each query from one that has the imports."""
 
-    def __init__(self, memory: str, scratch: Path, io: Mapping[str, str] | None = None, seconds: int = SECONDS) -> None:
+    def __init__(
+        self,
+        memory: str,
+        scratch: Path,
+        io: Mapping[str, str] | None = None,
+        seconds: int = SECONDS,
+        *,
+        at_once: int = 4,
+        queue_timeout: float = _QUEUE_TIMEOUT,
+    ) -> None:
         """Prepare; nothing is started before the first query.
 
         Args:
@@ -62,12 +69,15 @@ class QueryRunner:
             scratch: the folder for data that does not fit into memory.
             io: Iceberg's properties for reading files in a store.
             seconds: maximum duration of a query, in seconds.
+            at_once: maximum number of queries that run at a time. It multiplies the memory limit of one query.
+            queue_timeout: maximum time that a query waits for a slot, in seconds.
         """
         self._memory, self._scratch, self._io, self._seconds = memory, scratch, dict(io or {}), seconds
         self._limit = int(TypeAdapter(ByteSize).validate_python(memory)) * 3 // 2
         self._threads = min(_THREADS, os.cpu_count() or 1)
         self._forks = ForkServer([_MODULE], scratch / "processes.log")
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._at_once, self._queue_timeout = at_once, queue_timeout
+        self._slots = asyncio.Semaphore(at_once)
 
     async def tables_in(self, sql: str) -> list[str]:
         """Return the full names of the tables that a query reads.
@@ -120,10 +130,10 @@ class QueryRunner:
     async def _folder(self) -> AsyncIterator[Path]:
         """Yield a folder for one query, once a slot is free."""
         try:
-            await asyncio.wait_for(self._slots.acquire(), _QUEUE_TIMEOUT)
+            await asyncio.wait_for(self._slots.acquire(), self._queue_timeout)
         except asyncio.TimeoutError:
             raise ServiceUnavailable(
-                f"this worker runs {_AT_ONCE} other queries: run the command again in a moment"
+                f"this worker runs {self._at_once} other queries: run the command again in a moment"
             ) from None
         try:
             folder = await asyncio.to_thread(_make_folder, self._scratch)

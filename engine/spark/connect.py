@@ -41,7 +41,7 @@ _STOPPED = (
     *("SparkContext has been shutdown", "SparkContext has been shut down"),
 )
 """Error texts that jobs get from a server that is ending: Java ends Spark first, and the process a moment later."""
-_STOP_TIMEOUT, _POLL_INTERVAL = 30, 0.2
+_POLL_INTERVAL = 0.2
 _RELEASE_TIMEOUT = 20
 """Maximum time, in seconds, that the worker tries to release a session whose client was killed."""
 
@@ -68,13 +68,16 @@ def read_session_key(file: Path) -> bytes:
     return file.read_bytes()
 
 
-async def server_has_ended(server: ConnectServer, url: str, tail: list[str], heartbeat: Heartbeat) -> bool:
+async def server_has_ended(
+    server: ConnectServer, url: str, tail: list[str], heartbeat: Heartbeat, patience: float = 30.0
+) -> bool:
     """Return True if the server of a failed job has ended. Wait for a server that has already stopped its Spark.
 
     Args:
         tail: the last lines of the job's output.
+        patience: maximum time that a server has to end after it stopped its Spark, in seconds.
     """
-    deadline = time.monotonic() + (_STOP_TIMEOUT if any(text in line for text in _STOPPED for line in tail) else 0)
+    deadline = time.monotonic() + (patience if any(text in line for text in _STOPPED for line in tail) else 0)
     while not await server.has_ended(url):
         if time.monotonic() >= deadline:
             return False

@@ -1,5 +1,6 @@
 """The default memory of a Spark driver, used if no setting gives one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -12,24 +13,29 @@ _LEAST, _MOST = 1024, 8192
 _CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def driver_memory(settings: SparkSettings, drivers: int) -> str:
+def driver_memory(settings: SparkSettings, drivers: int, machine: int | None = None) -> str:
     """Return the heap size of one driver. The drivers that may run at once share half of the memory.
 
     The other half is for a JVM's memory outside of its heap, for Python, the worker, and cached files.
 
     Args:
         drivers: maximum number of drivers that run at once.
+        machine: bytes of memory of the machine; None means those of this one.
     """
     if settings.spark_driver_memory:
         return settings.spark_driver_memory
-    share = machine_memory() // 2 // max(1, drivers) // _MIB
+    share = (machine or machine_memory()) // 2 // max(1, drivers) // _MIB
     return f"{min(_MOST, max(_LEAST, share))}m"
 
 
-def machine_memory() -> int:
-    """Return the number of bytes of memory that this process may use: the machine's, or less in a container."""
+def machine_memory(cgroup: Sequence[Path] = _CGROUP) -> int:
+    """Return the number of bytes of memory that this process may use: the machine's, or less in a container.
+
+    Args:
+        cgroup: files with the limit of the container; they may not exist.
+    """
     limits = [psutil.virtual_memory().total]
-    for file in _CGROUP:
+    for file in cgroup:
         try:
             limits.append(int(file.read_text()))
         except (OSError, ValueError):  # no such file, or "max"

@@ -36,13 +36,9 @@ from sluice.input.held_files import WantedFile
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 
-_MOST_WAITING = 20_000
-"""Maximum number of files planned at a time. The others follow in the next listing, which is due at once."""
 _MOST_REPORTED = 20
 _MOST_BATCHES = 50
 """Maximum number of batches per listing. The others follow in the next listing, which is due at once."""
-_LONGEST_LISTING = 120.0
-"""Time limit for beginning batches after a listing, in seconds, so that the finished ones load soon."""
 _REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
 _LONGEST_REASON = 500
@@ -64,6 +60,10 @@ class ArrivalCollector:
     home: Path
     installation: str = ""
     clock: Callable[[], float] = time.time
+    most_waiting: int = 20_000
+    """Maximum number of files planned at a time. The others follow in the next listing, which is due at once."""
+    longest_listing: float = 120.0
+    """Time limit for beginning batches after a listing, in seconds, so that the finished ones load soon."""
 
     def memory(self, pipeline: str) -> ZoneMemory:
         """Return the memory of the landing zone of a pipeline."""
@@ -137,7 +137,7 @@ class _ZoneListing:
         waiting, manifests = self._list(now, input.files if is_current else None)
         plan = plan_batches(waiting, manifests, self._arrival, now)
         batches, judged = self._make_batches(plan.batches[:room])
-        has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == _MOST_WAITING)
+        has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == self._collector.most_waiting)
         list_at = now if room and has_more else plan.list_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
@@ -201,17 +201,18 @@ class _ZoneListing:
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:
             self._record_files(named, now)
-        self._ends_at = time.monotonic() + _LONGEST_LISTING  # however long the listing took
+        self._ends_at = time.monotonic() + self._collector.longest_listing  # however long the listing took
         if not self._arrival.manifest:
-            return self._memory.waiting(_MOST_WAITING), {}
+            return self._memory.waiting(self._collector.most_waiting), {}
         folders = self._memory.waiting_folders()
         are_complete = {folder: file_exists(f"{folder}/{self._arrival.manifest}") for folder in folders}
         manifests = self._memory.record_manifests(are_complete, now)
-        return self._memory.waiting(_MOST_WAITING, with_manifest=True), manifests
+        return self._memory.waiting(self._collector.most_waiting, with_manifest=True), manifests
 
     def _record_files(self, named: list[str], now: float) -> None:
         """Record the named and the waiting files. If they cannot be examined one by one, list the whole zone."""
-        asked = [path for path in {*named, *self._memory.waiting_paths(_MOST_WAITING)} if not self._is_manifest(path)]
+        waiting = self._memory.waiting_paths(self._collector.most_waiting)
+        asked = [path for path in {*named, *waiting} if not self._is_manifest(path)]
         there = find_arriving(self._arrival.from_, asked, follow_links=self._arrival.follow_links)
         if there is None:
             self._memory.record_listing(self._listed(), now)

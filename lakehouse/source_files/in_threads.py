@@ -43,12 +43,17 @@ class Counter:
 
 
 def map_in_threads(
-    function: Callable[[T, Counter], R], items: Iterable[T], on_progress: OnProgress | None, doing: str
+    function: Callable[[T, Counter], R],
+    items: Iterable[T],
+    on_progress: OnProgress | None,
+    doing: str,
+    interval: float = _INTERVAL,
 ) -> list[R]:
     """Return the results of a function for all items, in their order. The first error ends the work.
 
     Args:
         doing: the verb of the progress message, before the number of files.
+        interval: time between two reports of the progress, in seconds.
     """
     counter = Counter()
     results: list[Future[R]] = []
@@ -57,14 +62,14 @@ def map_in_threads(
 
     def report(force: bool = False) -> None:
         nonlocal reported
-        if on_progress and (force or time.monotonic() - reported >= _INTERVAL):
+        if on_progress and (force or time.monotonic() - reported >= interval):
             reported = time.monotonic()
             on_progress(f"{doing} {counter.files:,} files, {counter.bytes / 1e6:,.0f} MB")
 
     def wait_for(limit: int) -> None:
         nonlocal waiting
         while len(waiting) > limit:
-            done, waiting = wait(waiting, _INTERVAL, FIRST_EXCEPTION)
+            done, waiting = wait(waiting, interval, FIRST_EXCEPTION)
             for each in done:
                 each.result()
             report()

@@ -1,6 +1,7 @@
 """A landing folder and runs that load its files, activity by activity, on a catalog in memory."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,14 @@ class Run:
         one_content_per_path: bool = False,
         scope: LoadScope = NO_SCOPE,
         order_matters: bool = False,
+        row: Callable[[str], int] | None = None,
     ) -> None:
+        """Identify the source files.
+
+        Args:
+            row: the number that is loaded for a file; by default one computed from its content.
+        """
+        self.row = row or (lambda path: row_of(Path(path)))
         self.lake, self.catalog, self.source = lake, lake.catalog, source
         run_id = f"{name}-".ljust(36, "0")
         self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
@@ -115,7 +123,7 @@ class Run:
         branch = self.open()
         selected = await self.select(branch)
         loaded = self.lake.manifests.read(selected.manifest).loaded
-        self.lake.append(branch.name, TABLE, [row_of(Path(file.path)) for file in loaded], self.ref)
+        self.lake.append(branch.name, TABLE, [self.row(file.path) for file in loaded], self.ref)
         return branch, selected
 
     def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:

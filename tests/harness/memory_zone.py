@@ -25,6 +25,7 @@ class Zone:
     """The landing zone of one pipeline, and runs that load its batches."""
 
     def __init__(self, folder: Path, **arrival: Any) -> None:
+        self.limits: dict[str, Any] = {}
         self.catalog = MemoryCatalog()
         self.lake = MemoryLake(self.catalog, folder / "tables")
         self.landing = Folder(self.lake, folder / "landing")
@@ -45,7 +46,7 @@ class Zone:
     @property
     def collector(self) -> ArrivalCollector:
         batches = BatchStore((self.home / "lake").as_uri(), {})
-        return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now)
+        return ArrivalCollector(self.lake.loaded_files, batches, self.home, clock=lambda: self.now, **self.limits)
 
     def list_files(self, after: float = 0, files: list[Path] | None = None) -> CollectArrivalsResult:
         self.now += after

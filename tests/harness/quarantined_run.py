@@ -23,6 +23,7 @@ from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
+from sluice.errors import ServiceUnavailable
 from sluice.identifiers import quarantine_branch
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.write import Write
@@ -43,12 +44,14 @@ APPEND = Write.model_validate({"job": "job.py", "on_conflict": "rebase"})
 class FakeWorkflows(RunningWorkflows):
     """A fake for the list of running workflows, which needs no Temporal."""
 
-    def __init__(self, *running: str) -> None:
+    def __init__(self, *running: str, is_away: bool = False) -> None:
         super().__init__(cast(Any, None), cast(Any, None))
-        self._running = set(running)
+        self._running, self._is_away = set(running), is_away
 
     def is_running(self, workflow_id: str, run_id: str | None = None) -> bool:
         """Return True if the workflow, or this run of it (as `workflow/run`), is one of the given ones."""
+        if self._is_away:
+            raise ServiceUnavailable("it is away")
         return (f"{workflow_id}/{run_id}" if run_id else workflow_id) in self._running
 
 

@@ -19,10 +19,10 @@ T = TypeVar("T")
 class BlockingQueries:
     """A runner of queries, one after the other. It starts the process that it forks for each query only once."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, **limits: Any) -> None:
         self._loop = asyncio.new_event_loop()
         self.scratch = scratch
-        self.runner = QueryRunner(MEMORY, scratch, seconds=SECONDS)
+        self.runner = QueryRunner(MEMORY, scratch, **{"seconds": SECONDS, **limits})
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop of this runner."""
@@ -39,9 +39,9 @@ class BlockingQueries:
 
 
 @contextmanager
-def blocking_queries(scratch: Path) -> Iterator[BlockingQueries]:
+def blocking_queries(scratch: Path, **limits: Any) -> Iterator[BlockingQueries]:
     """Yield a query runner; close it afterwards."""
-    queries = BlockingQueries(scratch)
+    queries = BlockingQueries(scratch, **limits)
     try:
         yield queries
     finally:

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
+from lakehouse.source_files import object_store
 from tests.harness.loading_run import Folder
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
@@ -25,6 +27,14 @@ def lake(catalog: MemoryCatalog, tmp_path: Path) -> MemoryLake:
 def folder(lake: MemoryLake, tmp_path: Path) -> Folder:
     """A landing folder, and the runs that load its files."""
     return Folder(lake, tmp_path / "landing")
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """A store in memory, which every address of a store leads to."""
+    store = MemoryStore()
+    monkeypatch.setattr(object_store, "open_store", lambda _: store)
+    return store
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from activities.arrivals.split_batch import SplitBatchActivity
-from lakehouse.arrivals import collector
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.source_files import find_files, identify_input
@@ -225,9 +224,9 @@ async def test_a_file_that_comes_after_its_manifest_settles_and_manifests_are_no
     assert zone.names(zone.list_files(after=60)) == [["late.csv"]]
 
 
-def test_folders_without_their_manifest_hold_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_MOST_WAITING", 2)
+def test_folders_without_their_manifest_hold_up_no_other(tmp_path: Path) -> None:
     zone = Zone(tmp_path, manifest="_SUCCESS")
+    zone.limits = {"most_waiting": 2}
     for number in range(3):
         zone.landing.file(f"never/{number}.csv", str(number))
     zone.list_files()
@@ -243,20 +242,17 @@ def test_a_file_that_vanishes_is_forgotten(zone: Zone) -> None:
     assert zone.list_files(after=60).batches == [] and zone.states() == {}
 
 
-def test_a_listing_reports_its_progress_and_stops_when_nobody_waits(
-    zone: Zone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "_REPORTED_EVERY", 2)
-    for number in range(5):
+def test_a_listing_reports_its_progress_and_stops_when_nobody_waits(zone: Zone) -> None:
+    for number in range(2001):
         zone.landing.file(f"{number}.csv", str(number))
     reported: list[str] = []
     given = CollectArrivalsInput(pipeline=TEXT)
     zone.collector.collect(zone.pipeline, given, reported.append)
-    assert reported == ["listed 2 files", "listed 4 files"]
+    assert reported == ["listed 1,000 files", "listed 2,000 files"]
 
     def stop(_: str) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
         zone.collector.collect(zone.pipeline, given, stop)
-    assert zone.list_files().counts == {"waiting": 5}
+    assert zone.list_files().counts == {"waiting": 2001}

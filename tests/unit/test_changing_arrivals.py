@@ -61,13 +61,13 @@ def test_a_file_that_changes_between_its_listing_and_its_identification_waits(
     assert zone.names(zone.list_files(after=60)) == expected.get(becomes, [])
 
 
-def test_a_listing_that_takes_long_returns_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_takes_long_returns_what_it_has(tmp_path: Path) -> None:
     """Files are read to be identified. The listing returns those that it has read, and another one follows at once."""
     zone = Zone(tmp_path, batch={"files": 1})
+    zone.limits = {"longest_listing": 0.0}
     for name in "abc":
         zone.landing.file(f"{name}.csv", name)
     zone.list_files()
-    monkeypatch.setattr(collector, "_LONGEST_LISTING", 0.0)
     for name in "abc":  # each listing makes at least one batch
         result = zone.list_files(after=60 if name == "a" else 0)
         assert (zone.names(result), result.look_in) == ([[f"{name}.csv"]], None if name == "c" else 0)
@@ -84,6 +84,7 @@ def test_a_file_that_is_too_large_to_be_read_is_ignored(zone: Zone) -> None:
 
 def test_a_slow_listing_leaves_time_to_identify_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zone = Zone(tmp_path, batch={"files": 1})
+    zone.limits = {"longest_listing": 0.5}
     for name in "abc":
         zone.landing.file(f"{name}.csv", name)
     zone.list_files()
@@ -92,7 +93,6 @@ def test_a_slow_listing_leaves_time_to_identify_files(tmp_path: Path, monkeypatc
         time.sleep(0.6)
         return list_arriving(path, **more)
 
-    monkeypatch.setattr(collector, "_LONGEST_LISTING", 0.5)
     monkeypatch.setattr(collector, "list_arriving", slowly)
     assert zone.names(zone.list_files(after=60)) == [["a.csv"], ["b.csv"], ["c.csv"]]
 

@@ -3,7 +3,6 @@
 import pytest
 
 from engine.process.heartbeat import no_heartbeat
-from engine.spark import connect
 from engine.spark.connect import server_has_ended
 from engine.spark.connect_server import ExternalConnectServer
 
@@ -32,11 +31,8 @@ class EndingServer(ExternalConnectServer):
         pytest.param(10**9, STOPPED, False, id="never ends"),
     ],
 )
-async def test_a_server_that_stopped_its_spark_is_given_time_to_end(
-    monkeypatch: pytest.MonkeyPatch, times: int, line: str, has_ended: bool
-) -> None:
+async def test_a_server_that_stopped_its_spark_is_given_time_to_end(times: int, line: str, has_ended: bool) -> None:
     """Otherwise, its jobs would be blamed for its end, and pipelines with one attempt would fail."""
-    monkeypatch.setattr(connect, "_STOP_TIMEOUT", 0.5)
-    monkeypatch.setattr(connect, "_POLL_INTERVAL", 0.01)
     tail = ["Traceback", line, "JVM stacktrace:"]
-    assert await server_has_ended(EndingServer(times), "sc://localhost:1", tail, no_heartbeat) is has_ended
+    server = EndingServer(times)
+    assert await server_has_ended(server, "sc://localhost:1", tail, no_heartbeat, patience=1.0) is has_ended

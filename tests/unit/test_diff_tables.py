@@ -1,6 +1,7 @@
 """The diff of two states of the lake: what a person can name, which files are read, and what the answer says."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from pyiceberg.table import Table
 from pyiceberg.types import ListType, LongType
 from temporalio.exceptions import ApplicationError
 
-from activities.lake import diff_tables
 from activities.lake.diff_tables import DiffTablesActivity
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg import diffed_rows
@@ -54,9 +54,9 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingQuerie
 
 @pytest.fixture
 def ask(lake: MemoryLake, queries: BlockingQueries) -> Ask:
-    activity = DiffTablesActivity(lake.catalog, {}, queries.runner)
+    plain = DiffTablesActivity(lake.catalog, {}, queries.runner)
 
-    def ask(what: str = RUN, **more: Any) -> DiffTablesResult:
+    def ask(what: str = RUN, activity: DiffTablesActivity = plain, **more: Any) -> DiffTablesResult:
         input = DiffTablesInput.model_validate({"what": what, **more})
         result: DiffTablesResult = queries.wait_for(run_activity(activity.diff_tables, input))
         return result
@@ -290,14 +290,13 @@ def test_rows_by_partition(lake: MemoryLake, ask: Ask) -> None:
     assert by_partition(appended, "main") == {"v=0": (1, 2, 0)}
 
 
-def test_limits_are_stated(lake: MemoryLake, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_stated(lake: MemoryLake, ask: Ask, queries: BlockingQueries) -> None:
     upsert(lake, [5], 9)
     lake.append_rows(BRANCH, "shop.zzz", [{"id": 1, "v": 1}])
-    monkeypatch.setattr(diff_tables, "_MAX_TABLES", 1)
-    result = ask(known_keys=MERGE_KEYS)
+    few = DiffTablesActivity(lake.catalog, {}, queries.runner, max_tables=1)
+    result = ask(known_keys=MERGE_KEYS, activity=few)
     assert only(result).table == TABLE and result.left_out == ["shop.zzz"]
-    monkeypatch.setattr(diff_tables, "_SECONDS", 0)
-    late = only(ask(known_keys=MERGE_KEYS, rows=5))
+    late = only(ask(known_keys=MERGE_KEYS, rows=5, activity=replace(few, seconds=0)))
     assert late.state == "not compared" and "choose this one with --table" in late.problem
 
 

@@ -18,11 +18,10 @@ from lakehouse.source_files import (
     find_files,
     have_changed,
     identify_input,
-    in_threads,
     local,
-    object_store,
 )
 from lakehouse.source_files.in_threads import Counter, map_in_threads
+from lakehouse.source_files.listing import CHUNK
 from lakehouse.source_files.object_store import store_identity
 from lakehouse.source_files.store_errors import map_store_errors
 from sluice.errors import InvalidInput, ServiceUnavailable
@@ -177,10 +176,9 @@ def test_a_file_is_compared_with_what_it_was_whatever_its_format_has_to_say_of_i
 
 
 @pytest.mark.parametrize("kind", ["grows", "vanishes"])
-def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(local, "CHUNK", 4)
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("id\n1\n2\n3\n")
+    file.write_text("id\n" + "1\n" * CHUNK)  # more than one piece
     listed = local.describe_local(file)
     pieces = listed.read()
     next(pieces)
@@ -229,8 +227,7 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert base_path(Source(path=f"{tmp_path}/*.csv")) is None
 
 
-def test_files_are_read_side_by_side_with_progress_and_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_threads, "_INTERVAL", 0.01)
+def test_files_are_read_side_by_side_with_progress_and_can_be_stopped() -> None:
     both = threading.Barrier(2, timeout=LIMIT)
     progress: list[str] = []
 
@@ -240,7 +237,7 @@ def test_files_are_read_side_by_side_with_progress_and_can_be_stopped(monkeypatc
         both.wait()
         return number * 10
 
-    assert map_in_threads(work, [1, 2], progress.append, "read") == [10, 20]
+    assert map_in_threads(work, [1, 2], progress.append, "read", interval=0.01) == [10, 20]
 
     def stop(_: str) -> None:
         raise KeyboardInterrupt
@@ -252,14 +249,7 @@ def test_files_are_read_side_by_side_with_progress_and_can_be_stopped(monkeypatc
             counter.add(1)
 
     with pytest.raises(KeyboardInterrupt):
-        map_in_threads(never_done, [1, 2, 3], stop, "read")
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    store = MemoryStore()
-    monkeypatch.setattr(object_store, "open_store", lambda _: store)
-    return store
+        map_in_threads(never_done, [1, 2, 3], stop, "read", interval=0.01)
 
 
 def test_objects_are_listed_as_files_are(bucket: MemoryStore) -> None:

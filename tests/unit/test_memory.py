@@ -1,5 +1,7 @@
 """The heap of a driver fits the machine."""
 
+from pathlib import Path
+
 import pytest
 
 from engine.spark import memory
@@ -12,23 +14,17 @@ GIB = 2**30
     ("machine", "drivers", "heap"),
     [(16 * GIB, 8, "1024m"), (24 * GIB, 2, "6144m"), (256 * GIB, 4, "8192m"), (2 * GIB, 4, "1024m")],
 )
-def test_drivers_share_half_of_the_machine(
-    machine: int, drivers: int, heap: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "machine_memory", lambda: machine)
-    assert memory.driver_memory(read_settings({}).spark, drivers) == heap
+def test_drivers_share_half_of_the_machine(machine: int, drivers: int, heap: str) -> None:
+    assert memory.driver_memory(read_settings({}).spark, drivers, machine) == heap
 
 
 def test_a_setting_stands() -> None:
     assert memory.driver_memory(read_settings({"SPARK_DRIVER_MEMORY": "3g"}).spark, 8) == "3g"
 
 
-def test_a_container_has_less_than_its_machine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("cgroup")
-    (folder / "memory.max").write_text(f"{GIB}\n")
-    monkeypatch.setattr(memory, "_CGROUP", (folder / "memory.max", folder / "absent"))
-    assert memory.machine_memory() == GIB
-    (folder / "memory.max").write_text("max\n")
-    assert memory.machine_memory() > GIB
+def test_a_container_has_less_than_its_machine(tmp_path: Path) -> None:
+    files = (tmp_path / "memory.max", tmp_path / "absent")
+    files[0].write_text(f"{GIB}\n")
+    assert memory.machine_memory(files) == GIB
+    files[0].write_text("max\n")
+    assert memory.machine_memory(files) > GIB

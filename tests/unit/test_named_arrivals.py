@@ -112,18 +112,16 @@ def test_a_named_manifest_completes_its_folder(tmp_path: Path, listings: list[st
     assert len(listings) == 1
 
 
-def test_more_waiting_files_than_are_asked_for_one_by_one_are_listed(
-    zone: Zone, listings: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arriving, "_MOST_IN_FOLDER", 2)
-    zone.list_files(files=[zone.landing.file("a.csv", "1")])
+def test_more_waiting_files_than_are_asked_for_one_by_one_are_listed(zone: Zone, listings: list[str]) -> None:
+    """Up to 500 files, one of them listed before, are examined one by one."""
+    zone.list_files(files=[zone.landing.file(f"{number}.csv", "1") for number in range(499)])
     assert listings == []
     zone.list_files(files=[zone.landing.file("b.csv", "2")])
     assert len(listings) == 1
 
 
-async def test_more_files_than_one_listing_plans_follow_at_once(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_MOST_WAITING", 2)
+async def test_more_files_than_one_listing_plans_follow_at_once(zone: Zone) -> None:
+    zone.limits = {"most_waiting": 2}
     for number in range(3):
         zone.landing.file(f"{number}.csv", f"{number + 1}")
     zone.list_files()

@@ -2,15 +2,13 @@
 
 import io
 import json
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from cli import program
 from cli.approval.approving import make_decision
+from cli.program import command_of
 from devstack.ports import last_ports
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.errors import InvalidPipeline
@@ -20,20 +18,21 @@ from sluice.settings import Settings
 @pytest.mark.parametrize(
     ("running", "known", "script", "expected"),
     [
-        ("{here}/.venv/bin/python", "/usr/bin/python", "run_workflow.py", ".venv/bin/python run_workflow.py"),
-        ("/usr/bin/python3", "/usr/bin/python3", "run_workflow.py", "python run_workflow.py"),
-        ("/a b/python", None, "/opt/sluice/run_workflow.py", "'/a b/python' /opt/sluice/run_workflow.py"),
-        ("/usr/bin/python", None, "/usr/bin/pytest", "python run_workflow.py"),
+        (".venv/bin/python", "bin/python", "run_workflow.py", ".venv/bin/python run_workflow.py"),
+        ("bin/python", "bin/python", "run_workflow.py", "python run_workflow.py"),
+        ("bin/python3", "bin/python3", "run_workflow.py", "python3 run_workflow.py"),
+        ("/a b/python", "", "/opt/sluice/run_workflow.py", "'/a b/python' /opt/sluice/run_workflow.py"),
+        ("bin/python", "", "/usr/bin/pytest", "python run_workflow.py"),
     ],
 )
 def test_the_command_starts_this_interpreter(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: str, known: str | None, script: str, expected: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: str, known: str, script: str, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "executable", running.format(here=tmp_path))
-    monkeypatch.setattr(sys, "argv", [script])
-    monkeypatch.setattr(shutil, "which", lambda name: known)
-    assert program.program() == expected
+    (tmp_path / "bin").mkdir()
+    if known:
+        (tmp_path / known).touch(mode=0o755)
+    assert command_of(tmp_path / running, tmp_path / script, [str(tmp_path / "bin")]) == expected
 
 
 def test_a_stack_has_the_ports_that_it_had_before(tmp_path: Path) -> None:

@@ -87,8 +87,7 @@ def test_many_quarantines_with_long_reasons_are_listed() -> None:
     assert {(len(entry.summary.reason), entry.summary.reason[-1]) for entry in entries} == {(201, "…")}
 
 
-def test_a_list_that_is_too_large_names_the_remedy_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluice.contracts.lake_queries.MAX_RESULT_BYTES", 1000)
-    activity = ListQuarantineActivity(catalog_with_quarantines(10, ""), {})
+def test_a_list_that_is_too_large_names_the_remedy_of_a_list() -> None:
+    activity = ListQuarantineActivity(catalog_with_quarantines(2500, "r" * 200), {})
     with pytest.raises(ApplicationError, match="discard quarantines that are not needed any more"):
         run(activity.list_quarantine, ListQuarantineInput())

@@ -16,7 +16,6 @@ from lakehouse.quarantine import read_quarantined_branch
 from lakehouse.report_store import ReportStore
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.contracts.quarantine_queries import DescribeQuarantineInput, ListQuarantineInput
-from sluice.errors import ServiceUnavailable
 from sluice.publishing.commit_properties import (
     ATTEMPT,
     BASE,
@@ -34,8 +33,8 @@ from tests.harness.memory_lake import MemoryLake
 from tests.harness.quarantined_run import HERE, LATER, PAST, FakeWorkflows, LakeRun, plan_release
 
 
-def reap(lake: MemoryLake, *running: str, installation: str = HERE) -> ReapBranchesResult:
-    activity = ReapBranchesActivity(lake.catalog, {}, FakeWorkflows(*running), installation)
+def reap(lake: MemoryLake, *running: str, installation: str = HERE, is_away: bool = False) -> ReapBranchesResult:
+    activity = ReapBranchesActivity(lake.catalog, {}, FakeWorkflows(*running, is_away=is_away), installation)
     result: ReapBranchesResult = run_activity(activity.reap_branches, ReapBranchesInput(grace=0))
     return result
 
@@ -184,17 +183,11 @@ def test_quarantines_that_lack_a_description_are_listed_and_shown(lake: MemoryLa
         assert (described.summary.problem, list(described.tables)) == (problems[branch], tables)
 
 
-def test_a_service_that_is_away_ends_the_round_and_not_each_branch(
-    lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_is_away_ends_the_round_and_not_each_branch(lake: MemoryLake) -> None:
     branches = [LakeRun(lake).quarantined(number, expires=PAST) for number in range(12)]
 
-    def away(*_: object) -> None:
-        raise ServiceUnavailable("it is away")
-
-    monkeypatch.setattr(FakeWorkflows, "release_of", away)
     with pytest.raises(ApplicationError, match="it is away") as error:
-        reap(lake)
+        reap(lake, is_away=True)
     assert not error.value.non_retryable and all(map(lake.catalog.find_head, branches))
 
 

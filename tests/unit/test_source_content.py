@@ -12,7 +12,7 @@ import pytest
 from obstore.store import MemoryStore
 from pyarrow import orc, parquet
 
-from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, object_store, text
+from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, text
 from lakehouse.source_files.json_content import read_json
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
@@ -135,13 +135,11 @@ def test_a_file_that_was_replaced_and_put_back_is_named(tmp_path: Path) -> None:
         check_unchanged(files, source, states=states)
 
 
-def test_text_in_a_store_is_inspected_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    monkeypatch.setattr(object_store, "open_store", lambda _: store)
-    obstore.put(store, "in/a.csv", b"id,name\n1,a\n")
+def test_text_in_a_store_is_inspected_too(bucket: MemoryStore) -> None:
+    obstore.put(bucket, "in/a.csv", b"id,name\n1,a\n")
     source = Source(path="s3://b/in", format="csv")
     assert inspect_files(find_files(source), source).rows == 1
-    obstore.put(store, "in/b.csv", b"id,name\n1,\xe5\n")
+    obstore.put(bucket, "in/b.csv", b"id,name\n1,\xe5\n")
     with pytest.raises(InvalidInput, match=r"s3://b/in/b\.csv is not UTF-8: .* at byte 10"):
         inspect_files(find_files(source), source)
 

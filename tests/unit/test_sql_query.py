@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from devstack.stack import ROOT
-from engine.queries import runner as runner_module
 from engine.queries.runner import QueryRunner
 from sluice.contracts.lake_queries import MAX_RESULT_BYTES, QueryRows
 from sluice.errors import InvalidInput, ServiceUnavailable
@@ -186,18 +185,24 @@ def _wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def test_a_query_that_takes_too_long_is_ended(queries: BlockingQueries, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries.runner, "_seconds", 1)
-    with pytest.raises(InvalidInput, match="took longer than 1 seconds, and was ended"):
+def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    ended = pytest.raises(InvalidInput, match="took longer than 1 seconds, and was ended")
+    with blocking_queries(tmp_path, seconds=1) as queries, ended:
         run(queries, ENDLESS)
     assert not query_processes(os.getpid())
 
 
-def test_queries_take_slots(queries: BlockingQueries, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "_QUEUE_TIMEOUT", 0.01)
-    monkeypatch.setattr(queries.runner, "_slots", asyncio.Semaphore(0))
-    with pytest.raises(ServiceUnavailable, match="runs 4 other queries: run the command again"):
-        run(queries, "SELECT 1")
+def test_queries_take_slots(tmp_path: Path) -> None:
+    async def both(runner: QueryRunner) -> None:
+        first = asyncio.create_task(runner.read(ENDLESS))
+        await asyncio.sleep(0)  # the first query takes the slot
+        with pytest.raises(ServiceUnavailable, match="runs 1 other queries: run the command again"):
+            await runner.read("SELECT 1")
+        first.cancel()
+        await asyncio.wait([first])
+
+    with blocking_queries(tmp_path, at_once=1, queue_timeout=0.01) as queries:
+        queries.wait_for(both(queries.runner))
 
 
 def test_what_a_killed_worker_left_is_removed(queries: BlockingQueries) -> None:

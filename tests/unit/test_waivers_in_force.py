@@ -1,6 +1,7 @@
 """Waivers at the merge and after it: the activities on a catalog in memory, with and without approvers' keys."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ def test_the_waiver_that_ends_last_counts(lake: MemoryLake) -> None:
     assert [each.run_id for each in WaiverHarness(lake, "r3").in_force()] == ["r1"]
 
 
-def test_a_waiver_ends(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiver_ends(lake: MemoryLake) -> None:
     first = WaiverHarness(lake, "r1")
     approval = first.waiver(days=1 / 24)
     first.publish(approval)
@@ -184,10 +185,8 @@ def test_a_waiver_ends(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> Non
     assert waived
 
     def later(hours: float) -> None:
-        real = datetime.now(timezone.utc) + timedelta(hours=hours)
-        clock = type("Clock", (datetime,), {"now": classmethod(lambda *_: real)})
-        monkeypatch.setattr("activities.approval.find_waivers.datetime", clock)
-        monkeypatch.setattr("activities.approval.require_approval.datetime", clock)
+        now = datetime.now(timezone.utc) + timedelta(hours=hours)
+        second.policy = replace(second.policy, clock=lambda: now)
 
     later(2.1)
     assert second.in_force() == []

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.run import source_progress
 from activities.run.source_progress import run_with_progress
 from activities.run.write_table import WriteTableActivity
 from engine.job import JobResult, SparkJob
@@ -184,10 +183,7 @@ def test_what_spark_would_lose_is_refused_before_it_starts(file: Path) -> None:
     assert not started
 
 
-async def test_heartbeats_go_on_while_files_are_read_and_stop_the_work_with_the_activity(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(source_progress, "HEARTBEAT_INTERVAL", 0.01)
+async def test_heartbeats_go_on_while_files_are_read_and_stop_the_work_with_the_activity() -> None:
     heartbeats: list[Progress] = []
     pieces = 0
 
@@ -198,7 +194,7 @@ async def test_heartbeats_go_on_while_files_are_read_and_stop_the_work_with_the_
             on_progress(f"read {pieces} files")
             time.sleep(0.001)
 
-    task = asyncio.create_task(run_with_progress(endless, heartbeats.append, "reading"))
+    task = asyncio.create_task(run_with_progress(endless, heartbeats.append, "reading", interval=0.01))
     while len(heartbeats) < 3:
         await asyncio.sleep(0.01)
     assert heartbeats[-1].doing.startswith("read ")

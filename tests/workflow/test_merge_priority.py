@@ -21,7 +21,6 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.errors import with_mapped_errors
-from activities.publishing import merge_priority
 from activities.publishing.merge_priority import MergePriority
 from activities.publishing.merge_queue import MergeQueueActivity
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -228,12 +227,12 @@ async def test_a_try_waits_once_and_for_a_part_of_its_time(harness: PriorityHarn
     assert (await harness.publish_at_once(harness.input("r2"), harness.environment(**info))).merged
 
 
-async def test_few_runs_of_a_worker_wait(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_priority, "_waiting", threading.BoundedSemaphore(1))
+async def test_few_runs_of_a_worker_wait(harness: PriorityHarness) -> None:
+    priority = replace(harness.priority, slots=threading.BoundedSemaphore(1))
     slot = await harness.get_slot("first", _MANY)
-    waiting = harness.publish(harness.input("r2", (2,)))
-    await until(lambda: not merge_priority._waiting._value)
-    assert (await harness.publish_at_once(harness.input("r3", (3,)))).merged
+    waiting = harness.publish(harness.input("r2", (2,)), priority=priority)
+    await until(lambda: not priority.slots._value)
+    assert (await harness.publish_at_once(harness.input("r3", (3,)), priority=priority)).merged
     assert not waiting.done()
     await harness.queue().release_merge_slot(slot)
     assert (await in_time(waiting)).conflicts == ["t.x"]
