@@ -21,6 +21,7 @@ from tests.harness.memory_system import MemorySystem, memory_system
 from tests.harness.postgres_server import PostgresServer
 from tests.harness.rest_catalog import RestCatalogServer
 from tests.harness.warm_branch import BRANCH
+from workflows.arrivals import zone_listings
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +51,13 @@ def memory(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mem
     """A system without Spark and Nessie. Each sequence of commands clears its catalog."""
     with memory_system(home / "bin" / "temporal", tmp_path_factory.mktemp("memory")) as system:
         yield system
+
+
+@pytest.fixture
+def immediate_listings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have zones list their files at once when notified: their clock is the test's."""
+    monkeypatch.setattr(zone_listings, "_SOON", 0.0)
+    monkeypatch.setattr(zone_listings, "_EVERY", 0.0)
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,6 @@
 """Publishes at the same time as programs without Sluice, in catalogs that do not commit several tables atomically."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +8,6 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from lakehouse.catalog import TableCommit
-from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.log_commits import LogCommit
 from lakehouse.iceberg_catalog.publication import Publisher
@@ -16,7 +15,7 @@ from lakehouse.iceberg_catalog.publication_commits import changes_of
 from sluice.contracts.references import BranchRef
 from sluice.errors import CatalogRefused, ServiceUnavailable, UnexpectedWrite
 from tests.harness.iceberg_guarantees import open_as
-from tests.harness.iceberg_lake import SCHEMA, IcebergLake, WriterJob
+from tests.harness.iceberg_lake import SCHEMA, IcebergLake, WriterJob, abandon_publications, before_moving
 
 BOTH = ("one", "two")
 
@@ -103,7 +102,7 @@ def test_a_half_is_remembered_and_its_run_is_not_tried_again(
         lake.publish(branch, head)
     for table in BOTH:
         lake.append(table, 9)
-    monkeypatch.setattr(publication, "_ABANDONED", timedelta(0))
+    abandon_publications(monkeypatch)
     another(lake, tmp_path).head("main")  # the half-done publish of one run blocks no other run
     for _ in range(2):
         with pytest.raises(UnexpectedWrite, match="half published"):
@@ -141,15 +140,12 @@ def test_a_column_that_another_program_added_meanwhile_stays(
     lake: IcebergLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     branch, head = written(lake, tmp_path)
-    move = Publisher._move
 
-    def alter_first(publisher: Publisher, *given: object) -> None:
+    def alter() -> None:
         with lake.table("one").transaction() as transaction:
             transaction.set_properties({"owner": "ben"})
-        monkeypatch.setattr(Publisher, "_move", move)
-        move(publisher, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Publisher, "_move", alter_first)
+    before_moving(monkeypatch, alter)
     published = lake.publish(branch, head)
     assert lake.table("one").properties["owner"] == "ben"
     assert published.merged is False and published.conflicts == [lake.name("one")]

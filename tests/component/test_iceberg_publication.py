@@ -7,7 +7,6 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,13 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from devstack.stack import ROOT
-from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from lakehouse.iceberg_catalog.log_commits import PENDING
-from lakehouse.iceberg_catalog.publication import Publisher
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import NoSuchBranch, ServiceUnavailable, UnexpectedWrite
-from tests.harness.iceberg_lake import IcebergLake, WriterJob
+from tests.harness.iceberg_lake import IcebergLake, WriterJob, abandon_publications, before_moving
 from tests.harness.iceberg_rest import IcebergRestServer
 from tests.harness.processes import wait_for
 from tests.harness.proxies import ICEBERG_FAULTS, Fault, IcebergProxy, once
@@ -116,7 +113,7 @@ def test_a_server_killed_in_a_publish(
         other = open_rest(server)
         other.head("main")
         assert other.find_publication(head, branch.base) is None  # it has not waited long enough
-        monkeypatch.setattr(publication, "_ABANDONED", timedelta(0))
+        abandon_publications(monkeypatch)
         other.head("main")
         assert other.find_publication(head, branch.base)
     else:
@@ -198,19 +195,6 @@ def test_a_branch_deleted_between_the_two_tables(
 
 
 # A process is paused before its request
-
-
-def before_moving(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
-    """Have `meanwhile` run once, after a publication became pending and before main of a table moves."""
-    move, done = Publisher._move, threading.Event()
-
-    def late(self: Publisher, *arguments: Any) -> None:
-        if not done.is_set():
-            done.set()
-            meanwhile()
-        move(self, *arguments)
-
-    monkeypatch.setattr(Publisher, "_move", late)
 
 
 def test_after_a_branch_was_deleted_nothing_more_is_published(

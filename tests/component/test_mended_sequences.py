@@ -20,7 +20,6 @@ from tests.component import test_sequences as runs
 from tests.component import test_zone_sequences as zones
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import sequences
-from workflows.arrivals import zone_listings
 
 Machine = type[RuleBasedStateMachine]
 MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
@@ -102,13 +101,12 @@ MENDS = (
 
 
 @pytest.mark.matrix
+@pytest.mark.usefixtures("immediate_listings")
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("mend", MENDS, ids=lambda mend: mend.name)
 def test_a_machine_finds_its_sequence_without_the_mend(
     mend: Mend, memory: MemorySystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zone_listings, "_SOON", 0.0)
-    monkeypatch.setattr(zone_listings, "_EVERY", 0.0)
     for name, drawn in mend.drawn.items():
         monkeypatch.setattr(f"{MAKERS[mend.machine].__module__}.{name}", drawn)
     machine = MAKERS[mend.machine]

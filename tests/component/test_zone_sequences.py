@@ -15,7 +15,6 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
-from workflows.arrivals import zone_listings
 
 PATHS = ("a.csv", "b.csv", "c.csv")
 MODES = ("append", "merge")
@@ -158,13 +157,7 @@ def zones_in_memory(system: MemorySystem, folder: Path) -> type[ZoneSequence]:
     return machine(ZoneSequence, system.run, new_driver)
 
 
-@pytest.fixture(autouse=True)
-def immediate_listings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have zones list their files at once when notified: their clock is the test's."""
-    monkeypatch.setattr(zone_listings, "_SOON", 0.0)
-    monkeypatch.setattr(zone_listings, "_EVERY", 0.0)
-
-
+@pytest.mark.usefixtures("immediate_listings")
 def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None:
     """Main has each content of a zone once, and only content that had settled."""
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
@@ -172,6 +165,7 @@ def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None
 
 @THOUSAND
 @pytest.mark.matrix
+@pytest.mark.usefixtures("immediate_listings")
 @pytest.mark.timeout(7200)
 def test_a_thousand_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path, number: int) -> None:
     """The same with a thousand sequences, others each time."""

@@ -1,15 +1,22 @@
 """Sluice's catalog over an Iceberg catalog, an independent reader of it, and the jobs of its runs."""
 
+import threading
 import uuid
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+from lakehouse.iceberg_catalog import publication
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
+from lakehouse.iceberg_catalog.publication import Publisher
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 
@@ -70,6 +77,27 @@ class IcebergLake:
         """Publish a branch at a hash, by default its head."""
         catalog = catalog or self.catalog
         return catalog.publish(branch, head or catalog.head(branch.name), "ana", "publish", {"run": branch.name})
+
+
+def before_moving(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """Have `meanwhile` run once, after a publication became pending and before main of a table moves.
+
+    Another process may do anything there, and only the process of the publication knows when it is there.
+    """
+    move, done = Publisher._move, threading.Event()
+
+    def late(self: Publisher, *arguments: Any) -> None:
+        if not done.is_set():
+            done.set()
+            meanwhile()
+        move(self, *arguments)
+
+    monkeypatch.setattr(Publisher, "_move", late)
+
+
+def abandon_publications(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each pending publication count as abandoned, which otherwise takes a minute."""
+    monkeypatch.setattr(publication, "_ABANDONED", timedelta(0))
 
 
 class WriterJob:

@@ -1,17 +1,38 @@
 """A client of Temporal in memory: functions answer its short workflows, and it has the request of each run."""
 
+import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 
+from cli import context
 from sluice.contracts.lake_query import SentLakeQuery
 from sluice.contracts.run_request import RunRequest
 from tests.harness.activity import run_activity
+
+
+def reach(monkeypatch: pytest.MonkeyPatch, client: object, installation: str = "") -> SimpleNamespace:
+    """Let commands in this process reach a client; return what they reach, whose client a test may replace."""
+    reached = SimpleNamespace(client=client, installation=installation, hint="")
+    monkeypatch.setattr(context, "connect_command", lambda _: asyncio.sleep(0, reached))
+    return reached
+
+
+def client_without_attributes() -> Client:
+    """Return a client of a server that has none of Sluice's search attributes, for making requests."""
+
+    async def list_search_attributes(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(custom_attributes={})
+
+    service = SimpleNamespace(list_search_attributes=list_search_attributes)
+    return cast(Client, SimpleNamespace(namespace="default", operator_service=service))
 
 
 class LakeClient:
@@ -45,7 +66,8 @@ class LakeClient:
 
         async def result() -> object:
             try:
-                return run_activity(answer, given)
+                answered = run_activity(answer, given)
+                return await answered if inspect.isawaitable(answered) else answered
             except ApplicationError as error:
                 raise WorkflowFailureError(cause=error) from error
 

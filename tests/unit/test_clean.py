@@ -4,7 +4,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from devstack.clean import LISTED, Removal, clean
 from devstack.landing import lay_out
 from devstack.stack import ROOT
+from tests.harness.terminal import Terminal, type_in
 
 
 @pytest.fixture(scope="session")
@@ -36,13 +36,6 @@ def checkout(laid_out: Path, tmp_path: Path) -> Path:
     (tmp_path / ".venv").mkdir()
     (tmp_path / "pipelines").mkdir()
     return tmp_path
-
-
-def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Answer the question as at a terminal."""
-    terminal = io.StringIO(f"{text}\n")
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stdin", terminal)
 
 
 def test_it_says_what_goes_and_what_stays(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,14 +87,14 @@ def test_links_are_not_followed(checkout: Path, tmp_path_factory: pytest.TempPat
 def test_a_person_who_does_not_agree_loses_nothing(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    answer(monkeypatch, text)
+    type_in(monkeypatch, Terminal(f"{text}\n"))
     before = Removal.plan(checkout)
     assert clean(checkout, yes=False) == 0
     assert Removal.plan(checkout) == before and "Nothing was removed." in capsys.readouterr().out
 
 
 def test_a_person_who_agrees(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, "y")
+    type_in(monkeypatch, Terminal("y\n"))
     assert clean(checkout, yes=False) == 0
     assert not (checkout / ".sluice").exists()
     assert clean(checkout, yes=False) == 0, "there is nothing to ask about"
@@ -110,7 +103,7 @@ def test_a_person_who_agrees(checkout: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_without_a_terminal_nothing_is_removed(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    type_in(monkeypatch, io.StringIO("y\n"))
     assert clean(checkout, yes=False) == 2
     assert (checkout / ".sluice").exists() and "`make clean YES=1`" in capsys.readouterr().err
 

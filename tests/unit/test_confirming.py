@@ -18,7 +18,7 @@ from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
-from cli import confirming, context
+from cli import confirming
 from cli.quarantine import requeue
 from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
@@ -36,7 +36,7 @@ from sluice.publishing.commit_properties import (
     VERIFIED,
     WORKFLOW_ID,
 )
-from tests.harness.lake_client import LakeClient
+from tests.harness.lake_client import LakeClient, reach
 from tests.harness.memory_catalog import MemoryCatalog
 
 TEXT = """\
@@ -57,9 +57,7 @@ class NoWorkflows:
 @pytest.fixture(autouse=True)
 def reached(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The Temporal that commands reach. Tests set its client."""
-    reached = SimpleNamespace(client=None, installation="", hint="")
-    monkeypatch.setattr(context, "connect_command", lambda _: asyncio.sleep(0, reached))
-    return reached
+    return reach(monkeypatch, None)
 
 
 @pytest.fixture

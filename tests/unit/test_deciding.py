@@ -1,19 +1,17 @@
 """`approve` and `reject` decide about the report that the person named, or saw and confirmed."""
 
 import io
-import sys
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import typer
 from rich.console import Console
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.approval import approving
 from cli.approval.approving import make_decision
+from cli.run.report import print_report
 from runtime.approval.deciding import refusal_in
 from runtime.approval.shown_report import check_named_report, report_name, shown_report
 from runtime.run.find_run import RunLookup
@@ -25,6 +23,7 @@ from sluice.checks.verdicts import AuditReport, CheckResult
 from sluice.contracts.run import RunResult, RunStatus, Stage
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.settings import Settings
+from tests.harness.terminal import Terminal, type_in
 
 HASH = "ab" * 32
 PASSED = CheckResult(table="t.x", index=0, check="unique", columns=["a"], verdict="pass")
@@ -38,7 +37,11 @@ def result(*checks: CheckResult) -> RunResult:
 
 
 def decide(
-    named: str = "", status: RunStatus | None = None, stage: Stage = "waiting for approval", key: str = ""
+    named: str = "",
+    status: RunStatus | None = None,
+    stage: Stage = "waiting for approval",
+    key: str = "",
+    out: io.StringIO | None = None,
 ) -> Decision:
     waiting = status or RunStatus(stage=stage, events=[], result=result(PASSED))
     return make_decision(
@@ -49,7 +52,7 @@ def decide(
         reason="fine",
         named=named,
         settings=Settings.of(sluice_approval_key_file=key).approval,
-        console=Console(file=io.StringIO()),
+        console=Console(file=out or io.StringIO(), width=200),
         link="http://ui",
     )
 
@@ -98,7 +101,7 @@ def test_what_names_another_report_or_none(named: str, why: str) -> None:
 
 
 def test_without_a_terminal_a_report_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    type_in(monkeypatch, io.StringIO("y\n"))
     with pytest.raises(InvalidPipeline, match="say which report you saw"):
         decide()
     assert decide(stage="writing").audited_hash == HASH, "the run refuses it, with the stage"
@@ -106,23 +109,19 @@ def test_without_a_terminal_a_report_must_be_named(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_on_a_terminal_the_report_is_shown_and_the_person_is_asked(
-    monkeypatch: pytest.MonkeyPatch, confirmed: bool
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], confirmed: bool
 ) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr(sys, "stdin", type("Terminal", (), {"isatty": staticmethod(lambda: True)})())
-    monkeypatch.setattr(approving, "print_report", lambda shown_result, *_: shown.append(shown_result))
-
-    def ask(question: str, **_: Any) -> bool:
-        shown.append(question)
-        return confirmed
-
-    monkeypatch.setattr(typer, "confirm", ask)
+    out, shown = io.StringIO(), io.StringIO()
+    print_report(result(PASSED), "http://ui", Console(file=shown, width=200))
+    printed_before: list[str] = []
+    type_in(monkeypatch, Terminal("y\n" if confirmed else "n\n", lambda: printed_before.append(out.getvalue())))
     if confirmed:
-        assert decide().audited_hash == HASH
+        assert decide(out=out).audited_hash == HASH
     else:
         with pytest.raises(InvalidPipeline, match="nothing was decided"):
-            decide()
-    assert shown == [result(PASSED), f"Approve the report {report_name(shown_report(result(PASSED)))}?"]
+            decide(out=out)
+    assert printed_before == [shown.getvalue()] and HASH[:12] in shown.getvalue()
+    assert capsys.readouterr().err.startswith(f"Approve the report {report_name(shown_report(result(PASSED)))}? [y/N]")
 
 
 async def test_nothing_is_decided_where_nobody_shows_the_report() -> None:

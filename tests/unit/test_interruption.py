@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import typer
 
-from cli import context
 from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
 from cli.run import follow
 from cli.run.follow import start_and_follow
 from runtime.run.start_run import StartOptions
 from sluice.pipeline.file import parse_pipeline
+from tests.harness.lake_client import reach
 
 PIPELINE = parse_pipeline("name: p\nwrite: {job: j.py}\ntables: {n.a: {}}\n", "p.yml")
 
@@ -22,13 +22,9 @@ async def _interrupt(*_: Any, **__: Any) -> Any:
     raise KeyboardInterrupt
 
 
-async def _connected(*_: Any, **__: Any) -> Any:
-    return SimpleNamespace(client=SimpleNamespace(namespace="default"), installation="", hint="")
-
-
 @pytest.fixture(autouse=True)
 def connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "connect_command", _connected)
+    reach(monkeypatch, SimpleNamespace(namespace="default"))
 
 
 def interrupted(command: Any, capsys: pytest.CaptureFixture[str]) -> str:

@@ -1,7 +1,7 @@
 """The lines of `list`: one for each backfill, and the fate of quarantines."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +10,18 @@ import pytest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli.run import list_runs
-from runtime.run import listed_runs
 from runtime.run.find_run import ALL_RUNS
 from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
+from sluice.contracts.quarantine_queries import (
+    ListQuarantineInput,
+    ListQuarantineResult,
+    QuarantineEntry,
+    QuarantineSummary,
+)
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import backfill_id
 from sluice.settings import Settings
+from tests.harness.lake_client import LakeClient
 
 SETTINGS = Settings.of(sluice_installation="My_lake.1")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
@@ -36,19 +42,31 @@ def run(number: int, root: str = "", outcome: str = "published", **memo: str) ->
     return cast(WorkflowExecution, SimpleNamespace(**fields))
 
 
-class Temporal:
-    """A Temporal client that lists runs, newest first, and has the status of a backfill."""
+def _summary(run_id: str) -> QuarantineSummary:
+    texts = dict.fromkeys(("branch", "workflow_id", "pipeline", "cause", "reason", "expires", "installation"), "")
+    return QuarantineSummary(run_id=run_id, **texts)
 
-    def __init__(self, *runs: WorkflowExecution, is_running: bool = False) -> None:
+
+class Temporal(LakeClient):
+    """A Temporal client that lists runs, newest first, and has the status of a backfill and the kept quarantines."""
+
+    def __init__(self, *runs: WorkflowExecution, is_running: bool = False, kept: Sequence[str] | None = None) -> None:
+        super().__init__({"list_quarantine": self._quarantines})
+        self._kept = kept
         self.runs = sorted(runs, key=lambda each: each.start_time, reverse=True)
         self.status = WorkflowExecutionStatus.RUNNING if is_running else WorkflowExecutionStatus.COMPLETED
+
+    def _quarantines(self, _: ListQuarantineInput) -> ListQuarantineResult:
+        if self._kept is None:
+            raise ServiceUnavailable("no worker")
+        return ListQuarantineResult(quarantined=[QuarantineEntry(summary=_summary(each)) for each in self._kept])
 
     async def list_workflows(self, query: str, limit: int) -> AsyncIterator[WorkflowExecution]:
         wanted = [each for each in self.runs if 'SluiceOutcome = "published"' not in query or "published" in str(each)]
         for each in wanted[:limit]:
             yield each
 
-    def get_workflow_handle(self, _: str) -> Any:
+    def get_workflow_handle(self, workflow_id: str, run_id: str | None = None, **_: object) -> SimpleNamespace:
         raw = SimpleNamespace(first_run_id="root")
         described = SimpleNamespace(run_id="root", raw_info=raw, status=self.status)
         return SimpleNamespace(describe=lambda: asyncio.sleep(0, described))
@@ -82,22 +100,14 @@ def test_runs_of_others_are_of_no_backfill(root: str) -> None:
     assert [line.backfill for line in lines(Temporal(run(1, root)))] == [""]
 
 
-def quarantines(monkeypatch: pytest.MonkeyPatch, temporal: Temporal, kept: list[str] | None) -> Quarantines:
-    async def query_lake(*_: object) -> Any:
-        if kept is None:
-            raise ServiceUnavailable("no worker")
-        return SimpleNamespace(quarantined=[SimpleNamespace(summary=SimpleNamespace(run_id=each)) for each in kept])
-
-    monkeypatch.setattr(listed_runs, "query_lake", query_lake)
+def quarantines(temporal: Temporal) -> Quarantines:
     stopped = [each for each in temporal.runs if "quarantined" in str(each)]
     return asyncio.run(find_quarantines(cast(Client, temporal), SETTINGS.installation, stopped))
 
 
-def test_a_quarantine_says_which_run_published_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    temporal = Temporal(
-        *(run(number, outcome="quarantined") for number in (1, 2, 3)), run(4, **{"sluice.releases": "r1"})
-    )
-    known = quarantines(monkeypatch, temporal, ["r2"])
+def test_a_quarantine_says_which_run_published_it() -> None:
+    stopped = [run(number, outcome="quarantined") for number in (1, 2, 3)]
+    known = quarantines(Temporal(*stopped, run(4, **{"sluice.releases": "r1"}), kept=["r2"]))
     assert known == Quarantines(frozenset({"r2"}), {"r1": "p-4"})
     states = []
     for number in (1, 2, 3):
@@ -106,6 +116,6 @@ def test_a_quarantine_says_which_run_published_it(monkeypatch: pytest.MonkeyPatc
     assert states == ["quarantined, then published by p-4", "quarantined", "quarantined, no longer kept"]
 
 
-def test_without_a_worker_runs_are_listed_as_they_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert quarantines(monkeypatch, Temporal(run(1, outcome="quarantined")), None) == Quarantines()
+def test_without_a_worker_runs_are_listed_as_they_ended() -> None:
+    assert quarantines(Temporal(run(1, outcome="quarantined"))) == Quarantines()
     assert list_runs._state({"outcome": "quarantined", "kept": None}) == "quarantined"

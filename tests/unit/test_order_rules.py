@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from temporalio.client import Client
 from typer.testing import CliRunner
 
 from activities.run.prepare_run import PrepareRunActivity
@@ -36,6 +35,7 @@ from sluice.publishing.release import may_append, not_added_to_main
 from sluice.publishing.requeue import plan_requeue
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
+from tests.harness.lake_client import client_without_attributes
 
 CELLS = list(table().items())
 
@@ -139,18 +139,11 @@ def test_partitions_of_a_backfill_keep_their_order(kind: Kind, publish: Any, tmp
 
 
 @pytest.mark.parametrize(("cell", "rule"), CELLS, ids=[f"{way}-{kind}" for (way, kind), _ in CELLS])
-def test_a_worker_refuses_a_start_that_came_another_way(
-    cell: tuple[Way, Kind], rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_refuses_a_start_that_came_another_way(cell: tuple[Way, Kind], rule: Rule, tmp_path: Path) -> None:
     """Somebody may start `StartPipeline` without the command that applies the table."""
     way, kind = cell
     (tmp_path / "2018.csv").write_text("id,day\n1,1\n")
-
-    async def no_attributes(_: Client) -> bool:
-        return False
-
-    monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
-    preparing = PrepareRunActivity(cast(Client, None), Settings(), cast(BatchStore, None))
+    preparing = PrepareRunActivity(client_without_attributes(), Settings(), cast(BatchStore, None))
 
     def prepare(**more: Any) -> PreparedRun:
         text = PipelineText(name="p.yml", text=text_of(kind, tmp_path), folder=str(tmp_path))
@@ -260,17 +253,11 @@ def test_main_is_asked_where_rows_may_be_older(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("publish", [True, False])
-def test_a_run_that_publishes_nothing_may_be_of_any_age(
-    publish: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def no_attributes(_: Client) -> bool:
-        return False
-
-    monkeypatch.setattr(start_run, "search_attributes_known", no_attributes)
+def test_a_run_that_publishes_nothing_may_be_of_any_age(publish: bool, tmp_path: Path) -> None:
     options = start_run.StartOptions(publish=publish, order=LoadOrder(partition="2018"))
     starter, loaded = Starter("ana", tmp_path), RunInput(digest="d")
     settings, pipeline = Settings(), pipeline_of("merge", tmp_path)
-    making = start_run.make_request(cast(Client, None), settings, pipeline, loaded, starter, options)
+    making = start_run.make_request(client_without_attributes(), settings, pipeline, loaded, starter, options)
     request, _ = asyncio.run(making)
     assert request.order == LoadOrder(partition="2018", over_younger=not publish)
 

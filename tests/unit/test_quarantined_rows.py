@@ -1,13 +1,12 @@
 """Rows of quarantine tables, as `quarantine list` and `show` read them, and the sentences about them."""
 
 import asyncio
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from temporalio.client import Client
 
 from engine.queries.sql import tables_in
-from runtime.quarantine import quarantined_rows
 from runtime.quarantine.quarantined_rows import (
     QuarantinedRows,
     duckdb_table,
@@ -16,22 +15,23 @@ from runtime.quarantine.quarantined_rows import (
     show_quarantined_rows,
     with_new_values,
 )
-from sluice.contracts.lake_queries import QueryRows
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidInput
 from sluice.publishing.bad_rows import describe_above_cap, describe_bad_rows
 from sluice.settings import Settings
+from tests.harness.lake_client import LakeClient
 
-CLIENT = cast(Client, None)
 
+class Lake(LakeClient):
+    """A lake with three quarantine tables, one of them foreign to Sluice. It keeps the queries that it gets."""
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that a worker gets. It has three quarantine tables, one of them foreign to Sluice."""
-    queries: list[str] = []
+    def __init__(self) -> None:
+        super().__init__({"query_tables": self._answer})
+        self.queries: list[str] = []
 
-    async def query_lake(client: object, settings: object, query: Any, result_type: object) -> QueryRows:
+    def _answer(self, query: QueryTablesInput) -> QueryRows:
         sql = query.sql
-        queries.append(sql)
+        self.queries.append(sql)
         if sql == "SHOW TABLES":
             names = ["shop.orders", "shop.orders__quarantine", "shop.eu.rides__quarantine", "x.foreign__quarantine"]
             return QueryRows(columns=["name"], rows=[[name] for name in names])
@@ -44,24 +44,26 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return QueryRows(columns=["run", "at", "rows"], rows=[["r1", day, 2]])
         return QueryRows(columns=["count"], rows=[[2]])
 
-    monkeypatch.setattr(quarantined_rows, "query_lake", query_lake)
-    return queries
+
+@pytest.fixture
+def lake() -> Lake:
+    return Lake()
 
 
-def test_a_table_that_cannot_be_read_hides_no_other(asked: list[str]) -> None:
-    listed, problems = asyncio.run(list_quarantined_rows(CLIENT, Settings().installation))
+def test_a_table_that_cannot_be_read_hides_no_other(lake: Lake) -> None:
+    listed, problems = asyncio.run(list_quarantined_rows(cast(Client, lake), Settings().installation))
     assert listed == [
         QuarantinedRows("shop.eu.rides", "r1", "2026-11-23", 2),
         QuarantinedRows("shop.orders", "r1", "2026-11-22", 2),
     ]
     assert problems == ["x.foreign__quarantine: there is no column quarantined_run"]
-    assert any('FROM "shop.eu"."rides__quarantine" GROUP' in sql for sql in asked)
+    assert any('FROM "shop.eu"."rides__quarantine" GROUP' in sql for sql in lake.queries)
 
 
-def test_the_rows_of_a_table_and_of_a_run(asked: list[str]) -> None:
-    (shown,) = asyncio.run(show_quarantined_rows(CLIENT, Settings().installation, "shop.orders", 3))
+def test_the_rows_of_a_table_and_of_a_run(lake: Lake) -> None:
+    (shown,) = asyncio.run(show_quarantined_rows(cast(Client, lake), Settings().installation, "shop.orders", 3))
     assert (shown.table, shown.rows, shown.checks, shown.run_id) == ("shop.orders", 2, {"not_null(id)": 2}, "")
-    assert asked[-1].endswith("LIMIT 3") and not any("WHERE" in sql for sql in asked)
+    assert lake.queries[-1].endswith("LIMIT 3") and not any("WHERE" in sql for sql in lake.queries)
 
 
 def test_a_name_is_a_value_of_the_query_and_no_part_of_it() -> None:

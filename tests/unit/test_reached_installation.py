@@ -12,7 +12,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.installation import reached_installation
 from runtime.installation.identity import FILE
-from runtime.installation.reached_installation import check_task_queue, connect_command, worker_identity
+from runtime.installation.reached_installation import (
+    ReachedTemporal,
+    check_task_queue,
+    connect_command,
+    worker_identity,
+)
 from sluice.environment_files import STACK_FILE, read_environment
 from sluice.errors import BadEnvironment, ServiceUnavailable
 from sluice.settings import Settings
@@ -63,8 +68,13 @@ def start_stack(home: Path) -> None:
 
 async def reach(monkeypatch: pytest.MonkeyPatch, temporal: Temporal) -> str:
     """Connect as a command does; return the hint."""
+    return (await connected(monkeypatch, temporal)).hint
+
+
+async def connected(monkeypatch: pytest.MonkeyPatch, temporal: Temporal) -> ReachedTemporal:
+    """Connect as a command does; return what it reaches."""
     monkeypatch.setattr(reached_installation, "connect", temporal.connect)
-    return (await connect_command(read_environment())).hint
+    return await connect_command(read_environment())
 
 
 async def test_a_stack_that_is_down_is_said_to_be_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,5 +184,4 @@ async def test_a_command_has_the_installation_that_it_reaches(
     """No person sets the id, but landing zones, schedules and backfills are found by it."""
     monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
     temporal = Temporal(*(f"1@host#{each}" for each in served))
-    monkeypatch.setattr(reached_installation, "connect", temporal.connect)
-    assert (await connect_command(read_environment())).installation == installation
+    assert (await connected(monkeypatch, temporal)).installation == installation

@@ -1,5 +1,6 @@
 """The activities on branches while main moves: rebases, conflicts, and tables that another program replaced."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -42,13 +43,12 @@ def test_appends_are_rebased_onto_a_newer_main(lake: MemoryLake) -> None:
     assert lake.ids("t.x") == [0, 1, 2]
 
 
-def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_depends_on_the_older_main_is_not_rebased(lake: MemoryLake, no_manifests: Callable[[], None]) -> None:
     """The catalog alone shows that, so no manifest is read."""
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*write_rows(other, 2))
-    monkeypatch.setattr(Snapshot, "manifests", _refuse_to_read)
-    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", _refuse_to_read)
+    no_manifests()
     result = run.rebase(branch, written, APPEND.model_copy(update={"on_conflict": "rewrite"}))
     assert result.branch is None and "may depend on the earlier rows of main" in result.why_not
     assert lake.catalog.find_head(run.ref.branch) is None
@@ -142,17 +142,28 @@ def test_a_conflict_that_the_first_try_finds_needs_no_wait(lake: MemoryLake) -> 
     assert (second.conflicts, second.merge_requested) == (["t.x"], True)
 
 
-def test_no_manifest_is_read_where_another_table_was_dropped(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_manifest_is_read_where_another_table_was_dropped(
+    lake: MemoryLake, no_manifests: Callable[[], None]
+) -> None:
     run, other = Run(lake, "r1"), Run(lake, "r2")
     branch, written = run.write(1)
     other.publish(*write_rows(other, 2))
     (diff,) = lake.catalog.diff(branch.base, branch.name, written.head)
     appended = read_rebase(lake.catalog, {}, diff, lake.catalog.head("main"))
     dropped = TableRebase(TableDiff("t.y", before=diff.after, after=None), diff.after, {})
-    monkeypatch.setattr(Snapshot, "manifests", _refuse_to_read)
-    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", _refuse_to_read)
+    no_manifests()
     assert rebase_problem([appended, dropped], appends=True, rows_quarantined=False) == "t.y was dropped"
 
 
-def _refuse_to_read(*_: object, **__: object) -> NoReturn:
-    raise AssertionError("a manifest was read")
+@pytest.fixture
+def no_manifests(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """A function after whose call reading a manifest is an error."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("a manifest was read")
+
+    def forbid() -> None:
+        monkeypatch.setattr(Snapshot, "manifests", refuse)
+        monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", refuse)
+
+    return forbid

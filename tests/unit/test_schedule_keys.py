@@ -1,13 +1,10 @@
 """The schedule of a pipeline: valid and invalid schedules with their messages. Runs do not depend on it."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from temporalio.client import Client
 
-from runtime.run import start_run
 from runtime.run.start_run import make_request
 from runtime.run.starter import Starter
 from sluice.contracts.run_request import RunInput
@@ -17,6 +14,7 @@ from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.schedules import describe_schedule
 from sluice.settings import Settings
+from tests.harness.lake_client import client_without_attributes
 
 FILE = """\
 name: p
@@ -111,12 +109,8 @@ def test_a_schedule_is_described() -> None:
     assert describe_schedule(plain) == "0 5 * * * in UTC, overlap skip, missed starts up to 1d later"
 
 
-def test_a_schedule_is_no_part_of_what_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def known(_: Any) -> bool:
-        return False
-
-    monkeypatch.setattr(start_run, "search_attributes_known", known)
-    client = cast(Client, SimpleNamespace())
+def test_a_schedule_is_no_part_of_what_a_run_is() -> None:
+    client = client_without_attributes()
 
     def request(pipeline: Pipeline, run_input: RunInput | None) -> Any:
         starter = Starter("ana", cast(Any, "/"))

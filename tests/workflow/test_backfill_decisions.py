@@ -27,6 +27,7 @@ from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, 
 from sluice.contracts.table_changes import TableChange
 from sluice.errors import InvalidPipeline
 from sluice.settings import read_settings
+from tests.harness.terminal import Terminal, type_in
 from tests.harness.waiting import until
 from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
@@ -132,12 +133,11 @@ async def waiting(client: Client, stack: dict[str, str]) -> AsyncIterator[Waitin
 
 
 async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
-    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = {each.partition: each for each in await waiting.all_waiting()}
 
-    def answer_late(question: str) -> None:
-        assert question == "Approve 3 reports above?"
+    def move() -> None:
         asyncio.get_running_loop().create_task(runs["p1"].handle.signal("move"))
 
     original = backfill_decisions._send
@@ -147,9 +147,10 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
             await asyncio.sleep(0.05)
         return await original(run, decision)
 
-    monkeypatch.setattr(backfill_decisions, "_ask", answer_late)
+    type_in(monkeypatch, Terminal("y\n", move))
     monkeypatch.setattr(backfill_decisions, "_send", send_late)
     assert await waiting.decide() == 2
+    assert "Approve 3 reports above? [y/N]" in capsys.readouterr().err
     printed = waiting.out.getvalue()
     assert all(hash[:12] in printed for name, hash in HASHES.items() if name != NEEDS_WAIVER)
     assert "7 rows added" in printed and "t.p" in printed
