@@ -36,6 +36,7 @@ from web.run.board import Board
 from web.run.run_view import RunViews
 from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
+from web.timing import TIMING, PageTiming
 
 _STATIC = Path(__file__).parent / "static"
 _ROUTERS = (
@@ -60,7 +61,9 @@ def all_routes() -> list[APIRoute]:
     return [route for route in routes if isinstance(route, APIRoute)]
 
 
-def make_app(client: Client, settings: Settings, session: Session, proxy: Access | None = None) -> ASGIApp:
+def make_app(
+    client: Client, settings: Settings, session: Session, proxy: Access | None = None, timing: PageTiming = TIMING
+) -> ASGIApp:
     """Return the application of one server, behind its guard.
 
     Args:
@@ -71,11 +74,12 @@ def make_app(client: Client, settings: Settings, session: Session, proxy: Access
         client=client,
         settings=settings,
         session=session,
-        board=Board(client),
+        board=Board(client, timing),
         views=RunViews(client),
-        attention=AttentionReader(client, settings.installation),
-        history=VerdictHistory(client, settings.installation),
+        attention=AttentionReader(client, settings.installation, timing),
+        history=VerdictHistory(client, settings.installation, timing),
         has_proxy=proxy is not None,
+        timing=timing,
     )
     app = FastAPI(
         title="Sluice",

@@ -22,11 +22,10 @@ from sluice.setting_groups import InstallationSettings
 from sluice.times import parse_time
 from web.cached import Cached
 from web.lake.freshness import MOST_RUNS, table_freshness
+from web.timing import TIMING, PageTiming
 
 _FRESH = 20.0
 """Age after which it is read again, in seconds."""
-_PATIENCE = 2.0
-"""Time that a reader waits for them, in seconds. Without a worker, it takes longer to know that none answers."""
 _SOON = timedelta(days=2)
 _T = TypeVar("_T")
 
@@ -84,14 +83,14 @@ class Attention:
 class AttentionReader:
     """Reads quarantines, landing zones, schedules and published runs, once for all readers."""
 
-    def __init__(self, client: Client, installation: InstallationSettings) -> None:
-        self._client, self._installation = client, installation
+    def __init__(self, client: Client, installation: InstallationSettings, timing: PageTiming = TIMING) -> None:
+        self._client, self._installation, self._timing = client, installation, timing
         self._attention = Cached(self._read, _FRESH)
 
     async def read(self) -> Attention:
         """Return all of them. A part that cannot be read, or not soon, becomes a problem."""
         try:
-            return await asyncio.wait_for(self._attention.get(), _PATIENCE)
+            return await asyncio.wait_for(self._attention.get(), self._timing.patience)
         except asyncio.TimeoutError:
             return Attention(
                 problems=["Quarantines, landing zones, schedules and tables are still being read: reload the page."]

@@ -10,8 +10,6 @@ from temporalio.service import RPCError
 from web.page import Page, ThePage
 
 router = APIRouter(include_in_schema=False)
-_INTERVAL = 1.5
-"""Time between two comparisons, in seconds. All open pages share what is read for it."""
 _UNREACHABLE = "unreachable"
 
 
@@ -34,4 +32,4 @@ async def _changes(page: Page) -> AsyncIterator[str]:
             version = present
         else:
             yield ": no change\n\n"  # shows a closed connection
-        await asyncio.sleep(_INTERVAL)
+        await asyncio.sleep(page.timing.events)

@@ -20,6 +20,7 @@ from web.run.board import Board
 from web.run.run_view import RunViews
 from web.session import Session
 from web.templates import render
+from web.timing import TIMING, PageTiming
 
 NAVIGATION = {
     "Home": "/",
@@ -49,6 +50,7 @@ class Page:
     """True if a proxy names the person of each request."""
     visitor: Visitor = STRANGER
     """The person of the request."""
+    timing: PageTiming = TIMING
 
     @property
     def installation(self) -> InstallationSettings:

@@ -10,6 +10,7 @@ from tests.harness.asgi import Browser
 from web.app import make_app
 from web.proxy import ProxyAccess
 from web.session import Session
+from web.timing import TIMING, PageTiming
 
 SECRET = "a-token-of-a-test-that-nobody-can-guess"
 PORT = 8240
@@ -26,15 +27,18 @@ def session(person: str = "ana") -> Session:
     return Session(SECRET, person, PORT)
 
 
-def browser(client: object, person: str = "ana", *, signed_in: bool = True, **settings: object) -> Browser:
+def browser(
+    client: object, person: str = "ana", *, signed_in: bool = True, timing: PageTiming = TIMING, **settings: object
+) -> Browser:
     """Return a browser at the page of a person.
 
     Args:
         client: the client of Temporal, or the part of one that the test needs.
+        timing: intervals of the page.
         settings: settings of the installation and of approvals.
     """
     given, own = Settings.of(**{"sluice_installation": "test", **settings}), session(person)
-    opened = Browser(make_app(cast(Client, client), given, own))
+    opened = Browser(make_app(cast(Client, client), given, own, timing=timing))
     if signed_in:
         opened.cookies[own.cookie_name] = own.cookie
     return opened

@@ -19,6 +19,7 @@ from sluice.times import format_time
 from web.audit.verdicts import LOOKS, WORDS, Look
 from web.cached import Cached
 from web.templates import cell
+from web.timing import TIMING, PageTiming
 
 _RUNS = 30
 """Number of runs of a table in its heat map."""
@@ -26,8 +27,6 @@ _OBSERVED = 80
 """Maximum length of an observed value, in characters."""
 _FRESH = 60.0
 """Age after which the history of a table is read again, in seconds."""
-_PATIENCE = 2.0
-"""Time that the page of a run waits for the history of its checks, in seconds."""
 _MOST_KEPT = 100
 """Maximum number of histories that are kept in memory."""
 
@@ -135,8 +134,8 @@ class CheckLines:
 class VerdictHistory:
     """Reads the verdicts of the latest runs from the lake, once for all readers."""
 
-    def __init__(self, client: Client, installation: InstallationSettings) -> None:
-        self._client, self._installation = client, installation
+    def __init__(self, client: Client, installation: InstallationSettings, timing: PageTiming = TIMING) -> None:
+        self._client, self._installation, self._timing = client, installation, timing
         self._kept: dict[tuple[str, ...], Cached[dict[str, HeatMap]]] = {}
 
     async def heat_map(self, table: str) -> HeatMap:
@@ -152,7 +151,8 @@ class VerdictHistory:
         if not tables:
             return CheckLines()
         try:
-            return CheckLines(await asyncio.wait_for(self._read(tuple(sorted(tables))), _PATIENCE))
+            reading = self._read(tuple(sorted(tables)))
+            return CheckLines(await asyncio.wait_for(reading, self._timing.patience))
         except asyncio.TimeoutError:
             return CheckLines(problem="The verdicts of earlier runs are still being read: reload the page.")
         except (SluiceError, RPCError) as error:

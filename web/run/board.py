@@ -13,14 +13,13 @@ from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run, query_statuses
 from sluice.contracts.run import WAITING, RunStatus
 from web.cached import Cached
+from web.timing import TIMING, PageTiming
 
 _MOST_RUNNING = 200
 _MOST_ENDED = 1000
 """Maximum number of runs of the last day that are shown."""
 _MOST_PROGRESS = 20
 """Maximum number of runs whose job is asked for its progress."""
-_FRESH = 1.0
-"""Age of the snapshot after which it is read again, in seconds."""
 _FRESH_ENDED = 30.0
 _DAY = timedelta(days=1)
 
@@ -66,9 +65,9 @@ class Snapshot:
 class Board:
     """Reads the runs of the home page from Temporal, once for all readers."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, timing: PageTiming = TIMING) -> None:
         self._client = client
-        self._snapshot = Cached(self._read, _FRESH)
+        self._snapshot = Cached(self._read, timing.runs)
         self._ended = Cached(self._read_ended, _FRESH_ENDED)
         self._running_ids: frozenset[str] = frozenset()
 

@@ -2,16 +2,19 @@
 
 import asyncio
 from datetime import datetime, timedelta, timezone
+from typing import cast
 
 import duckdb
 import pytest
+from temporalio.client import Client
 
 from engine.queries.sql import read_rows
-from sluice.contracts.lake_queries import QueryRows
+from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
-from web.audit import history
+from tests.harness.lake_client import LakeClient
 from web.audit.history import CheckLines, HeatMap, VerdictHistory, heat_maps, verdicts_query
+from web.timing import PageTiming
 
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
 FIRST = ["t.x", "r1", "w", "2026-11-22T07:45:00+00:00", "published"]
@@ -77,15 +80,15 @@ def test_the_line_of_a_check_is_its_row_of_the_heat_map() -> None:
 class Lake:
     """Answers the queries about the lake, and counts them."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.queries = 0
         self.error: Exception | None = None
         self.answers = asyncio.Event()
         self.answers.set()
-        monkeypatch.setattr(history, "query_lake", self._query)
-        monkeypatch.setattr(history, "_PATIENCE", 0.05)
+        client = LakeClient({"query_audit_results": self._answer})
+        self.reader = VerdictHistory(cast(Client, client), Settings().installation, PageTiming(patience=0.05))
 
-    async def _query(self, *_: object) -> QueryRows:
+    async def _answer(self, _: QueryAuditResultsInput) -> QueryRows:
         self.queries += 1
         await self.answers.wait()
         if self.error:
@@ -94,17 +97,12 @@ class Lake:
 
 
 @pytest.fixture
-def lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
-    return Lake(monkeypatch)
-
-
-def reader() -> VerdictHistory:
-    settings = Settings.of(sluice_installation="test")
-    return VerdictHistory(None, settings.installation)  # type: ignore[arg-type]  # no query reaches Temporal
+async def lake() -> Lake:
+    return Lake()
 
 
 async def test_readers_share_a_history(lake: Lake) -> None:
-    read = reader()
+    read = lake.reader
     first, second = await asyncio.gather(read.lines(["t.x", "t.y"]), read.lines(["t.y", "t.x"]))
     assert first.maps == second.maps == heat_maps(ANSWER) and lake.queries == 1
     assert await read.lines([]) == CheckLines() and lake.queries == 1, "no check has a verdict yet"
@@ -113,7 +111,7 @@ async def test_readers_share_a_history(lake: Lake) -> None:
 
 
 async def test_a_run_is_shown_without_its_history(lake: Lake) -> None:
-    read = reader()
+    read = lake.reader
     lake.answers.clear()
     assert "still being read" in (await read.lines(["t.x"])).problem
     lake.answers.set()

@@ -16,11 +16,9 @@ from sluice.contracts.run import RunResult, RunStatus, Stage
 from tests.harness.asgi import Answer
 from tests.harness.page import browser
 from tests.harness.waiting import in_time
-from web import attention, events
 from web.attention import Attention, AttentionReader
-from web.run import board
+from web.timing import PageTiming
 
-NOW = datetime.now(timezone.utc)
 AUDITED = "ab" * 32
 
 
@@ -31,12 +29,13 @@ async def _nothing() -> dict[str, Any]:
 def execution(number: int, outcome: str = "", *, is_running: bool = False) -> Any:
     """Return a run as Temporal lists it. One without an outcome was terminated."""
     ended = WorkflowExecutionStatus.COMPLETED if outcome else WorkflowExecutionStatus.TERMINATED
+    now = datetime.now(timezone.utc)
     return SimpleNamespace(
         id=f"p-{number:012x}",
         run_id=f"run-{number}",
         status=WorkflowExecutionStatus.RUNNING if is_running else ended,
-        start_time=NOW - timedelta(minutes=number),
-        close_time=None if is_running else NOW - timedelta(minutes=number - 1),
+        start_time=now - timedelta(minutes=number),
+        close_time=None if is_running else now - timedelta(minutes=number - 1),
         search_attributes={"SluiceOutcome": [outcome]} if outcome else {},
         memo=_nothing,
     )
@@ -111,12 +110,12 @@ class Temporal:
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[Attention], None]:
-    """Nothing needs attention soon, unless the test says so."""
+def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[Attention | None], None]:
+    """Nothing needs attention soon, unless the test says so, or says by None that reading it never ends."""
 
-    def reads(seen: Attention) -> None:
+    def reads(seen: Attention | None) -> None:
         async def read(_: AttentionReader) -> Attention:
-            return seen
+            return seen or await asyncio.Future[Attention]()
 
         monkeypatch.setattr(AttentionReader, "_read", read)
 
@@ -157,16 +156,9 @@ async def test_many_readers_cost_temporal_what_one_does() -> None:
     assert len(temporal.lists) == 2, temporal.lists
 
 
-async def test_home_does_not_wait_for_a_worker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = asyncio.Event()
-
-    async def read(_: AttentionReader) -> Attention:
-        await never.wait()
-        return Attention()
-
-    monkeypatch.setattr(AttentionReader, "_read", read)
-    monkeypatch.setattr(attention, "_PATIENCE", 0.01)
-    answer = await _home(Temporal())
+async def test_home_does_not_wait_for_a_worker_that_does_not_answer(known: Callable[[None], None]) -> None:
+    known(None)
+    answer = await in_time(browser(Temporal(), timing=PageTiming(patience=0.01)).get("/"))
     assert answer.status == 200 and "are still being read" in answer.text
     assert answer.text.count("Not known.") == 4, "it does not say that there are none"
 
@@ -250,18 +242,10 @@ async def test_programs_get_the_same_list() -> None:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare the runs often, and keep nothing that was read."""
-    monkeypatch.setattr(events, "_INTERVAL", 0.01)
-    monkeypatch.setattr(board, "_FRESH", 0.0)
-
-
 def _versions(text: str) -> list[str]:
     return [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
 
 
-@pytest.mark.usefixtures("quick")
 async def test_open_pages_learn_of_each_change_once() -> None:
     temporal = Temporal(execution(2, is_running=True))
     lost = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
@@ -276,7 +260,8 @@ async def test_open_pages_learn_of_each_change_once() -> None:
         temporal.error = lost if len(versions) == 2 else None
         return len(versions) == 4
 
-    answer = await in_time(browser(temporal).stream("/events", goes_on))
+    often = PageTiming(runs=0.0, events=0.01)
+    answer = await in_time(browser(temporal, timing=often).stream("/events", goes_on))
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text.startswith("retry: 2000\n\nevent: runs\ndata: ")
     waiting, publishing, unreachable, again = _versions(answer.text)
