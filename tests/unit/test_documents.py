@@ -1,4 +1,4 @@
-"""The documents: short lines, existing files, and a glossary with every word that the code shows to users."""
+"""The documents: short lines and pages, existing files, and a glossary with every word that the code shows to users."""
 
 import re
 from pathlib import Path
@@ -15,6 +15,10 @@ from tests.harness.markdown import without_code
 from tests.harness.rooms import ALLOWED
 
 LIMIT = 120
+LONGEST = 150
+"""Maximum number of lines of a document that users read."""
+NOT_FOR_USERS = {"architecture.md": "for developers", "commands.md": "generated", "faults.md": "generated"}
+USER_DOCUMENTS = [each for each in sorted((ROOT / "docs").glob("*.md")) if each.name not in NOT_FOR_USERS]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PATH = re.compile(r"`((?:[a-z_]+/)+(?:[A-Za-z0-9_.-]+\.(?:py|md|yml|txt|json|xml|toml))?)`")
 RESOLUTIONS = Conflict.model_fields["resolved"].annotation
@@ -35,6 +39,13 @@ def test_lines_are_short(document: Path) -> None:
     text = re.sub(r"\]\([^)]*\)", "]", without_code(document.read_text()))
     long = [line for line in text.splitlines() if len(line) > LIMIT and not line.startswith("|")]
     assert not long, f"{names(document)} has lines of more than {LIMIT} characters: {long}"
+
+
+@pytest.mark.parametrize("document", USER_DOCUMENTS, ids=names)
+def test_documents_of_users_are_short(document: Path) -> None:
+    """More goes behind a link to a page of reference."""
+    length = len(document.read_text().splitlines())
+    assert length <= LONGEST, f"{names(document)} has {length} lines; a document for users has at most {LONGEST}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=names)
