@@ -15,9 +15,7 @@ from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
 from sluice.metadata.statistics import SchemaField
 from sluice.sizes import format_size
 
-_MAX_BYTES = 64 * 2**20
-"""Maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself."""
-
+MAX_BYTES = 64 * 2**20
 _NAMED = 5
 """Maximum number of existing tables named when a query names a missing one."""
 
@@ -60,15 +58,23 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
 
 
 def read_queried_tables(
-    catalog: BranchCatalog, io: Mapping[str, str], branch: str, head: str, names: Sequence[str]
+    catalog: BranchCatalog,
+    io: Mapping[str, str],
+    branch: str,
+    head: str,
+    names: Sequence[str],
+    max_bytes: int = MAX_BYTES,
 ) -> list[QueriedTable]:
     """Return tables of a branch at a hash.
+
+    Args:
+        max_bytes: maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself.
 
     Raises:
         InvalidInput: there is no such table, or the data files to read are too large.
     """
     tables: list[QueriedTable] = []
-    left = _MAX_BYTES
+    left = max_bytes
     for name in names:
         version = catalog.table_version(branch, name, head)
         if version is None:
@@ -82,7 +88,7 @@ def read_queried_tables(
         size = sum(file.file_size_in_bytes for file in files)
         if size > left:
             raise InvalidInput(
-                f"{name} has {format_size(size)} of data files, but `query` reads only {format_size(_MAX_BYTES)} of "
+                f"{name} has {format_size(size)} of data files, but `query` reads only {format_size(max_bytes)} of "
                 "tables with row-level deletes, nested columns or files in a store other than S3: "
                 "docs/reading.md has ways without that limit"
             )

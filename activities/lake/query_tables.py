@@ -10,7 +10,7 @@ from engine.duckdb_session import ParquetView
 from engine.queries.runner import QueryRunner
 from engine.queries.sql import asks_for_tables
 from lakehouse.catalog import BranchCatalog
-from lakehouse.queried_tables import QueriedTable, read_queried_tables, resolve_ref
+from lakehouse.queried_tables import MAX_BYTES, QueriedTable, read_queried_tables, resolve_ref
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
 
@@ -25,6 +25,8 @@ class QueryTablesActivity:
     catalog: BranchCatalog
     io: Mapping[str, str]
     queries: QueryRunner
+    max_bytes: int = MAX_BYTES
+    """Maximum size, in bytes, of data files that are read into memory."""
 
     @activity.defn(name="query_tables")
     async def query_tables(self, input: QueryTablesInput) -> QueryRows:
@@ -43,4 +45,4 @@ class QueryTablesActivity:
 
     def _read_tables(self, ref: str, names: Sequence[str]) -> list[QueriedTable]:
         branch, head = resolve_ref(self.catalog, ref)
-        return read_queried_tables(self.catalog, self.io, branch, head, names)
+        return read_queried_tables(self.catalog, self.io, branch, head, names, self.max_bytes)

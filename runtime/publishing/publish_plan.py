@@ -14,8 +14,8 @@ from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.older_rows import may_be_older
 from sluice.setting_groups import InstallationSettings
 
-_WAITS = 2
-"""Time limit of the answer, in multiples of SLUICE_WORKER_WAIT."""
+_ANSWER_WITHIN = 10.0
+"""Time that a worker has for the answer after SLUICE_WORKER_WAIT, in seconds."""
 
 
 async def plan_publish(
@@ -47,7 +47,7 @@ async def plan_publish(
         write=pipeline.write if asks_main else None,
         order=order,
     )
-    limit = _WAITS * settings.sluice_worker_wait
+    limit = settings.sluice_worker_wait + _ANSWER_WITHIN
     try:
         return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), limit)
     except asyncio.TimeoutError as error:

@@ -12,7 +12,6 @@ from temporalio.exceptions import ApplicationError
 
 from activities.lake.query_tables import QueryTablesActivity
 from engine.queries.sql import tables_in
-from lakehouse import queried_tables
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidInput
 from tests.harness.activity import run_activity
@@ -46,8 +45,8 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingQuerie
 
 @pytest.fixture
 def query(lake: MemoryLake, queries: BlockingQueries) -> Query:
-    def run(sql: str, ref: str = "") -> QueryRows:
-        activity = QueryTablesActivity(lake.catalog, {}, queries.runner)
+    def run(sql: str, ref: str = "", **limits: int) -> QueryRows:
+        activity = QueryTablesActivity(lake.catalog, {}, queries.runner, **limits)
         running: Coroutine[Any, Any, QueryRows] = run_activity(
             activity.query_tables, QueryTablesInput(sql=sql, ref=ref)
         )
@@ -74,7 +73,7 @@ def test_queries_over_several_tables(lake: MemoryLake, query: Query, sql: str) -
     assert query(sql.replace("SELECT id, (", "SELECT o.id, (")).rows == [[1, 5]]
 
 
-def test_nested_columns_are_read_as_rows(lake: MemoryLake, query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_columns_are_read_as_rows(lake: MemoryLake, query: Query) -> None:
     def add_list(table: Table) -> None:
         with table.update_schema() as update:
             update.add_column("many", ListType(10, LongType(), element_required=False))
@@ -87,9 +86,8 @@ def test_nested_columns_are_read_as_rows(lake: MemoryLake, query: Query, monkeyp
     lake.change("main", "shop.orders", add_row)
     sql = "SELECT many FROM shop.orders WHERE id IN (1, 9) ORDER BY id"
     assert query(sql).rows == [[None], [[1, None]]]
-    monkeypatch.setattr(queried_tables, "_MAX_BYTES", 10)
     with pytest.raises(ApplicationError, match=r"docs/reading\.md"):
-        query(sql)
+        query(sql, max_bytes=10)
 
 
 @pytest.mark.parametrize(

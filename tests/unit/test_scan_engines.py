@@ -98,6 +98,11 @@ def test_a_group_that_duckdb_cannot_answer_is_handed_back(tmp_path: Path) -> Non
             scan_groups_by(session, groups(DUCKDB))
 
 
+def scan_by(monkeypatch: pytest.MonkeyPatch, scan: Callable[[DuckDBSession, object], dict[str, ScanAnswer]]) -> None:
+    """Scan by a function that knows when its query runs."""
+    monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", scan)
+
+
 def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +115,7 @@ def test_a_cancelled_scan_interrupts_its_query_and_waits_for_it(
         ended.set()
         raise duckdb.InterruptException("interrupted")
 
-    monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", slow)
+    scan_by(monkeypatch, slow)
 
     async def cancelled() -> None:
         work = asyncio.create_task(DuckDBScan(Settings.of(sluice_home=tmp_path).scan).scan([], context(tmp_path)))
@@ -142,7 +147,7 @@ def test_a_scan_that_is_cancelled_again_still_waits_for_its_query(
             closed_during_query.append(True)
         raise duckdb.InterruptException("interrupted")
 
-    monkeypatch.setattr("engine.duckdb_scan.scan_groups_by", slow)
+    scan_by(monkeypatch, slow)
 
     async def cancelled_twice() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, problem: unread.append(problem))

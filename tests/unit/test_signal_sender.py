@@ -77,7 +77,7 @@ async def test_a_signal_names_the_files_of_its_notifications(sender: SignalSende
     recorder.error = RuntimeError("no server")
     sender.request({"a": {"1"}})
     sender.request({"a": {"2", "1"}})
-    await asyncio.sleep(0.25)
+    await until(lambda: bool(recorder.tries), lambda: recorder.files)
     sender.request({"a": {"3"}})
     recorder.error = None
     await recorder.until(1)

@@ -149,10 +149,14 @@ class PriorityHarness:
         return await asyncio.wait_for(self.publish(input, *given, **more), _AT_ONCE)
 
 
+def set_slot_timeout(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(merge_queue, "_SLOT_TIMEOUT", timedelta(seconds=seconds))
+
+
 @pytest.fixture
 async def harness(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[PriorityHarness]:
     """Publishes that wait for priority as long as a test may last, on any slow Temporal."""
-    monkeypatch.setattr(merge_queue, "_SLOT_TIMEOUT", timedelta(seconds=LIMIT))
+    set_slot_timeout(monkeypatch, LIMIT)
     harness = PriorityHarness(client, MemoryLake(MemoryCatalog(), tmp_path))
     async with Worker(
         client,
@@ -201,7 +205,7 @@ async def test_priority_ends_with_the_slot(harness: PriorityHarness) -> None:
 
 
 async def test_the_priority_of_a_lost_run_ends(harness: PriorityHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_queue, "_SLOT_TIMEOUT", timedelta(seconds=2))
+    set_slot_timeout(monkeypatch, 2)
     await harness.get_slot("lost", _MANY)
     assert (await harness.publish_at_once(harness.input("r2"))).merged
 
