@@ -22,7 +22,7 @@ from sluice.notifications.slack_buttons import APPROVE, REJECT
 from sluice.settings import Settings
 from tests.harness.asgi import Answer, Browser
 from tests.harness.page import browser
-from tests.harness.slack import Slack, run_slack
+from tests.harness.slack import Slack
 from tests.harness.slack_actions import CHANNEL, SIGNING_SECRET, THREAD, approved, button, rejected, send, submitted
 from tests.harness.waiting import until
 from tests.harness.waiting_run import WaitingRun, started
@@ -44,7 +44,7 @@ class OnSlack:
 
     harness: WorkflowHarness
     slack: Slack
-    settings: dict[str, str]
+    settings: dict[str, Any]
 
     @property
     def posted(self) -> list[dict[str, Any]]:
@@ -56,7 +56,8 @@ class OnSlack:
         return [each for each in self.slack.messages if each["path"] == f"/api/{method}" and each not in self.posted]
 
     def page(self, **settings: str) -> Browser:
-        return browser(self.harness.client, "owner", signed_in=False, **{**self.settings, **settings})
+        given: dict[str, Any] = {**self.settings, **settings}
+        return browser(self.harness.client, "owner", signed_in=False, **given)
 
     async def start(self, required: RequiredApproval | None = None, **pipeline: Any) -> WaitingRun:
         run = await started(self.harness, required, **pipeline)
@@ -78,7 +79,7 @@ class OnSlack:
 async def chat(own_harness: WorkflowHarness, tmp_path: Path) -> AsyncIterator[OnSlack]:
     people = tmp_path / "people"
     people.write_text("# members\nU0ANA ana\nU0BEN ben\nW0ANA ana\n")
-    with run_slack() as slack:
+    with Slack() as slack:
         settings = {
             "slack_token": TOKEN, "slack_channel": "#loads", "slack_api_url": slack.url,
             "slack_signing_secret": SIGNING_SECRET, "sluice_slack_people_file": str(people), "sluice_page": PAGE,

@@ -19,7 +19,11 @@ NOBODY = SimpleNamespace(namespace="default")
 """A client of Temporal that answers nothing: a request that reaches it was permitted."""
 PEOPLE = {"vera": Role.VIEWER, "ana": Role.APPROVER, "otto": Role.OPERATOR}
 FORM = "application/x-www-form-urlencoded"
-OF_APPROVERS = {"/runs/{workflow_id}/{run_id}/decision", "/api/runs/{name}/decision"}
+OF_APPROVERS = {
+    "/runs/{workflow_id}/{run_id}/decision",
+    "/runs/{workflow_id}/{run_id}/statement",
+    "/api/runs/{name}/decision",
+}
 
 
 def test_every_route_that_changes_something_has_a_role() -> None:
