@@ -79,6 +79,13 @@ def main() -> None:
             lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
             lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema), files, {})),
         )
+        columns = {field.name for field in schema}
+        _compare(
+            "read with the types of a table",
+            given.rounds,
+            lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
+            lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema, of_table=columns), files, {})),
+        )
         _compare(
             "guess",
             given.rounds,

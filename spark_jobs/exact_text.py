@@ -2,11 +2,12 @@
 
 Spark's readers and casts change values without an error: `12d` becomes the DOUBLE 12.0, `1.005` the DECIMAL(10, 2)
 1.01, `2024-01` the DATE 2024-01-01, `10:30` a TIMESTAMP of today, and a time loses its nanoseconds. They read whole
-numbers and booleans exactly.
+numbers and booleans exactly, except that `00123` becomes 123.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -19,8 +20,10 @@ from pyspark.sql.types import (
     DecimalType,
     DoubleType,
     FloatType,
+    IntegralType,
     MapType,
     NullType,
+    NumericType,
     StringType,
     StructField,
     StructType,
@@ -28,7 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MOMENT, TIME
+from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
 
 NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
@@ -73,53 +76,69 @@ def contains_type(type: DataType, types: tuple[type[DataType], ...]) -> bool:
     return isinstance(type, types)
 
 
-def convert(read: Column, field: StructField, as_read: DataType) -> Column:
+def convert(read: Column, field: StructField, as_read: DataType, *, refuses_marks: bool = False) -> Column:
     """Convert a column to the type of a field. A text that is not exactly a value of its type fails the job.
 
     Args:
         as_read: the type with which the column was read, with text at any depth.
+        refuses_marks: True if a number with a leading zero or a plus sign fails the job too: it may be a code.
     """
     message = f"{NOT_EXACT}: a value of the column {field.name} ({field.dataType.simpleString()})"
-    return _converted(read, field.dataType, as_read, message)
+    return _converted(read, field.dataType, as_read, _Conversion(message, refuses_marks))
 
 
-def is_exact(read: Column, type: DataType, as_read: DataType) -> Column:
-    """Return a column that is true if all text, at any depth, is exactly a value of its type."""
+def is_exact(read: Column, type: DataType, as_read: DataType, *, refuses_marks: bool = False) -> Column:
+    """Return a column that is true if all text, at any depth, is exactly a value of its type.
+
+    Args:
+        refuses_marks: True if a number with a leading zero or a plus sign is not exact.
+    """
+
+    def inner(read: Column, type: DataType, as_read: DataType) -> Column:
+        return is_exact(read, type, as_read, refuses_marks=refuses_marks)
+
     if type == as_read:
         return F.lit(True)
     match type, as_read:
         case StructType(), StructType():
             pairs = zip(type, as_read, strict=True)
-            parts = [is_exact(read.getField(have.name), want.dataType, have.dataType) for want, have in pairs]
+            parts = [inner(read.getField(have.name), want.dataType, have.dataType) for want, have in pairs]
             return F.coalesce(reduce(and_, parts), F.lit(True))
         case ArrayType(), ArrayType():
-            return _all(read, lambda each: is_exact(each, type.elementType, as_read.elementType))
+            return _all(read, lambda each: inner(each, type.elementType, as_read.elementType))
         case MapType(), MapType():
-            return _all(F.map_values(read), lambda each: is_exact(each, type.valueType, as_read.valueType))
+            return _all(F.map_values(read), lambda each: inner(each, type.valueType, as_read.valueType))
     if isinstance(type, NullType):
         return read.isNull()
-    return F.coalesce(_is_exact(read, type), F.lit(False)) | read.isNull()
+    return F.coalesce(_is_exact(read, type, refuses_marks=refuses_marks), F.lit(False)) | read.isNull()
 
 
-def _converted(read: Column, type: DataType, as_read: DataType, message: str) -> Column:
+@dataclass(frozen=True)
+class _Conversion:
+    message: str
+    refuses_marks: bool
+
+
+def _converted(read: Column, type: DataType, as_read: DataType, conversion: _Conversion) -> Column:
     if type == as_read:
         return read
     match type, as_read:
         case StructType(), StructType():
             fields = [
-                _converted(read.getField(have.name), want.dataType, have.dataType, message).alias(want.name)
+                _converted(read.getField(have.name), want.dataType, have.dataType, conversion).alias(want.name)
                 for want, have in zip(type, as_read, strict=True)
             ]
             return F.when(read.isNotNull(), F.struct(*fields))
         case ArrayType(), ArrayType():
-            return F.transform(read, lambda each: _converted(each, type.elementType, as_read.elementType, message))
+            return F.transform(read, lambda each: _converted(each, type.elementType, as_read.elementType, conversion))
         case MapType(), MapType():
             return F.transform_values(
-                read, lambda _, each: _converted(each, type.valueType, as_read.valueType, message)
+                read, lambda _, each: _converted(each, type.valueType, as_read.valueType, conversion)
             )
     if isinstance(type, NullType):
         return F.lit(None)
-    value = F.when(_is_exact(read, type), _value(read, type)).otherwise(F.raise_error(F.lit(message)))
+    exact = _is_exact(read, type, refuses_marks=conversion.refuses_marks)
+    value = F.when(exact, _value(read, type)).otherwise(F.raise_error(F.lit(conversion.message)))
     return F.when(read.isNotNull(), value)
 
 
@@ -136,9 +155,12 @@ def _value(text: Column, type: DataType) -> Column:
     return text.try_cast(type)
 
 
-def _is_exact(text: Column, type: DataType) -> Column:
+def _is_exact(text: Column, type: DataType, *, refuses_marks: bool) -> Column:
     """Return a column that is true if a type represents a text exactly. The usual notation is tried first."""
-    return F.coalesce(is_usual(text, type), F.lit(False)) | _is_exact_notation(text, type)
+    exact = _is_exact_notation(text, type)
+    if refuses_marks and isinstance(type, NumericType):
+        exact &= ~text.rlike(f"^{MARKED}")
+    return F.coalesce(is_usual(text, type), F.lit(False)) | exact
 
 
 def is_usual(text: Column, type: DataType) -> Column:
@@ -147,7 +169,7 @@ def is_usual(text: Column, type: DataType) -> Column:
     The usual notation is the one that Spark writes, or `2026-01-31 10:30:00` for a time.
     """
     match type:
-        case DecimalType() | DoubleType() | DateType():
+        case IntegralType() | DecimalType() | DoubleType() | DateType():
             return text.try_cast(type).cast(StringType()) == text
         case TimestampType() | TimestampNTZType():
             marks = [(5, "-"), (8, "-"), (14, ":"), (17, ":")]
@@ -167,11 +189,15 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
             return _is_exact_double(text, value) | text.isin(*_NOT_FINITE)
         case FloatType():
             return _is_exact_float(text, value) | text.isin(*_NOT_FINITE)
+        case IntegralType():
+            notation = r"[+-]?\d+"
         case DateType():
-            return text.rlike(rf"^{DAY}([T ]{_MIDNIGHT})?\z") & value.isNotNull()
+            notation = rf"{DAY}([T ]{_MIDNIGHT})?"
         case TimestampType():
-            return text.rlike(rf"^({DAY}|{MOMENT})\z") & value.isNotNull()
-    return text.rlike(rf"^{DAY}([T ]{TIME})?\z") & value.isNotNull()
+            notation = rf"({DAY}|{MOMENT})"
+        case _:
+            notation = rf"{DAY}([T ]{TIME})?"
+    return text.rlike(rf"^{notation}\z") & value.isNotNull()
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:

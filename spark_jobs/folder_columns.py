@@ -11,9 +11,9 @@ from pyspark.sql.types import NumericType, StringType, StructType
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
+from sluice.input.plain_notation import MARKED
 
-_LOSES_AS_NUMBER = r"^\s*([+-]?0[0-9]|\+)"
-"""Pattern of values that would lose characters as numbers: leading zeros, and the plus sign of telephone numbers."""
+_LOSES_AS_NUMBER = rf"^\s*{MARKED}"
 _ENCODED = re.compile("%([0-9A-Fa-f]{2})")
 
 

@@ -1,19 +1,19 @@
 """Load files as planned, with Spark's readers, and with exact conversion of text."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import CharType, DataType, IntegralType, StringType, StructField, StructType, VarcharType
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
-from spark_jobs.exact_text import contains_type, convert, converted_types
+from spark_jobs.exact_text import contains_type, convert, converted_types, is_exact
 from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 
@@ -37,6 +37,16 @@ class Reading:
     """The fields of `schema` in the same order, with their final names; None if the names stay the same."""
     guessed: Sequence[GuessedColumn] = ()
     """The columns whose types neither a schema nor a table states."""
+    of_table: Collection[str] = ()
+    """Columns of the files whose type is known from the table alone, in lower case: their text may be a code."""
+
+    def is_exact(self, column: Column, field: StructField, as_read: DataType) -> Column:
+        """Return a column that is true if all text of a converted column is exactly a value of its type."""
+        return is_exact(self.value(column), field.dataType, as_read, refuses_marks=self._is_of_table(field))
+
+    def convert(self, column: Column, field: StructField, as_read: DataType) -> Column:
+        """Convert a column of text to the type of a field. A text that is not exactly such a value fails the job."""
+        return convert(self.value(column), field, as_read, refuses_marks=self._is_of_table(field))
 
     def value(self, column: Column) -> Column:
         """Return a column of text. For CSV, an empty text becomes NULL, since it is not a value there."""
@@ -47,18 +57,28 @@ class Reading:
         """The fields that are read as text and converted afterwards, since Spark's readers change values."""
         if self.format not in ("csv", "json"):
             return []
-        types = converted_types(self.options)
-        return [each for each in self.schema or () if contains_type(each.dataType, types)]
+        return [each for each in self.schema or () if contains_type(each.dataType, self._converted_types(each))]
 
     @property
     def as_text(self) -> StructType | None:
         """The schema with text in place of the types that are converted afterwards."""
         if self.schema is None:
             return None
-        names, types = {each.name for each in self.converted}, converted_types(self.options)
+        names = {each.name for each in self.converted}
         return StructType(
-            [replace_types(each, types, StringType()) if each.name in names else each for each in self.schema]
+            [
+                replace_types(each, self._converted_types(each), StringType()) if each.name in names else each
+                for each in self.schema
+            ]
         )
+
+    def _is_of_table(self, field: StructField) -> bool:
+        return field.name.lower() in self.of_table
+
+    def _converted_types(self, field: StructField) -> tuple[type[DataType], ...]:
+        """Return the types whose text is converted. Numbers of JSON have no leading zeros, so Spark may read them."""
+        types = converted_types(self.options)
+        return (*types, IntegralType) if self.format == "csv" and self._is_of_table(field) else types
 
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
@@ -87,9 +107,7 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
 def converted(rows: DataFrame, reading: Reading) -> DataFrame:
     """Return rows that were read as text with all columns converted to their types."""
     read = {field.name: field.dataType for field in rows.schema}
-    return with_each(
-        rows, reading.converted, lambda column, field: convert(reading.value(column), field, read[field.name])
-    )
+    return with_each(rows, reading.converted, lambda column, field: reading.convert(column, field, read[field.name]))
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:

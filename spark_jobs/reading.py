@@ -115,16 +115,19 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
         raise InvalidInput("the CSV files have no header: name their columns in source.schema")
     groups = _groups(spec, format)
     stated = parse_schema(source.schema_) if source.schema_ else None
-    if columns_of_folders(spec):
+    folders = columns_of_folders(spec)
+    if folders:
         _check_first_file(spark, spec, format, options, groups)
     wanted = stated or target
+    own = {name.lower() for name in target.names} if target is not None and not stated else set[str]()
+    of_table = own - {name.lower() for name in folders}
     if format == "json":
         schema, named, guessed = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         _check_digits(spec, schema)
-        return Reading(format, options, groups, schema, named, guessed)
+        return Reading(format, options, groups, schema, named, guessed, of_table)
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, wanted, is_stated=stated is not None)
-        return Reading(format, options, groups, of_csv, guessed=guessed)
+        return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
 

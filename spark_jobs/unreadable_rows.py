@@ -90,6 +90,7 @@ def _describe(
         column=column,
         value=value,
         type_name=type_name,
+        is_of_table=column.lower() in reading.of_table,
         values=len(values) if values and is_ragged else None,
         columns=len(columns),
         rows=len(rows),
@@ -127,7 +128,7 @@ def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
     read = {field.name: field.dataType for field in rows.schema}
 
     def fits(column: Column, field: StructField) -> Column:
-        return is_exact(reading.value(column), field.dataType, read[field.name])
+        return reading.is_exact(column, field, read[field.name])
 
     bad = rows.filter(any_of(reading.converted, lambda column, field: ~fits(column, field)))
     return with_each(bad, reading.converted, lambda column, field: F.when(fits(column, field), column))

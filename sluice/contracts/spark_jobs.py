@@ -195,6 +195,8 @@ class UnreadableRows(WireMessage):
     value: str = ""
     type_name: str = ""
     """Type that the value does not fit, in SQL notation."""
+    is_of_table: bool = False
+    """True if this type is known from the table alone."""
     values: int | None = None
     """Number of values in the record, if it differs from the number of columns."""
     columns: int = 0

@@ -3,12 +3,15 @@
 import re
 
 from sluice.contracts.spark_jobs import UnreadableRows
+from sluice.input.plain_notation import MARKED
 from sluice.row_values import HIDDEN_VALUE
 
 _MAX_VALUE = 80
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WITH_DIGITS = ("decimal", "double", "float")
 """Beginnings of the names of types that may store a number only with fewer digits."""
+_NUMERIC = ("tinyint", "smallint", "int", "bigint", *_WITH_DIGITS)
+_MARKED = re.compile(MARKED, re.ASCII)
 
 
 def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: bool) -> str:
@@ -21,9 +24,7 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     where = rows.path + (f", line {line:,}" if line else "")
     if rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
-        loses_digits = rows.type_name.startswith(_WITH_DIGITS) and _NUMBER.fullmatch(rows.value)
-        why = "cannot be stored exactly as a" if loses_digits else "is not a valid"
-        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {why} {rows.type_name}"
+        problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {_why(rows)}"
     elif rows.values is not None:
         problem = f"it has {rows.values:,} values for {rows.columns:,} columns"
     else:
@@ -32,3 +33,16 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     more = " or more" if rows.there_may_be_more else ""
     hidden = "" if show_values or not rows.column else " (`show_values: true` shows the value)"
     return f"{where}: {problem}{hidden}; {number}{more}"
+
+
+def _why(rows: UnreadableRows) -> str:
+    """Return why a type does not accept a value."""
+    is_number = _NUMBER.fullmatch(rows.value) and rows.type_name.startswith(_NUMERIC)
+    if is_number and rows.is_of_table and _MARKED.match(rows.value):
+        return (
+            f"has a leading zero or a plus sign, which the table's type {rows.type_name} would drop: if it is a "
+            "number, state its type in `source.schema`; if it is a code, the column must be STRING"
+        )
+    if is_number and rows.type_name.startswith(_WITH_DIGITS):
+        return f"cannot be stored exactly as a {rows.type_name}"
+    return f"is not a valid {rows.type_name}"

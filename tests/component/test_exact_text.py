@@ -19,6 +19,9 @@ from pyspark.sql.types import (
     DecimalType,
     DoubleType,
     FloatType,
+    IntegerType,
+    LongType,
+    NumericType,
     StringType,
     StructField,
     TimestampNTZType,
@@ -111,7 +114,15 @@ def _is_binary(text: str) -> bool:
     return number in (value, Context(prec=18, rounding=ROUND_HALF_UP).create_decimal(value))
 
 
+def as_whole(text: str, bits: int) -> int | None:
+    """Return the whole number that a text states in digits, if a type of so many bits stores it, else None."""
+    number = int(text) if re.fullmatch(r"[+-]?\d+", text, re.ASCII) else None
+    return number if number is not None and -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
+
+
 RULES: dict[str, tuple[DataType, Callable[[str], Any]]] = {
+    "int": (IntegerType(), lambda text: as_whole(text, 32)),
+    "bigint": (LongType(), lambda text: as_whole(text, 64)),
     "decimal(10,2)": (DecimalType(10, 2), lambda text: as_decimal(text, 10, 2)),
     "decimal(38,18)": (DecimalType(38, 18), lambda text: as_decimal(text, 38, 18)),
     "decimal(5,0)": (DecimalType(5, 0), lambda text: as_decimal(text, 5, 0)),
@@ -242,3 +253,59 @@ def test_an_empty_text_is_no_value_in_csv_and_no_number_in_json(job: Ingester) -
     assert [row["x"] for row in job.rows()] == [None, None]
     refused = job.refused({"path": file(job, "in.jsonl", '{"id": 3, "x": ""}\n')})
     assert "x: '' is not a valid double" in refused, refused
+
+
+@pytest.mark.parametrize("name", [name for name, (type, _) in RULES.items() if isinstance(type, NumericType)])
+def test_a_number_with_a_leading_zero_or_a_plus_sign_may_be_refused(spark: SparkSession, name: str) -> None:
+    """Text for a column that no schema states may be a code: 00123 is not 123 then."""
+    type, rule = RULES[name]
+    print(f"seed {_SEED}")
+    drawn = texts(random.Random(f"{name} {_SEED}"))[:1_000]
+    given = [f"{mark}{text}" for text in drawn for mark in ("", "0", "+", "-", "-0", "00")]
+    read = spark.createDataFrame([(text,) for text in given], "text STRING")
+    conditions = [is_exact(F.col("text"), type, StringType(), refuses_marks=refuses) for refuses in (False, True)]
+    rows = read.select(*[each.alias(f"is_{n}") for n, each in enumerate(conditions)]).collect()
+    wrong = [
+        (text, row)
+        for text, row in zip(given, rows, strict=True)
+        if row["is_1"] != (row["is_0"] and not re.match(r"\+|-?0[0-9]", text)) or (text == "00" and row["is_1"])
+    ]
+    assert not wrong, wrong[:20]
+    assert sum(row["is_0"] != row["is_1"] for row in rows) > 10
+    assert sum(rule(text) is not None for text in given) > 10
+
+
+@pytest.mark.parametrize(
+    ("type", "format", "text"),
+    [
+        ("INT", "csv", "00123"),
+        ("BIGINT", "csv", "+4712345678"),
+        ("BIGINT", "csv", "-007"),
+        ("DECIMAL(10,2)", "csv", "007.50"),
+        ("DOUBLE", "csv", "+1.5"),
+        ("DECIMAL(10,2)", "json", '"007.50"'),
+    ],
+)
+def test_codes_do_not_become_numbers_of_a_table(job: Ingester, type: str, format: str, text: str) -> None:
+    """The first files gave the column its type. A later file has codes: they are refused, unless `schema` says so."""
+    job({"path": file(job, "first.csv", "id,x\n1,12\n"), "schema": f"id INT, x {type}"})
+    content = f"id,x\n2,{text}\n" if format == "csv" else f'{{"id": 2, "x": {text}}}\n'
+    path = file(job, f"then.{format}", content)
+    refused = job.refused({"path": path})
+    assert refused == (
+        f"{path}: x: '{text.strip(chr(34))}' has a leading zero or a plus sign, "
+        f"which the table's type {type.lower()} would drop: if it is a number, state its type in `source.schema`; if "
+        "it is a code, the column must be STRING; 1 such row"
+    )
+    job({"path": path, "schema": f"id INT, x {type}"})
+    assert sorted(float(row["x"]) for row in job.rows()) == sorted([12.0, float(text.strip('"'))])
+
+
+def test_numbers_of_folders_may_have_leading_zeros(job: Ingester) -> None:
+    """A table whose column `month` is INT takes folders named 01 to 12."""
+    job({"path": file(job, "first.csv", "id,month\n1,1\n")})
+    folder = job.folder / "in" / "month=02"
+    folder.mkdir(parents=True)
+    (folder / "second.csv").write_text("id\n2\n")
+    job({"path": str(folder.parent), "format": "csv"})
+    assert sorted((row["id"], row["month"]) for row in job.rows()) == [(1, 1), (2, 2)]

@@ -27,6 +27,18 @@ ROWS = UnreadableRows(
         ),
         ({"value": "1.5", "type_name": "int"}, 2, "orders.csv, line 2: amount: '1.5' is not a valid int; 1 such row"),
         (
+            {"value": "007", "type_name": "int", "is_of_table": True},
+            2,
+            "orders.csv, line 2: amount: '007' has a leading zero or a plus sign, which the table's type int would "
+            "drop: if it is a number, state its type in `source.schema`; if it is a code, the column must be STRING; "
+            "1 such row",
+        ),
+        (
+            {"value": "0124", "type_name": "date", "is_of_table": True},
+            2,
+            "orders.csv, line 2: amount: '0124' is not a valid date; 1 such row",
+        ),
+        (
             {"rows": 1000, "there_may_be_more": True},
             None,
             "orders.csv: amount: 'twelve' is not a valid decimal(10,2); 1,000 such rows or more",
