@@ -113,6 +113,17 @@ class PartitionSequence(CommandSequence):
             assert self.model.mode != "append", ended
         self._end_backfill()
 
+    @precondition(_has_files)
+    @rule(year=st.sampled_from(YEARS), slot=st.sampled_from(SLOTS))
+    def load_content_that_comes_back(self, year: str, slot: str) -> None:
+        """Load content of a path, then other content of it, then the first content again."""
+        folder = year if year in self.files else "all"
+        for _ in range(2):
+            self._write(folder, slot)
+            self.run_partition(year)
+        self._put(folder, slot, self.sent[f"{folder}/{slot}"][-2])
+        self.run_partition(year)
+
     # --- quarantines and roll-back ---
 
     @precondition(lambda self: self.model.quarantines)

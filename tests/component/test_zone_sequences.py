@@ -92,6 +92,17 @@ class ZoneSequence(CommandSequence):
     def decide(self, approve: bool) -> None:
         self._run(self.driver.decide_batch(approve=approve))
 
+    @precondition(lambda self: self.driver.needs_approval)
+    @rule(path=st.sampled_from(PATHS))
+    def overwritten_under_its_run(self, path: str) -> None:
+        """Replace a file while its run waits for approval. Then approve that run, and the next if there is one."""
+        for _ in range(2):
+            self.arrives(path, 1, False)
+            self.settles()
+        for _ in range(2):
+            self.decide(True)
+            self.settles()
+
     @rule(action=st.sampled_from(["retry", "set aside"]), number=st.integers(0, 3))
     def decide_on_batch(self, action: str, number: int) -> None:
         batches = [each for each in self._run(self.driver.status()).batches if each.state in ("kept out", "set aside")]
