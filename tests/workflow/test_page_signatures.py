@@ -70,7 +70,7 @@ class Signing:
         return await self.run.page(person).post_form(f"{self.run.path}/decision", sent)
 
     async def refused(self, sent: dict[str, Any], key: str, why: str, person: str = "ana") -> None:
-        """Send a form with the person's own token, whoever signed, and assert that it is refused."""
+        """Send a form that another person may have signed, with the person's own token; assert that it is refused."""
         token = (await self.form(person))["form_token"]
         answer = await self.send({**sent, "form_token": token}, key, person)
         assert (answer.status, why in notice(answer)) == (CONFLICT, True), notice(answer)
