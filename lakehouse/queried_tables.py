@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakehouse.catalog import BranchCatalog
+from lakehouse.iceberg.file_rows import read_all
 from lakehouse.iceberg.readable_files import duckdb_reads
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
@@ -108,6 +109,6 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
 
 def _rows(name: str, state: TableState) -> pa.Table:
     try:
-        return state.table.scan().to_arrow()
+        return read_all(state.table)
     except (ValueError, NotImplementedError) as error:  # equality deletes, or files of another format
         raise InvalidInput(f"{name} cannot be read without Spark: {error}") from None

@@ -9,6 +9,10 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, StaticTable
 
+from lakehouse.iceberg.null_lists import keep_null_lists
+
+keep_null_lists()
+
 
 class TooManyRows(Exception):
     """Raised when rows need more memory than allowed, although their files are small."""
@@ -28,6 +32,15 @@ def read_batches(
         if size > max_memory:
             raise TooManyRows
         yield batch
+
+
+def read_all(table: StaticTable) -> pa.Table:
+    """Return all rows of a table.
+
+    Raises:
+        ValueError, NotImplementedError: PyIceberg does not read its data files or apply its delete files.
+    """
+    return table.scan().to_arrow()
 
 
 def scan_tasks(table: StaticTable, files: Sequence[DataFile], *, with_deletes: bool) -> list[FileScanTask]:
