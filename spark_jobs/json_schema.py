@@ -11,6 +11,7 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
 from spark_jobs.load_files import load_plainly
+from spark_jobs.missing_fields import check_nested_fields
 from spark_jobs.schemas import merged_schema, sql_type
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
@@ -53,7 +54,10 @@ def json_schema(
         if spec.write.keys:
             check_merged_fields(read, wanted, next(iter(spec.tables)))
     check_fields(read, wanted, spec)
-    return named_as_in_files(wanted, read), wanted, guessed
+    named = named_as_in_files(wanted, read)
+    if spec.write.keys and not is_stated:
+        check_nested_fields(spark, options, groups, named, next(iter(spec.tables)))
+    return named, wanted, guessed
 
 
 def _shown_type(type: DataType) -> str:

@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -99,6 +100,29 @@ def test_a_merge_sets_no_nested_field_to_null(job: Ingester) -> None:
     refused = job.refused(source, mode="merge", keys=["id"])
     assert "have no field s.c, and a merge would set it to NULL" in refused, refused
     assert job.rows() == [{"id": 1, "s": {"b": 1, "c": 2}}]
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        ("jsonl", '{"id": 1, "s": {"b": 10}}\n{"id": 2, "s": {"b": 1, "c": {"d": 2}}}\n'),
+        ("jsonl", '[{"id": 1, "s": {"b": 10}}, {"id": 2, "s": {"b": 1, "c": {"d": 2}}}]\n'),
+        ("json", '[{"id": 1, "s": {"b": 10}},\n {"id": 2, "s": {"b": 1, "c": {"d": 2}}}]\n'),
+    ],
+)
+def test_a_merge_sets_no_nested_field_of_a_single_record_to_null(job: Ingester, format: str, content: str) -> None:
+    """Other records have the field, so Spark infers it. NULL that the record states is a value."""
+    first = '{"id": 1, "s": {"b": 1, "c": {"d": 2}}}\n{"id": 2, "s": null}\n'
+    merge: dict[str, Any] = {"mode": "merge", "keys": ["id"]}
+    job({"path": file(job, "a.jsonl", first)}, **merge)
+    path = file(job, f"b.{format}", content)
+    refused = job.refused({"path": path, "format": "json"}, **merge)
+    assert refused.startswith(f"{path}: 1 record has no field s.c, and a merge would set it to NULL in "), refused
+    stated = content.replace('{"b": 10}', '{"b": 10, "c": null}')
+    job({"path": file(job, f"c.{format}", stated), "format": "json"}, **merge)
+    expected = [{"b": 10, "c": None}, {"b": 1, "c": {"d": 2}}]
+    assert [row["s"] for row in sorted(job.rows(), key=lambda row: int(row["id"]))] == expected
+    job({"path": path, "format": "json"}, transform="SELECT * FROM source", **merge)
 
 
 def test_a_parquet_page_whose_checksum_does_not_match(job: Ingester) -> None:
