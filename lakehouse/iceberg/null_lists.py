@@ -1,7 +1,7 @@
 """Keep lists and maps that are NULL when PyIceberg reads them: it returns those with structs as empty.
 
-PyIceberg 0.12 builds such an array anew without its NULLs (apache/iceberg-python#3833). A test fails as soon as
-PyIceberg keeps them; this module can be deleted then.
+PyIceberg 0.12 builds a second array, without the NULLs of the first (apache/iceberg-python#3833). A test fails once it
+keeps them; this module can be deleted then.
 """
 
 import pyarrow as pa

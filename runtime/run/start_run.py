@@ -8,6 +8,7 @@ input.
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -251,4 +252,6 @@ def _describe_work(request: RunRequest) -> str:
     loaded, only_checked = request.input, "" if request.publish else ", not to publish"
     files = f"{loaded.files} file{'s' * (loaded.files > 1)}, {loaded.bytes:,} bytes" if loaded.files else ""
     collected = ", for a backfill, not on main" if request.target else ""
-    return f"{tables} from {files or 'tables of the lake'}{only_checked}{collected}"
+    write = request.pipeline.write
+    other = "tables of the lake" if write.built_in else f"the program {Path(write.job).name}"
+    return f"{tables} from {files or other}{only_checked}{collected}"
