@@ -12,7 +12,7 @@ from cli.exit_codes import WRONG_USE, print_error
 from cli.options import AsJson
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
-from sluice.presentation.check_reference import entries
+from sluice.presentation.known_checks import known_checks
 
 _WIDTH = 160
 
@@ -25,7 +25,7 @@ def list_checks(
     as_json: AsJson = False,
 ) -> None:
     """List every check, or one: its parameters, and how it can be answered."""
-    known = {entry.name: entry for entry in entries()}
+    known = {entry.name: entry for entry in known_checks()}
     if name and name not in known:
         code = print_error(InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}"), as_json, WRONG_USE)
         raise typer.Exit(code)

@@ -1,28 +1,15 @@
-"""Reference of checks: the list of the command line, the table of the documents, and the JSON Schema."""
+"""Reference of checks, made from their classes: the table of the documents, and the list of the command line."""
 
 import inspect
-from dataclasses import dataclass
+import json
 
 from sluice.checks.base import Check
 from sluice.checks.registry import REGISTRY
 from sluice.checks.rows import RowCheck
+from sluice.presentation.known_checks import CheckEntry
 
 _COMMON = ("check", "severity", "scope", "waivable", "at")
 _ROWS = ("where", "mostly", "max_failures", "warn_if", "fail_if")
-
-
-@dataclass(frozen=True)
-class CheckEntry:
-    """One check in the reference."""
-
-    name: str
-    meaning: str
-    parameters: list[str]
-    """Parameters of this check, without those that all checks or all row checks have."""
-    row_check: bool
-    proof: str
-    """Condition under which metadata alone answers the check."""
-    aliases: list[str]
 
 
 def entries() -> list[CheckEntry]:
@@ -38,6 +25,11 @@ def entries() -> list[CheckEntry]:
         )
         for name, cls in REGISTRY.items()
     ]
+
+
+def listed() -> str:
+    """Return the content of `known_checks.json`."""
+    return json.dumps([vars(entry) for entry in entries()], indent=1, ensure_ascii=False) + "\n"
 
 
 def markdown() -> str:

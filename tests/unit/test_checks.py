@@ -16,6 +16,7 @@ from sluice.checks.thresholds import contradiction, exceeds, threshold
 from sluice.metadata.statistics import ChangeStatistics, FileStatistics, SchemaField, TableStatistics
 from sluice.pipeline.file import parse_pipeline
 from sluice.presentation.check_reference import entries
+from sluice.presentation.known_checks import known_checks
 from sluice.presentation.pipeline_schema import json_schema
 
 TYPES = {"id": "long", "name": "string", "day": "date", "at": "timestamptz", "x": "double", "parts": "list<int>"}
@@ -201,6 +202,7 @@ def test_the_schema_for_editors_knows_what_the_parser_knows() -> None:
 
 
 def test_every_check_is_listed_with_its_meaning() -> None:
+    assert known_checks() == entries(), "make docs"
     for entry in entries():
         assert entry.meaning.endswith("."), entry.name
         assert entry.proof
