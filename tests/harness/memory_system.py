@@ -118,6 +118,7 @@ async def _serve(temporal_cli: Path, folder: Path, ready: "asyncio.Future[Memory
         sluice_installation="memory",
         warehouse=(folder / "lake").as_uri(),
         sluice_task_queue="memory",
+        sluice_worker_wait=LIMIT,  # the worker is there, and may be slow
     )
     async with await WorkflowEnvironment.start_local(
         data_converter=pydantic_data_converter,
