@@ -9,8 +9,9 @@ function isInUse(part) {
   if (part.querySelector("[data-in-use]")) return true;
   const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
   const hasInput = fields.some((field) => (field.type === "checkbox" ? field.checked : field.value !== field.defaultValue));
-  const isInForm = part.contains(document.activeElement) && document.activeElement.closest("form");
-  return hasInput || Boolean(isInForm) || Boolean(String(document.getSelection()));
+  // A field for a file is in no form, and has the focus while the dialog to choose the file is open.
+  const hasFocus = part.contains(document.activeElement) && document.activeElement.closest("form, input");
+  return hasInput || Boolean(hasFocus) || Boolean(String(document.getSelection()));
 }
 
 /** Return the states of the folds, so that they stay as they are. */
