@@ -26,9 +26,9 @@ def _start_until_spark_works(faults: FaultHarness, stage: str, text: str) -> tup
 
 
 def _drivers(run_id: str) -> list[int]:
-    """Return the JVMs that work for a run, without the guard that started them."""
-    guards = spark_processes(run_id, "guard.py")
-    return [pid for pid in spark_processes(run_id, "SparkSubmit") if pid not in guards]
+    """Return the JVMs that work for a run, without the guard and the short JVM that start them."""
+    others = {*spark_processes(run_id, "guard.py"), *spark_processes(run_id, "launcher.Main")}
+    return [pid for pid in spark_processes(run_id, "SparkSubmit") if pid not in others]
 
 
 def _published_once(faults: FaultHarness, lake: LakeReader, run: str, table: str, attempts: int) -> None:
