@@ -75,7 +75,7 @@ async def test_a_report_that_changed_is_not_approved(own_harness: WorkflowHarnes
     assert answer.status == CONFLICT
     assert notice(answer) == (
         "Nothing was decided: the data changed since this page was opened: abababa is now cdcdcdc. "
-        "Read it again, then decide."
+        "Reload the page, then decide."
     )
     new = form_of(answer)
     assert new["report"] != old["report"], "the answer shows what waits now"

@@ -73,12 +73,15 @@ async def prepare_decision(
     return new_decision(status, approve=stated.approve, by=by, reason=stated.reason, request=request)
 
 
-def check_waiting_report(status: RunStatus, named: str, shown: str = "this page was opened") -> None:
+def check_waiting_report(
+    status: RunStatus, named: str, shown: str = "this page was opened", remedy: str = "Reload the page"
+) -> None:
     """Check that the report that a person saw is the one that waits.
 
     Args:
         named: name of the report that the person saw.
         shown: the moment at which the person saw it.
+        remedy: the way in which the person sees the report that waits.
 
     Raises:
         InvalidPipeline: the run waits with another report, or does not wait.
@@ -92,7 +95,7 @@ def check_waiting_report(status: RunStatus, named: str, shown: str = "this page 
     if waits != named:
         old, new = named.partition(":")[0][:7], waits.partition(":")[0][:7]
         what = f"{old} is now {new}" if old != new else f"the audit of {new} has other results now"
-        raise InvalidPipeline(f"the data changed since {shown}: {what}. Read it again, then decide")
+        raise InvalidPipeline(f"the data changed since {shown}: {what}. {remedy}, then decide")
 
 
 def _person(page: Page, stated: str) -> str:

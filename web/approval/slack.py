@@ -20,6 +20,7 @@ from temporalio.service import RPCError
 
 from runtime.notifications.slack import SlackApi, is_signed_by_slack
 from sluice.approval.decisions import Decision
+from sluice.contracts.run import RunStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, SluiceError
 from sluice.notifications.slack import escaped
 from sluice.notifications.slack_buttons import SlackDecision, missing_reason, read_slack_decision, reason_form
@@ -119,12 +120,11 @@ class SlackActions:
         lookup = await known_run(self._page, decision.shown.workflow_id, decision.shown.run_id)
         # The key of the page's owner does not sign: Slack says who decides, and the owner did not.
         stated = StatedDecision(decision.approve, reason=decision.reason or "", page_may_sign=False)
-        counted = await decide(
-            replace(self._page, visitor=Visitor(by, Role.APPROVER)),
-            lookup,
-            stated,
-            lambda status: check_waiting_report(status, decision.shown.report, "this message was sent"),
-        )
+
+        def check(status: RunStatus) -> None:
+            check_waiting_report(status, decision.shown.report, "this message was sent", "Read it again")
+
+        counted = await decide(replace(self._page, visitor=Visitor(by, Role.APPROVER)), lookup, stated, check)
         await self._try_to_say("chat.postMessage", decision, _done(counted), thread_ts=decision.thread)
 
     async def _ask_for_reason(self, decision: SlackDecision) -> None:

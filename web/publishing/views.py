@@ -144,12 +144,12 @@ def _as_shown(planned: PlannedRollback, shown: str) -> PlannedRollback:
     """
     named = _SHOWN.fullmatch(shown)
     if named is None:
-        raise InvalidPipeline("this form shows no roll-back. Read it again")
+        raise InvalidPipeline("this form shows no roll-back. Reload the page")
     if named["digest"] != _digest(planned):
         old, new = named["main"][:7], planned.plan.restore.main_head[:7]
         raise InvalidPipeline(
             f"main changed since this page was opened: {old} is now {new}, and the roll-back would do something else. "
-            "Read it again"
+            "Reload the page"
         )
     return planned.with_main_head(named["main"])
 

@@ -40,7 +40,7 @@ class ShownQuarantine:
         if present.head != self.head:
             raise InvalidPipeline(
                 f"the quarantine changed since this page was opened: {self.head[:7]} is now {present.head[:7]}. "
-                "Read it again"
+                "Reload the page"
             )
 
 

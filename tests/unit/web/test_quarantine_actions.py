@@ -24,7 +24,7 @@ from web.run.starting import LatestStart
 CONFLICT = 409
 ACTIONS = ("release", "repair", "keep", "discard")
 TYPED: dict[str, dict[str, str]] = {"repair": {"sql": "DELETE FROM t.x WHERE id = 1"}, "keep": {"how_long": "30d"}}
-READ = "Read it again."
+RELOAD = "Reload the page."
 
 
 async def submit(page: Browser, action: str, given: Answer, **fields: str) -> Answer:
@@ -81,7 +81,7 @@ async def test_nothing_is_done_to_a_quarantine_that_changed(shown: LakeOnPage, a
     assert answer.status == CONFLICT
     was = form(old, action)["head"][:7]
     assert notice(answer) == (
-        f"Nothing was done: the quarantine changed since this page was opened: {was} is now {now[:7]}. {READ}"
+        f"Nothing was done: the quarantine changed since this page was opened: {was} is now {now[:7]}. {RELOAD}"
     )
     assert (state(shown.lake), shown.started, len(shown.client.managed)) == (before, [], asked)
     assert form(answer, action)["head"] == now, "the answer shows the present state"

@@ -105,7 +105,7 @@ async def test_nothing_is_rolled_back_if_main_changed_what_was_shown(shown: Lake
     then, now = form(first, "/rollback")["plan"][:7], shown.lake.catalog.head("main")[:7]
     assert notice(answer) == (
         f"Nothing was rolled back: main changed since this page was opened: {then} is now {now}, and the roll-back "
-        "would do something else. Read it again."
+        "would do something else. Reload the page."
     )
     assert "Rolls back 2 runs" in answer.text and (await submit(page, run, answer)).status == 303
     assert restored(shown).runs[-1] == run.run_id and len(restored(shown).runs) == 2
