@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from sluice.approval.waivers import WaivableCheck, Waiver
+from sluice.approval.waivers import REASON_LIMIT, WaivableCheck, Waiver
 from sluice.base_model import WireMessage
 from sluice.times import format_time
 
@@ -107,6 +107,8 @@ def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[De
         return "a decision needs the name of the person who decides: set `by`"
     if len(decision.by) > NAME_LIMIT:
         return f"the name in `by` has {len(decision.by)} characters: the limit is {NAME_LIMIT}"
+    if len(decision.reason) > REASON_LIMIT:
+        return f"the reason has {len(decision.reason):,} characters: the limit is {REASON_LIMIT}"
     if decision.approve is None:
         return "a decision needs `approve`: true or false"
     if approval_outcome(awaited.required, decisions) is not None:

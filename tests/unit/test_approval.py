@@ -14,7 +14,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from activities.approval.verify_decision import read_approvers
 from devstack.stack import ROOT
 from sluice.approval.approvers import Approvers, parse_approvers
-from sluice.approval.decisions import Decision
+from sluice.approval.decisions import AwaitedDecision, Decision, refusal
 from sluice.approval.required import (
     ApprovalTerms,
     RequiredApproval,
@@ -163,6 +163,16 @@ def test_which_decisions_approve_a_merge(
 def test_a_merge_of_another_report_is_not_approved() -> None:
     error = approval_error([SIGNED], "r", "h", "another digest", RequiredApproval(required=1), APPROVERS)
     assert "it is about another audit report" in error
+
+
+def test_a_reason_has_a_limit() -> None:
+    """It becomes a part of the history, the result and the merge commit of its run."""
+    awaited = AwaitedDecision(audited_hash="h", audit_digest="d")
+    longest = BARE.model_copy(update={"reason": "x" * 500})
+    assert refusal(longest, awaited, [], "waiting for approval") is None
+    longer = BARE.model_copy(update={"reason": "x" * 1_000_000})
+    why = refusal(longer, awaited, [], "waiting for approval")
+    assert why == "the reason has 1,000,000 characters: the limit is 500"
 
 
 def test_only_without_a_file_of_approvers_nobody_has_to_sign() -> None:
