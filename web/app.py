@@ -34,6 +34,7 @@ from web.run import again, diff
 from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
+from web.run.statuses import Statuses
 from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 from web.timing import TIMING, PageTiming
@@ -70,12 +71,13 @@ def make_app(
         settings: settings with the id of the reached installation.
         proxy: the proxy that names the people; None means that the token of the session gives access.
     """
+    statuses = Statuses(timing.patience)
     page = Page(
         client=client,
         settings=settings,
         session=session,
-        board=Board(client, timing),
-        views=RunViews(client),
+        board=Board(client, statuses, timing),
+        views=RunViews(client, statuses),
         attention=AttentionReader(client, settings.installation, timing),
         history=VerdictHistory(client, settings.installation, timing),
         has_proxy=proxy is not None,

@@ -10,8 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from runtime.arrivals.landing_zones import list_zones, read_zone
-from runtime.run.find_run import RunFilter, list_runs
-from runtime.run.listed_run import ListedRun, listed_run
+from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import ZoneStatus
@@ -22,6 +21,7 @@ from sluice.setting_groups import InstallationSettings
 from sluice.times import parse_time
 from web.cached import Cached
 from web.lake.freshness import MOST_RUNS, table_freshness
+from web.run.ended_runs import EndedRuns
 from web.timing import TIMING, PageTiming
 
 _FRESH = 20.0
@@ -85,6 +85,7 @@ class AttentionReader:
 
     def __init__(self, client: Client, installation: InstallationSettings, timing: PageTiming = TIMING) -> None:
         self._client, self._installation, self._timing = client, installation, timing
+        self._published = EndedRuns(client, MOST_RUNS, state="published")
         self._attention = Cached(self._read, _FRESH)
 
     async def read(self) -> Attention:
@@ -124,8 +125,7 @@ class AttentionReader:
 
     async def published(self) -> list[ListedRun]:
         """Return the latest published runs, newest first."""
-        executions = await list_runs(self._client, MOST_RUNS, RunFilter(state="published"))
-        return [await listed_run(each) for each in executions]
+        return await self._published.read()
 
     async def _read(self) -> Attention:
         problems: list[str] = []

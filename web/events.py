@@ -10,21 +10,27 @@ from temporalio.service import RPCError
 from web.page import Page, ThePage
 
 router = APIRouter(include_in_schema=False)
-_UNREACHABLE = "unreachable"
+_UNREACHABLE, _UNLISTED = "unreachable", "unlisted"
+"""Versions while Temporal does not answer, and of a workflow id without a run in the snapshot."""
 
 
 @router.get("/events")
-async def events(page: ThePage) -> StreamingResponse:
-    """Send an event whenever the runs change."""
-    return StreamingResponse(_changes(page), media_type="text/event-stream")
+async def events(page: ThePage, workflow_id: str = "") -> StreamingResponse:
+    """Send an event whenever the runs change.
+
+    Args:
+        workflow_id: workflow id of the runs that the page shows; empty if it shows all.
+    """
+    return StreamingResponse(_changes(page, workflow_id), media_type="text/event-stream")
 
 
-async def _changes(page: Page) -> AsyncIterator[str]:
+async def _changes(page: Page, workflow_id: str) -> AsyncIterator[str]:
     version = ""
     yield "retry: 2000\n\n"
     while True:
         try:
-            present = (await page.board.read()).version
+            snapshot = await page.board.read()
+            present = snapshot.versions.get(workflow_id, _UNLISTED) if workflow_id else snapshot.version
         except RPCError:
             present = _UNREACHABLE
         if present != version:

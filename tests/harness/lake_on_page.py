@@ -131,6 +131,7 @@ class StartingClient(LakeClient):
                 search_attributes={},
                 memo=_memo({}),
                 raw_description=SimpleNamespace(pending_activities=[]),
+                history_length=5,
             )
 
         async def result(**_: object) -> RunResult:

@@ -1,20 +1,19 @@
 """The list of pipelines: what starts each, which tables it writes, and how its last runs ended."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from runtime.run.find_run import list_runs
-from runtime.run.listed_run import ListedRun, listed_run
+from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule
 from sluice.contracts.arrivals import ZoneStatus
 from web.page import ThePage
+from web.run.board import MOST_LATEST
 
 router = APIRouter(include_in_schema=False)
-_MOST_RUNS = 500
-"""Maximum number of runs that are read to find pipelines."""
 _SHOWN = 10
 """Maximum number of runs of a pipeline that are shown."""
 
@@ -35,14 +34,14 @@ class PipelineView:
 @router.get("/pipelines")
 async def pipelines(page: ThePage) -> HTMLResponse:
     """List the pipelines."""
-    runs = [await listed_run(each) for each in await list_runs(page.client, _MOST_RUNS)]
-    attention = await page.attention.read()
+    runs, attention = await asyncio.gather(page.board.latest(), page.attention.read())
     known = attention.schedules is not None and attention.zones is not None
     return page.render(
         "pipelines.html",
         "Pipelines",
         pipelines=list_pipelines(runs, attention.schedules or [], attention.zones or []),
         problems=[] if known else attention.problems,
+        latest=MOST_LATEST if len(runs) >= MOST_LATEST else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from runtime.run.find_run import RunLookup, query_status, read_result
+from runtime.run.find_run import RunLookup, read_result
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run
 from runtime.run.run_request import read_request
@@ -23,10 +23,9 @@ from web.access import Visitor
 from web.approval.waiting import AwaitedView, awaited_decision
 from web.audit.verdicts import VerdictsView, view_verdicts
 from web.run.changes import TableNumbers, table_numbers
+from web.run.statuses import Statuses
 from web.run.timeline import TimelineEntry, timeline
 
-_ANSWER_WITHIN = 3.0
-"""Time that a worker has to report the status of a run, in seconds."""
 _MOST_KEPT = 500
 """Maximum number of ended runs that are kept in memory. Nothing about them changes."""
 _AT_ONCE = 8
@@ -81,11 +80,10 @@ class RunView:
 class RunViews:
     """Reads runs for their pages. Keeps ended runs, which do not change."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, statuses: Statuses) -> None:
+        self._client, self._statuses = client, statuses
         self._requests: dict[str, RunRequest] = {}
         self._results: dict[str, RunResult] = {}
-        self._statuses: dict[str, RunStatus] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, lookup: RunLookup, visitor: Visitor) -> RunView:
@@ -96,11 +94,10 @@ class RunViews:
         """
         run = await listed_run(lookup.description)
         request = await self.request(run)
+        status = await self._statuses.read(lookup)
         if lookup.ended:
             ended = await self.read_result(lookup.description)
-            known, status = ended or _unknown_result(run), await self._last_status(lookup, run)
-            return _view(run, known, status, request, "", visitor)
-        status = await _brief_status(lookup)
+            return _view(run, ended or _unknown_result(run), status, request, "", visitor)
         result = status.result if status else _unknown_result(run)
         return _view(run, result, status, request, await read_progress(lookup.description), visitor)
 
@@ -129,15 +126,6 @@ class RunViews:
             return ""
         reason = " ".join(result.reason.split()) if result else ""
         return reason if len(reason) <= _LONGEST_REASON else reason[: _LONGEST_REASON - 1] + "…"
-
-    async def _last_status(self, lookup: RunLookup, run: ListedRun) -> RunStatus | None:
-        """Return the last status of an ended run, which has the times of its stages; None if no worker answers."""
-        if run.run_id not in self._statuses:
-            status = await _brief_status(lookup)
-            if status is None:
-                return None
-            _keep(self._statuses, run.run_id, status)
-        return self._statuses[run.run_id]
 
     async def request(self, run: ListedRun) -> RunRequest | None:
         """Return the request that started a run, or None if Temporal no longer has its history."""
@@ -181,13 +169,6 @@ def _keep(kept: dict[str, _T], key: str, value: _T) -> None:
     kept[key] = value
     if len(kept) > _MOST_KEPT:
         del kept[next(iter(kept))]
-
-
-async def _brief_status(lookup: RunLookup) -> RunStatus | None:
-    try:
-        return await asyncio.wait_for(query_status(lookup.handle), _ANSWER_WITHIN)
-    except asyncio.TimeoutError:
-        return None
 
 
 def _unknown_result(run: ListedRun) -> RunResult:

@@ -18,7 +18,7 @@ from web.approval.signing import view_signing
 from web.audit.verdicts import count_verdict_looks
 from web.page import Page, ThePage
 from web.run.again_view import view_again
-from web.run.board import RunningRun
+from web.run.board import MOST_ENDED, RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
 
@@ -39,6 +39,7 @@ async def home(page: ThePage) -> HTMLResponse:
         waiting=[await _card(page, each) for each in snapshot.waiting],
         under_way=snapshot.under_way,
         day=last_day(snapshot.ended, snapshot.read_at),
+        shown_of_day=MOST_ENDED if len(snapshot.ended) == MOST_ENDED else None,
         attention=attention,
         now=snapshot.read_at,
         outcomes=OUTCOMES,

@@ -79,7 +79,7 @@ function follow() {
     events = null;
     return;
   }
-  events ??= new EventSource("/events");
+  events ??= new EventSource(document.querySelector("[data-live]").dataset.live || "/events");
   events.addEventListener("runs", refreshOrWarn); // also the first: the runs may have changed since the page was made
   events.addEventListener("open", () => { connection.hidden = true; });
   events.addEventListener("error", () => { connection.hidden = false; });

@@ -68,6 +68,9 @@ class Temporal:
         self.runs, self.token = list(runs), token
         self.error: RPCError | None = None
         self.stage: Stage = "waiting for approval"
+        self.events = 5
+        """Number of events of each history."""
+        self.queries = 0
         self.reason: str | None = None
         self.lists: list[tuple[str, bytes | None]] = []
 
@@ -89,6 +92,7 @@ class Temporal:
         result = RunResult(run_id=run_id, workflow_id=workflow_id, pipeline="p", audited_hash=AUDITED)
 
         async def query(*_: object, **__: object) -> RunStatus:
+            self.queries += 1
             return RunStatus(stage=self.stage, events=[], result=result)
 
         async def ended(**_: object) -> RunResult:
@@ -98,7 +102,8 @@ class Temporal:
 
         async def describe() -> Any:
             pending = SimpleNamespace(pending_activities=[])
-            return SimpleNamespace(run_id=run_id, raw_description=pending)
+            running = WorkflowExecutionStatus.RUNNING
+            return SimpleNamespace(run_id=run_id, raw_description=pending, history_length=self.events, status=running)
 
         async def forgotten(**_: object) -> AsyncIterator[Any]:
             raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
@@ -132,6 +137,14 @@ async def test_what_waits_comes_first_and_is_in_the_title() -> None:
     assert "<title>Needs you (1) · Sluice</title>" in answer.text
     assert f'href="/runs/p-000000000002/run-2#decide">Decide on <code class="hash" title="{AUDITED}">' in answer.text
     assert "by somebody" in answer.text, "its history is no longer in Temporal"
+
+
+async def test_home_says_that_it_shows_the_latest_runs_of_a_busy_day() -> None:
+    runs = [execution(0, "published") for _ in range(1_000)]
+    for number, each in enumerate(runs):
+        each.run_id = f"run-{number}"
+    assert "latest 1,000" not in (await _home(Temporal(*runs[:999]))).text
+    assert "the latest 1,000 runs; each mark is one run" in (await _home(Temporal(*runs))).text
 
 
 async def test_what_runs_does_not_wait() -> None:
@@ -246,6 +259,48 @@ def _versions(text: str) -> list[str]:
     return [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
 
 
+async def test_open_pages_cost_a_worker_nothing_while_no_run_goes_on() -> None:
+    temporal = Temporal(*(execution(number, is_running=True) for number in range(1, 30)))
+    often = PageTiming(runs=0.0, events=0.01)
+    await in_time(browser(temporal, timing=often).stream("/events", lambda text: text.count(": no change") == 5))
+    assert temporal.queries == 29, "one query for each run"
+
+
+async def test_the_page_of_a_run_learns_of_its_runs_only() -> None:
+    temporal = Temporal(execution(1, is_running=True), execution(2, is_running=True), execution(3, "published"))
+
+    def goes_on(text: str) -> bool:
+        """Let another run end, then the run of the page."""
+        quiet = text.count(": no change")
+        if quiet == 2 and len(temporal.runs) == 3:
+            temporal.runs = [temporal.runs[0], execution(2, "failed")]
+        if quiet == 4:
+            temporal.runs = [execution(1, "published")]
+        return quiet >= 4 and len(_versions(text)) == 2
+
+    often = PageTiming(runs=0.0, events=0.01)
+    opened = browser(temporal, timing=often)
+    answer = await in_time(opened.stream("/events?workflow_id=p-000000000001", goes_on))
+    assert len(set(_versions(answer.text))) == 2
+    other = await in_time(opened.stream("/events?workflow_id=nobody", lambda text: "no change" in text))
+    assert _versions(other.text) == ["unlisted"]
+
+
+async def test_runs_that_ended_are_listed_once() -> None:
+    """Each end of a run makes home list the runs that ended since, and no earlier ones."""
+    temporal = Temporal(execution(1, is_running=True), *(execution(number, "published") for number in range(2, 40)))
+    opened = browser(temporal, timing=PageTiming(runs=0.0))
+    assert "38 published" in (await opened.get("/")).text
+    long_ago = [each for each in temporal.runs if each.close_time]
+    temporal.runs = [execution(1, "failed")]
+    answer = await opened.get("/")
+    assert "38 published" in answer.text and "1 failed" in answer.text
+    sinces = [query.split('CloseTime >= "')[1].split('"')[0] for query, _ in temporal.lists if "CloseTime" in query]
+    first, second = map(datetime.fromisoformat, sinces)
+    assert timedelta(hours=23) < second - first < timedelta(hours=24)
+    assert all(each.close_time < second for each in long_ago[3:])
+
+
 async def test_open_pages_learn_of_each_change_once() -> None:
     temporal = Temporal(execution(2, is_running=True))
     lost = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
@@ -256,7 +311,7 @@ async def test_open_pages_learn_of_each_change_once() -> None:
         if not text.endswith(": no change\n\n"):
             return False
         if len(versions) == 1:
-            temporal.stage = "publishing"
+            temporal.stage, temporal.events = "publishing", 8
         temporal.error = lost if len(versions) == 2 else None
         return len(versions) == 4
 

@@ -170,6 +170,7 @@ CARD = {
 HOME = {
     "waiting": [CARD], "under_way": [RunningRun(listed(is_running=True), None, X)], "attention": ATTENTION, "now": NOW,
     "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
+    "shown_of_day": 1000,
 }  # fmt: skip
 EMPTY_HOME = {
     **HOME,
@@ -177,6 +178,7 @@ EMPTY_HOME = {
     "under_way": [],
     "attention": Attention([], [], [], [], []),
     "day": last_day([], NOW),
+    "shown_of_day": None,
 }
 RUNS = {
     "stages": {"r": X},
@@ -254,8 +256,11 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
     ("schedules.html", {"schedules": []}),
-    ("pipelines.html", {"pipelines": [LISTED_PIPELINE, DEPLOYED, replace(DEPLOYED, schedule=None)], "problems": [X]}),
-    ("pipelines.html", {"pipelines": [], "problems": []}),
+    (
+        "pipelines.html",
+        {"pipelines": [LISTED_PIPELINE, DEPLOYED, replace(DEPLOYED, schedule=None)], "problems": [X], "latest": 500},
+    ),
+    ("pipelines.html", {"pipelines": [], "problems": [], "latest": None}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF}),
     ("diff.html", {**DIFF_PAGE, "result": DIFF.model_copy(update={"tables": []})}),
     ("tables.html", {"tables": [(X, listed("published"), each) for each in (LATE, FRESH, None)], **TABLES}),
