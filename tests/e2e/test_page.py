@@ -96,6 +96,38 @@ def undecided(runs: SystemHarness) -> Iterator[str]:
     runs.wait_for_end(run)
 
 
+@pytest.fixture(scope="module")
+def published(runs: SystemHarness) -> str:
+    """The address of a run that was published."""
+    source = csv_file(runs.folder / "published" / "in.csv", [{"id": 1, "label": "a"}])
+    ended = runs.run(pipeline("page-published", source, "[unique: label, row_count: {min: 2, severity: warn}]")).json
+    assert ended["outcome"] == "published", ended
+    return f"/runs/{ended['workflow_id']}/{ended['run_id']}"
+
+
+@pytest.fixture(scope="module")
+def zone(runs: SystemHarness) -> Iterator[str]:
+    """The address of a landing zone with a file that is not complete yet."""
+    landing, folder = runs.folder / "landing", runs.folder / "zones"
+    csv_file(landing / "jan.csv", [{"id": 1}])
+    folder.mkdir()
+    file = folder / "page-zone.yml"
+    file.write_text(pipeline("page-zone", landing / "*.csv", more=f"arrival: {{from: {landing}, settle: 2h}}"))
+    deploy = ("deploy", str(folder), "--set", "page", "--yes")
+    assert runs.command(*deploy).code == 0
+    yield "/arrivals/page-zone"
+    file.unlink()
+    assert runs.command(*deploy).code == 0
+
+
+@pytest.fixture(scope="module")
+def paths(undecided: str, broken: str, published: str, zone: str) -> list[str]:
+    """The address of each page, with something to show."""
+    lists = ["/", "/runs", "/quarantine", "/arrivals", "/backfills", "/schedules", "/pipelines", "/tables"]
+    runs = [undecided, f"{undecided}/diff", broken, published, f"{published}/rollback"]
+    return [*lists, *runs, "/tables/t.page_published", zone, "/missing", "/sign-in"]
+
+
 def card_of(tab: Page, name: str) -> Locator:
     """Return the card of a run that waits, on home."""
     return tab.locator("article.waiting").filter(has=tab.get_by_role("link", name=name, exact=True))
@@ -139,7 +171,7 @@ def test_a_waiting_run_appears_and_is_approved(
 
 @pytest.mark.slow
 def test_a_report_that_is_not_shown_any_more_is_refused(tab: Page, undecided: str) -> None:
-    tab.route("**/events", lambda route: route.abort())  # the page does not renew itself
+    tab.route("**/events*", lambda route: route.abort())  # the page does not renew itself
     tab.goto(undecided)
     tab.evaluate("document.querySelector('input[name=report]').value = 'abcabcabcabc:abcabcabcabc'")
     tab.get_by_role("button", name="Approve").click()
@@ -257,28 +289,14 @@ def test_a_failing_row_is_text(tab: Page, broken: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_pages_are_accessible(
-    browser: Browser, ana: PageProcess, undecided: str, broken: str, scheme: str, width: int
+    browser: Browser, ana: PageProcess, paths: list[str], scheme: str, width: int
 ) -> None:
     """The tool of this test is a script, so the window passes over the content security policy."""
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
-    paths = (
-        "/",
-        undecided,
-        broken,
-        "/runs",
-        "/quarantine",
-        "/arrivals",
-        "/backfills",
-        "/schedules",
-        "/pipelines",
-        "/missing",
-        "/tables",
-        f"{undecided}/diff",
-    )
     serious: list[str] = []
     with ana.signed_in(browser, **options) as context:
         tab = context.new_page()
-        for path in (*paths, "/sign-in"):
+        for path in paths:
             tab.goto(path)
             for fold in tab.locator("details").all():
                 fold.evaluate("fold => { fold.open = true; }")
@@ -292,6 +310,39 @@ def test_the_pages_are_accessible(
             over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert over <= 0, f"{path} is {over} pixels too wide"
     assert not serious, "\n".join(serious)
+
+
+TO_REACH = """() => {
+    const kinds = "a[href], button, input, select, textarea, summary, [tabindex]";
+    const canFocus = (each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility() && each.type !== "hidden";
+    return [...document.querySelectorAll(kinds)].filter((each) => canFocus(each) && !each.dataset.reached)
+        .map((each) => each.outerHTML.slice(0, 150));
+}"""
+"""Elements that people use and that the Tab key has not reached."""
+REACHED = """() => {
+    const focused = document.activeElement;
+    focused.dataset.reached = "yes";
+    const hasOutline = focused.matches(":focus-visible") && getComputedStyle(focused).outlineStyle !== "none";
+    return hasOutline || focused === document.body;
+}"""
+"""Mark the element with the focus; return True if people see that it has the focus."""
+
+
+@pytest.mark.slow
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(tab: Page, paths: list[str]) -> None:
+    tab.route("**/events*", lambda route: route.abort())  # no page renews itself
+    for path in paths:
+        tab.goto(path)
+        for fold in tab.locator("details").all():
+            fold.evaluate("fold => { fold.open = true; }")
+        tab.keyboard.press("Tab")
+        expect(tab.get_by_role("link", name="Skip to content")).to_be_focused()
+        for _ in range(4 * len(tab.evaluate(TO_REACH))):  # a date has several stops
+            assert tab.evaluate(REACHED), f"{path}: {tab.evaluate('document.activeElement.outerHTML')[:200]}"
+            if not tab.evaluate(TO_REACH):
+                break
+            tab.keyboard.press("Tab")
+        assert not tab.evaluate(TO_REACH), path
 
 
 @pytest.mark.slow
