@@ -63,7 +63,8 @@ class TokenAccess:
             return Visitor(self._session.person, Role.OPERATOR)
         path = path_of(request)
         if path.startswith(API):
-            return JSONResponse({"error": "send the page's token: `Authorization: Bearer TOKEN`"}, 401)
+            why = "send the page's token: `Authorization: Bearer TOKEN`"
+            return JSONResponse({"error": why}, 401, {"WWW-Authenticate": "Bearer"})
         target = path + (f"?{request.url.query}" if request.url.query else "")
         if request.method not in READING:  # nobody can open the address of a form
             target = "/"

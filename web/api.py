@@ -3,16 +3,19 @@
 OpenAPI describes it at /api/openapi.json.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, FastAPI, HTTPException, Path, Query, Security
+from fastapi.security import HTTPBearer
 from pydantic import ConfigDict, Field
 
 from runtime.approval.shown_report import check_named_report, shown_report
-from runtime.run.find_run import RunFilter, list_runs
+from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, list_runs
 from runtime.run.listed_run import listed_run
 from runtime.run.reported_run import report_run
-from sluice.approval.decisions import Decision
+from sluice.approval.decisions import NAME_LIMIT, Decision
+from sluice.approval.waivers import REASON_LIMIT
 from sluice.base_model import StrictModel
 from sluice.contracts.run import ReportedRun
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
@@ -25,7 +28,47 @@ from web.run.diff import read_diff
 from web.run.hidden_rows import without_samples
 from web.run.views import named_run
 
-router = APIRouter(prefix="/api", tags=["runs"])
+_LONGEST = 1_000
+"""Maximum length of a name of a table, a check or columns, in characters."""
+_MOST_WAIVED = 1_000
+_TOKEN = HTTPBearer(
+    auto_error=False, description="The token of the page. Behind a proxy, the proxy signs in, and there is no token."
+)
+"""The token, for the description alone: web/guard.py verifies it."""
+
+
+class ApiError(StrictModel):
+    """An error."""
+
+    error: str = Field(description="What is wrong, in one sentence.")
+
+
+def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": ApiError, "description": _ERRORS[status]} for status in statuses}
+
+
+_ERRORS: Mapping[int, str] = {
+    400: "The request is wrong.",
+    401: "The token is missing or wrong.",
+    403: "The person may not do this.",
+    404: "There is no such run.",
+    409: "The decision was refused.",
+    503: "Temporal, a worker or the catalog does not answer.",
+}
+router = APIRouter(prefix="/api", tags=["runs"], responses=_errors(400, 401, 403, 503), dependencies=[Security(_TOKEN)])
+RunName = Annotated[str, Path(max_length=_LONGEST, description="An id of a run, or a pipeline: its latest run.")]
+Name = Annotated[str, Query(max_length=_LONGEST)]
+
+
+def describe_api(app: FastAPI) -> dict[str, Any]:
+    """Return the description of the API by OpenAPI, without the answer 422: a wrong request gets 400."""
+    described = FastAPI.openapi(app)
+    for operations in described["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        described["components"]["schemas"].pop(unused, None)
+    return described
 
 
 class RunEntry(StrictModel):
@@ -54,22 +97,29 @@ class DecisionRequest(StrictModel):
     model_config = ConfigDict(defer_build=False)  # FastAPI silences a warning of Pydantic only while it adds a route
 
     decision: Literal["approve", "reject"]
-    report: str = Field(description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it.")
+    report: str = Field(
+        max_length=_LONGEST, description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it."
+    )
     by: str = Field(
         default="",
+        max_length=NAME_LIMIT,
         description="The person who decides; by default the person of the request. Behind a proxy, only this person.",
     )
-    reason: str = ""
-    waive: list[str] = Field(default_factory=list, description="Failed checks to waive, named as in the report.")
-    until: str = Field(default="", description="End of the waivers: a date, or a time with its offset.")
+    reason: str = Field(default="", max_length=REASON_LIMIT)
+    waive: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
+        default_factory=list, max_length=_MOST_WAIVED, description="Failed checks to waive, named as in the report."
+    )
+    until: str = Field(
+        default="", max_length=_LONGEST, description="End of the waivers: a date, or a time with its offset."
+    )
 
 
 @router.get("/runs")
 async def get_runs(
     page: ThePage,
-    pipeline: str = "",
-    table: str = "",
-    state: str = "",
+    pipeline: Name = "",
+    table: Name = "",
+    state: Annotated[str, Query(max_length=_LONGEST, json_schema_extra={"enum": ["", RUNNING, *OUTCOMES]})] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> RunEntries:
     """List runs, newest first."""
@@ -82,8 +132,8 @@ async def get_runs(
     return RunEntries(runs=entries)
 
 
-@router.get("/runs/{name}")
-async def get_run(page: ThePage, name: str) -> ReportedRun:
+@router.get("/runs/{name}", responses=_errors(404))
+async def get_run(page: ThePage, name: RunName) -> ReportedRun:
     """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run.
 
     Without the role that `show_rows` of the pipeline names, the samples of the checks are empty.
@@ -95,20 +145,20 @@ async def get_run(page: ThePage, name: str) -> ReportedRun:
     return without_samples(reported) if hidden else reported
 
 
-@router.get("/runs/{name}/diff")
+@router.get("/runs/{name}/diff", responses=_errors(404))
 async def get_diff(
     page: ThePage,
-    name: str,
-    table: str = "",
-    key: str = "",
+    name: RunName,
+    table: Name = "",
+    key: Name = "",
     rows: Annotated[int, Query(ge=0, le=MAX_ROWS)] = 10,
 ) -> DiffTablesResult:
     """Return the rows that a run changes, as `diff --json` prints them."""
     return await read_diff(page, name, table, key, rows)
 
 
-@router.post("/runs/{name}/decision")
-async def post_decision(page: ThePage, name: str, request: DecisionRequest) -> Decision:
+@router.post("/runs/{name}/decision", responses=_errors(404, 409))
+async def post_decision(page: ThePage, name: RunName, request: DecisionRequest) -> Decision:
     """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
     lookup = await named_run(page, name)
     try:

@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from sluice.errors import BadEnvironment, SluiceError, Terminal, Transient
 from sluice.settings import Settings
 from web import api, events, sign_in
-from web.access import API, Access, TokenAccess
+from web.access import API, Access, TokenAccess, path_of
 from web.actions import check_role
 from web.approval import views as approval
 from web.approval.slack import SlackActions, accepts_slack
@@ -39,6 +39,8 @@ from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 from web.timing import TIMING, PageTiming
 
+_LONGEST_ERROR = 5_000
+"""Maximum length of an error, in characters. An error may repeat parts of a request."""
 _STATIC = Path(__file__).parent / "static"
 _ROUTERS = (
     *(
@@ -91,6 +93,7 @@ def make_app(
         redoc_url=None,
         dependencies=[Depends(check_role)],
     )
+    app.openapi = lambda: api.describe_api(app)  # type: ignore[method-assign]
     app.state.page = page
     for router in _ROUTERS if proxy else (sign_in.router, *_ROUTERS):
         app.include_router(router)
@@ -105,11 +108,15 @@ def make_app(
 async def _show_error(request: Request, error: Exception) -> Response:
     """Return an error as a page, or as JSON to a program."""
     status, heading, text = _described(error)
-    if request.url.path.startswith(API):
-        return JSONResponse({"error": text}, status)
+    text = text.encode(errors="replace").decode()[:_LONGEST_ERROR]  # a body in JSON may have half a character
+    headers = error.headers if isinstance(error, HTTPException) else None
+    if path_of(request).startswith(API):
+        return JSONResponse({"error": text}, status, headers)
     page = page_of(request)
-    here = "" if request.url.path.startswith(SIGN_IN) else " "  # a person who is signed in keeps the navigation
-    return page.render("error.html", here, status, heading=heading, text=text)
+    here = "" if path_of(request).startswith(SIGN_IN) else " "  # a person who is signed in keeps the navigation
+    answer = page.render("error.html", here, status, heading=heading, text=text)
+    answer.headers.update(headers or {})
+    return answer
 
 
 _HEADINGS = {404: "Not found", 403: "Refused"}

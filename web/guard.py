@@ -2,10 +2,10 @@
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from web.access import READING, Access, Visitor, path_of
+from web.access import API, READING, Access, Visitor, path_of
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -49,9 +49,9 @@ class Guard:
         """Return the response to a request that is refused, or None. The routes find the person in the request."""
         hosts = self._access.hosts
         if request.headers.get("host") not in hosts:  # a name that resolves to this machine is not ours
-            return PlainTextResponse(f"This page answers at {' and '.join(sorted(hosts))} only.", 421)
+            return _refused(request, f"This page answers at {' and '.join(sorted(hosts))} only.", 421)
         if request.method not in READING and (why := self._foreign(request)):
-            return PlainTextResponse(why, 403)
+            return _refused(request, why, 403)
         if path_of(request).startswith(self._access.public):
             return None
         admitted = self._access.admit(request)
@@ -68,3 +68,8 @@ class Guard:
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "This page accepts no requests from other sites."
         return ""
+
+
+def _refused(request: Request, why: str, status: int) -> Response:
+    is_program = path_of(request).startswith(API)
+    return JSONResponse({"error": why}, status) if is_program else PlainTextResponse(why, status)

@@ -35,7 +35,7 @@ class Browser:
     """Sends requests to an application, and keeps the cookies that it sets. It follows no redirects."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
         self.cookies: dict[str, str] = {}
         self.headers: list[tuple[str, str]] = []
         """Headers that something before the application adds to each request."""
@@ -101,7 +101,7 @@ class Browser:
                 has_left.set()
 
         try:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
         except Exception:
             if not responses:  # otherwise the error was answered, and goes on to the log of the server
                 raise

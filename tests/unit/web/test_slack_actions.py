@@ -96,7 +96,7 @@ async def test_bodies_that_are_no_text_or_too_long_are_refused() -> None:
 
 async def test_several_signatures_are_refused() -> None:
     """A proxy and this page could read different ones."""
-    app = slack_page()._app
+    app = slack_page().app
     sent: list[Any] = []
     good = {name.replace("_", "-").encode(): value.encode() for name, value in signed(BODY).items()}
     headers = [*good.items(), (b"x-slack-signature", good[b"x-slack-signature"])]
