@@ -103,14 +103,8 @@ def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[De
         decisions: the decisions about that hash so far.
         stage: the stage of the run, for the message.
     """
-    if not person(decision.by):
-        return "a decision needs the name of the person who decides: set `by`"
-    if len(decision.by) > NAME_LIMIT:
-        return f"the name in `by` has {len(decision.by)} characters: the limit is {NAME_LIMIT}"
-    if len(decision.reason) > REASON_LIMIT:
-        return f"the reason has {len(decision.reason):,} characters: the limit is {REASON_LIMIT}"
-    if decision.approve is None:
-        return "a decision needs `approve`: true or false"
+    if problem := _field_problem(decision):
+        return problem
     if approval_outcome(awaited.required, decisions) is not None:
         last = decisions[-1]
         return (
@@ -119,6 +113,17 @@ def refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[De
     if awaited.audited_hash is None:
         return f"the run is not waiting for approval: it is {stage}"
     return _report_refusal(decision, awaited) or _person_refusal(decision, awaited, decisions)
+
+
+def _field_problem(decision: Decision) -> str | None:
+    """Return the field that is missing or too long, or None if each is valid."""
+    if not person(decision.by):
+        return "a decision needs the name of the person who decides: set `by`"
+    if len(decision.by) > NAME_LIMIT:
+        return f"the name in `by` has {len(decision.by)} characters: the limit is {NAME_LIMIT}"
+    if len(decision.reason) > REASON_LIMIT:
+        return f"the reason has {len(decision.reason):,} characters: the limit is {REASON_LIMIT}"
+    return "a decision needs `approve`: true or false" if decision.approve is None else None
 
 
 def _report_refusal(decision: Decision, awaited: AwaitedDecision) -> str | None:
