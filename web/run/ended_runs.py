@@ -5,12 +5,15 @@ from datetime import datetime, timedelta, timezone
 
 from temporalio.client import Client
 
-from runtime.run.find_run import RunFilter, list_runs
+from runtime.run.find_run import RunFilter
 from runtime.run.listed_run import ListedRun, listed_run
 
 _EVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LISTED_AFTER = timedelta(minutes=2)
 """Time after the end of a run within which Temporal lists it as ended."""
+_KNOWN = 50
+"""Number of runs in sequence that are known already, after which older ones are not listed. Temporal's SDK needs half a
+millisecond to read a listed run."""
 _WHOLE_AFTER = 600.0
 """Age after which all runs are listed again, in seconds, because Temporal forgets runs."""
 
@@ -41,13 +44,25 @@ class EndedRuns:
         known = [] if is_whole else self._known
         oldest = datetime.now(timezone.utc) - self._within if self._within else _EVER
         since = max(oldest, _end(known[0]) - _LISTED_AFTER) if known else oldest
-        listed = await list_runs(self._client, self._most, RunFilter(state=self._state, ended_since=since))
         by_id = {each.run_id: each for each in known if _end(each) >= oldest}
-        by_id |= {each.run_id: await listed_run(each) for each in listed}
+        by_id |= await self._list(RunFilter(state=self._state, ended_since=since).query, frozenset(by_id))
         self._known = sorted(by_id.values(), key=_end, reverse=True)[: self._most]
         if is_whole:
             self._whole_at = now
         return self._known
+
+    async def _list(self, query: str, known: frozenset[str]) -> dict[str, ListedRun]:
+        """Return the runs of a query by run id, without those that are known."""
+        listed: dict[str, ListedRun] = {}
+        in_sequence = 0
+        page_size = _KNOWN if known else self._most
+        async for each in self._client.list_workflows(query, limit=self._most, page_size=page_size):
+            in_sequence = in_sequence + 1 if each.run_id in known else 0
+            if in_sequence == _KNOWN:
+                break
+            if not in_sequence:
+                listed[each.run_id] = await listed_run(each)
+        return listed
 
 
 def _end(run: ListedRun) -> datetime:

@@ -26,13 +26,14 @@ class Temporal:
     def end(self, *run_ids: str, ago: timedelta = timedelta()) -> None:
         self.ended.update(dict.fromkeys(run_ids, NOW - ago))
 
-    async def list_workflows(self, query: str, limit: int) -> AsyncIterator[Any]:
+    async def list_workflows(self, query: str, limit: int, page_size: int) -> AsyncIterator[Any]:
         (since,) = re.findall(r'CloseTime >= "([^"]+)"', query)
         assert 'SluiceOutcome = "published"' in query
         newest = sorted(self.ended.items(), key=lambda each: each[1], reverse=True)
         matching = [each for each in newest if each[1] >= datetime.fromisoformat(since)][:limit]
-        self.listed.append(len(matching))
+        self.listed.append(0)
         for run_id, closed in matching:
+            self.listed[-1] += 1
             yield SimpleNamespace(
                 id="p-0123456789ab", run_id=run_id, status=WorkflowExecutionStatus.COMPLETED, start_time=closed,
                 close_time=closed, search_attributes={"SluiceOutcome": ["published"]}, memo=_no_memo,
@@ -81,6 +82,16 @@ async def test_nothing_has_ended_yet(temporal: Temporal, runs: EndedRuns) -> Non
     assert await ids(runs) == []
     temporal.end("first", ago=timedelta(minutes=50))
     assert await ids(runs) == ["first"], "a clock that differs from that of Temporal hides no run"
+
+
+async def test_a_burst_is_listed_once(temporal: Temporal) -> None:
+    """Reading a listed run takes long, and all of a burst ended lately."""
+    runs = EndedRuns(cast(Client, temporal), 500, state="published")
+    for number in range(400):
+        temporal.end(f"{number}", ago=timedelta(milliseconds=number + 1))
+    assert len(await ids(runs)) == 400
+    temporal.end("new")
+    assert set(await ids(runs)) == {"new", *map(str, range(400))} and temporal.listed == [400, 51]
 
 
 async def test_runs_that_temporal_forgot_disappear(
