@@ -6,8 +6,8 @@ import hmac
 import json
 import os
 import time
-from functools import partial
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
