@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from sluice.contracts.spark_jobs import ColumnGroup
 from sluice.identifiers import quoted
 from spark_jobs.exact_values import inexact_values, keep_values_exact
+from spark_jobs.many_columns import with_columns
 from spark_jobs.schemas import STATE_TYPE, merged
 
 Load = Callable[[list[str], StructType | None], DataFrame]
@@ -63,7 +64,8 @@ class GroupedFiles:
         typed = {name.lower() for name in rows.columns}
         nulls = {name: F.lit(None).cast(known.get(key, NullType())) for key, name in names.items() if key not in typed}
         comments = {field.name: field.metadata for field in stated or ()}
-        return rows.withColumns(nulls).select(*(_named(name, comments.get(name)) for name in names.values()))
+        columns = (_named(name, comments.get(name)) for name in names.values())
+        return with_columns(rows, nulls).select(*columns)
 
     def inexact_values(self) -> list[str]:
         """Return the columns with values that the groups' common type cannot represent exactly, each with a file."""
@@ -174,7 +176,7 @@ def _as_types(rows: DataFrame, types: Mapping[str, DataType]) -> DataFrame:
     if not common:
         return rows
     exact = keep_values_exact(rows, StructType(common))
-    return exact.withColumns({field.name: F.col(quoted(field.name)).cast(field.dataType) for field in common})
+    return with_columns(exact, {field.name: F.col(quoted(field.name)).cast(field.dataType) for field in common})
 
 
 def _by_name(fields: Iterable[StructField]) -> dict[str, DataType]:

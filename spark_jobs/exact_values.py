@@ -40,6 +40,7 @@ from sluice.sizes import format_count
 from spark_jobs.column_types import fits, value_types
 from spark_jobs.job import log_error
 from spark_jobs.load_files import path_of_address
+from spark_jobs.many_columns import with_columns
 
 _KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
 """Kinds of types. Spark stores values in a column of another type of the same kind."""
@@ -52,7 +53,7 @@ LOSS = "without being rounded or cut"
 def keep_values_exact(rows: DataFrame, target: StructType) -> DataFrame:
     """Return the rows with a guard that fails the write if the table would store a changed value."""
     guarded = {have.name: _guarded(have, wanted) for have, wanted in _lossy_columns(rows.schema, target)}
-    return rows.withColumns(guarded) if guarded else rows
+    return with_columns(rows, guarded)
 
 
 def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> list[str]:

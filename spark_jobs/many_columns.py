@@ -3,7 +3,9 @@
 Spark would plan thousands of expressions longer than it runs them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -43,10 +45,14 @@ def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
     grouped = {field.name for group in groups for field in group}
     parts = [F.array_contains(_transformed(group, condition), F.lit(True)) for group in groups]
     parts += [condition(F.col(quoted(field.name)), field) for field in fields if field.name not in grouped]
-    result = F.lit(False)
-    for part in parts:
-        result |= part
-    return result
+    while len(parts) > 1:  # pairs, since Spark Connect refuses an expression of more than a hundred levels
+        parts = [reduce(or_, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0] if parts else F.lit(False)
+
+
+def with_columns(rows: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Return the rows with more columns, of which there may be none: Spark Connect fails then."""
+    return rows.withColumns(dict(columns)) if columns else rows
 
 
 def _transformed(fields: Sequence[StructField], expression: Expression) -> Column:

@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZTyp
 from sluice.contracts.spark_jobs import NanosecondColumn
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
+from spark_jobs.many_columns import with_columns
 
 OPTION = "sluice.nanoseconds"
 """Name of an option that Spark's reader ignores. Its value is a JSON object of the columns of nanoseconds."""
@@ -44,7 +45,7 @@ def as_numbers(schema: StructType, columns: Mapping[str, bool]) -> StructType:
 def as_times(rows: DataFrame, columns: Mapping[str, bool]) -> DataFrame:
     """Return the rows with times in place of nanoseconds. A time that is not a whole microsecond fails the job."""
     present = {name: is_utc for name, is_utc in columns.items() if name in rows.columns}
-    return rows.withColumns({name: _as_time(name, is_utc=is_utc) for name, is_utc in present.items()})
+    return with_columns(rows, {name: _as_time(name, is_utc=is_utc) for name, is_utc in present.items()})
 
 
 def inexact_times(rows: DataFrame, columns: Mapping[str, bool]) -> list[str]:

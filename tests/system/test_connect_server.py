@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.lake import LakeReader
@@ -164,6 +166,31 @@ def test_statements_carry_their_marks(warm: SystemHarness, lake: LakeReader, tmp
     ended = warm.run(f"name: emptied\nwrite: {{mode: sql, statements: {statements}}}\ntables: [t.emptied]\n")
     assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
     assert [row["id"] for row in lake.rows("t.emptied")] == [9]
+
+
+def test_a_stated_schema_of_parquet(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    """Spark Connect refuses to add no columns."""
+    pq.write_table(pa.table({"id": [1, 2], "kind": ["a", None]}), tmp_path / "in.parquet")
+    source = f'{{path: "{tmp_path}/in.parquet", schema: "id BIGINT, kind STRING"}}'
+    ended = warm.run(f"name: warm-stated\nwrite: {{source: {source}}}\ntables: [t.warm_stated]\n")
+    assert (ended.code, ended.json["outcome"]) == (0, "published"), ended
+    assert sorted(lake.rows("t.warm_stated"), key=lambda row: row["id"])[0] == {"id": 1, "kind": "a"}
+
+
+@pytest.mark.parametrize("type", ["TIMESTAMP", "DOUBLE", "INT"])
+def test_a_bad_value_among_many_columns_is_named(warm: SystemHarness, type: str, tmp_path: Path) -> None:
+    """Spark Connect refuses an expression of too many levels."""
+    names = [f"c{number}" for number in range(90)]
+    value = {"TIMESTAMP": "2026-01-31 10:30:00", "DOUBLE": "1.5", "INT": "7"}[type]
+    rows = [[value] * 90, [value] * 89 + ["abc"]]
+    (tmp_path / "in.csv").write_text("".join(f"{','.join(each)}\n" for each in [names, *rows]))
+    columns = ", ".join(f"{name} {type}" for name in names)
+    source = f'{{path: "{tmp_path}/in.csv", schema: "{columns}"}}'
+    name = f"warm-many-{type.lower()}"
+    stated = f"name: {name}\nshow_values: true\nwrite: {{source: {source}}}\ntables: [t.{name.replace('-', '_')}]\n"
+    ended = warm.run(stated)
+    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1), ended
+    assert f"in.csv, line 3: c89: 'abc' is not a valid {type.lower()}; 1 such row" in ended.json["reason"]
 
 
 def test_bad_rows_are_set_apart(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
