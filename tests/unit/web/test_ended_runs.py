@@ -12,8 +12,6 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from web.run import ended_runs
 from web.run.ended_runs import EndedRuns
 
-NOW = datetime.now(timezone.utc)
-
 
 class Temporal:
     """The part of a client that lists runs. It lists those that ended since the time in the query."""
@@ -24,7 +22,7 @@ class Temporal:
         """Number of runs in each list."""
 
     def end(self, *run_ids: str, ago: timedelta = timedelta()) -> None:
-        self.ended.update(dict.fromkeys(run_ids, NOW - ago))
+        self.ended.update(dict.fromkeys(run_ids, datetime.now(timezone.utc) - ago))
 
     async def list_workflows(self, query: str, limit: int, page_size: int) -> AsyncIterator[Any]:
         (since,) = re.findall(r'CloseTime >= "([^"]+)"', query)
