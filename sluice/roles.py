@@ -40,7 +40,7 @@ class RoleList:
     roles: Mapping[str, Role]
 
     def role_of(self, names: Collection[str]) -> Role | None:
-        """Return the highest role of a person; None if the person has none.
+        """Return the highest role of a person, or None for a person without a role.
 
         Names are compared exactly, because two accounts may differ in case alone.
 

@@ -51,7 +51,7 @@ def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
 
 
 def with_columns(rows: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Return the rows with more columns, of which there may be none: Spark Connect fails then."""
+    """Return the rows with the added columns. Spark Connect would fail on an empty mapping."""
     return rows.withColumns(dict(columns)) if columns else rows
 
 

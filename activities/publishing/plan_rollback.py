@@ -92,7 +92,7 @@ class PlanRollbackActivity:
         return TableState.load(version, None, self._io).total_rows or 0 if version else None
 
     def _show_rows(self, commits: set[str]) -> ShowRows:
-        """Return the people who may see rows of all these runs. A run that records no pipeline shows them to nobody."""
+        """Return who may see rows of all these runs. If a run records no pipeline, its rows are hidden."""
         pipelines = [recorded_pipeline(self._properties(each)) for each in commits]
         return strictest(each.show_rows if each else "nobody" for each in pipelines)
 

@@ -33,7 +33,7 @@ def _with_nulls(built: pa.Array | None, read: pa.Array | None) -> pa.Array | Non
     """Return a built list or map array with the NULLs of the array that was read."""
     if built is None or read is None or built.null_count == read.null_count:
         return built
-    offsets = pc.add(built.offsets, 0)  # a new array: those of a slice are refused beside a mask
+    offsets = pc.add(built.offsets, 0)  # a copy: `from_arrays` refuses a mask with sliced offsets
     # Not by `if_else`, which drops the field ids: they are metadata of the nested fields.
     if isinstance(built, pa.MapArray):
         return pa.MapArray.from_arrays(offsets, built.keys, built.items, built.type, mask=read.is_null())

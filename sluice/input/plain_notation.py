@@ -10,7 +10,7 @@ from datetime import date
 WHOLE = r"-?(?:0|[1-9]\d*)"
 FRACTION = rf"{WHOLE}\.\d+"
 MARKED = r"(?:\+|-?0\d)"
-"""The beginning of a number with a leading zero or a plus sign: it may be a code, or the number of a telephone."""
+"""The beginning of a number with a leading zero or a plus sign: it may be a code or a telephone number."""
 DAY = r"\d{4}-\d{2}-\d{2}"
 TIME = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6}0*)?)?"
 ZONE = r"(?:Z|[+-]\d{2}(?::\d{2})?)"

@@ -1,4 +1,4 @@
-"""Buttons of messages on Slack by which people decide, and the requests that Slack sends when a person uses one."""
+"""Approve and reject buttons of Slack messages, and the requests that Slack sends when a person clicks one."""
 
 import json
 from typing import Any
