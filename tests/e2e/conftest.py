@@ -5,8 +5,10 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.harness.processes import WorkerProcess
+from tests.harness.waiting import LIMIT
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +19,16 @@ def chromium() -> str:
     if path is None:
         pytest.skip("there is no chromium on the PATH, and CHROMIUM_PATH is not set")
     return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """The browser of this machine. It must end with the module: its event loop would disturb asynchronous tests."""
+    expect.set_options(timeout=LIMIT * 1000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

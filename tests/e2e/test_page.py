@@ -7,25 +7,14 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from tests.harness.page_process import PageProcess, move_to
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.system import SystemHarness
-from tests.harness.waiting import LIMIT
 
 SCRIPT = "<script>document.title='hacked'</script>"
 Start = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """The browser of this machine. It must end with the module: its event loop would disturb asynchronous tests."""
-    expect.set_options(timeout=LIMIT * 1000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

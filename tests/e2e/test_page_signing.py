@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
 from sluice.approval.approvers import Approvers
 from sluice.approval.decisions import Decision
@@ -17,19 +17,9 @@ from tests.harness.page_process import PageProcess
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
-from tests.harness.waiting import LIMIT
 
 APPROVE = re.compile("^Approve ")
 REASON = 'looks right: ä 😀 <b> "quoted"'
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    expect.set_options(timeout=LIMIT * 1000)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
