@@ -51,8 +51,6 @@ _FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
     DateType: ("dateformat",),
     TimestampType: ("timestampformat",),
     TimestampNTZType: ("timestampntzformat",),
-    DoubleType: ("nanvalue", "positiveinf", "negativeinf"),
-    FloatType: ("nanvalue", "positiveinf", "negativeinf"),
 }
 """Options of Spark's readers that set the notation of a type's values. If one is set, Spark reads these values."""
 
@@ -60,7 +58,7 @@ _FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
 def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
     """Return the types whose text this module converts, instead of Spark's reader with these options."""
     stated = {name.lower() for name in options}
-    exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS[each])]
+    exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS.get(each, ()))]
     return (NullType, *exact)  # Spark's readers do not support the type of a column without values
 
 

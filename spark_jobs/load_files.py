@@ -7,7 +7,17 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import CharType, DataType, IntegralType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import (
+    CharType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
@@ -19,6 +29,8 @@ from spark_jobs.schemas import replace_types
 
 _GLOB_PATHS = "__globPaths__"
 """Name of Spark's internal option that decides whether paths are patterns."""
+_NOT_FINITE = {"nanvalue": "NaN", "positiveinf": "Infinity", "negativeinf": "-Infinity"}
+"""Options of Spark's CSV reader, and the value of DOUBLE and FLOAT for which each states a text."""
 _PATTERN_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 
 
@@ -42,15 +54,22 @@ class Reading:
 
     def is_exact(self, column: Column, field: StructField, as_read: DataType) -> Column:
         """Return a column that is true if all text of a converted column is exactly a value of its type."""
-        return is_exact(self.value(column), field.dataType, as_read, refuses_marks=self._is_of_table(field))
+        return is_exact(self._value(column, field), field.dataType, as_read, refuses_marks=self._is_of_table(field))
 
     def convert(self, column: Column, field: StructField, as_read: DataType) -> Column:
         """Convert a column of text to the type of a field. A text that is not exactly such a value fails the job."""
-        return convert(self.value(column), field, as_read, refuses_marks=self._is_of_table(field))
+        return convert(self._value(column, field), field, as_read, refuses_marks=self._is_of_table(field))
 
-    def value(self, column: Column) -> Column:
-        """Return a column of text. For CSV, an empty text becomes NULL, since it is not a value there."""
-        return F.nullif(column, F.lit("")) if self.format == "csv" else column
+    def _value(self, column: Column, field: StructField) -> Column:
+        """Return a column of text. In CSV, an empty text is NULL, and options state the texts of NaN."""
+        if self.format != "csv":
+            return column
+        text = F.nullif(column, F.lit(""))
+        options = {name.lower(): value for name, value in self.options.items()}
+        for option, known in _NOT_FINITE.items() if isinstance(field.dataType, DoubleType | FloatType) else ():
+            if stated := options.get(option):
+                text = F.when(text == F.lit(stated), F.lit(known)).otherwise(text)
+        return text
 
     @property
     def converted(self) -> list[StructField]:

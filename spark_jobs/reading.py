@@ -195,7 +195,8 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
     options = {"mode": "FAILFAST"}
     if format == "csv":
         # With `enforceSchema` false, Spark checks the header of every file. RFC 4180 doubles quotes within a value.
-        options |= {"header": "true", "enforceSchema": "false", "escape": '"'}
+        quote = next((value for name, value in stated.items() if name.lower() == "quote"), '"')
+        options |= {"header": "true", "enforceSchema": "false", "escape": quote or '"'}
         if spec.spans_lines:
             options["multiLine"] = "true"
     elif format in ("parquet", "orc"):

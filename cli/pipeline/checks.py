@@ -25,11 +25,14 @@ def list_checks(
     as_json: AsJson = False,
 ) -> None:
     """List every check, or one: its parameters, and how it can be answered."""
-    known = {entry.name: entry for entry in known_checks()}
-    if name and name not in known:
-        code = print_error(InvalidPipeline(f"there is no check {name!r}{suggestion(name, known)}"), as_json, WRONG_USE)
+    checks = known_checks()
+    by_name = {each: entry for entry in checks for each in (entry.name, *entry.aliases)}
+    if name and name not in by_name:
+        code = print_error(
+            InvalidPipeline(f"there is no check {name!r}{suggestion(name, by_name)}"), as_json, WRONG_USE
+        )
         raise typer.Exit(code)
-    listed = [known[name]] if name else [*known.values()]
+    listed = [by_name[name]] if name else checks
     if schema:
         from sluice.presentation.pipeline_schema import json_schema  # noqa: PLC0415  # needs the model of pipelines
 

@@ -5,6 +5,7 @@ import re
 from sluice.contracts.spark_jobs import UnreadableRows
 from sluice.input.plain_notation import MARKED
 from sluice.row_values import HIDDEN_VALUE
+from sluice.sizes import format_count
 
 _MAX_VALUE = 80
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -26,7 +27,8 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {_why(rows)}"
     elif rows.values is not None:
-        problem = f"it has {rows.values:,} values for {rows.columns:,} columns"
+        separator = ": set `source.options.sep` to its separator" if 1 in (rows.values, rows.columns) else ""
+        problem = f"it has {format_count(rows.values, 'value')} for {format_count(rows.columns, 'column')}{separator}"
     else:
         problem = "a value does not fit its column, or the number of values is wrong"
     number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"

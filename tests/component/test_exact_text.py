@@ -309,3 +309,21 @@ def test_numbers_of_folders_may_have_leading_zeros(job: Ingester) -> None:
     (folder / "second.csv").write_text("id\n2\n")
     job({"path": str(folder.parent), "format": "csv"})
     assert sorted((row["id"], row["month"]) for row in job.rows()) == [(1, 1), (2, 2)]
+
+
+def test_a_text_that_stands_for_nan_changes_no_other_value(job: Ingester) -> None:
+    options = {"nanValue": "n/a", "positiveInf": "+oo", "negativeInf": "-oo"}
+    stated: dict[str, Any] = {"schema": "id INT, x DOUBLE, y FLOAT", "options": options}
+    job({"path": file(job, "in.csv", "id,x,y\n1,n/a,+oo\n2,-oo,1.5\n3,0.1,n/a\n"), **stated})
+    rows = {row["id"]: (row["x"], row["y"]) for row in job.rows()}
+    assert math.isnan(rows[1][0]) and math.isnan(rows[3][1])
+    assert (rows[1][1], rows[2], rows[3][0]) == (math.inf, (-math.inf, 1.5), 0.1)
+    for x, y in (("12345678901234567890", "1"), ("1e-400", "1"), ("1e400", "1"), ("1", "16777217")):
+        refused = job.refused({"path": file(job, "wrong.csv", f"id,x,y\n4,{x},{y}\n"), **stated})
+        assert "cannot be stored exactly as a" in refused, refused
+
+
+def test_another_quote_is_doubled_too(job: Ingester) -> None:
+    content = "id,x\n1,'it''s'\n2,''''\n3,'a,b'\n"
+    job({"path": file(job, "in.csv", content), "schema": "id INT, x STRING", "options": {"quote": "'"}})
+    assert {row["id"]: row["x"] for row in job.rows()} == {1: "it's", 2: "'", 3: "a,b"}

@@ -53,6 +53,11 @@ ROWS = UnreadableRows(
             3,
             "orders.csv, line 3: it has 7 values for 8 columns; 1 such row",
         ),
+        (
+            {"column": "", "value": "", "type_name": "", "values": 2, "columns": 1},
+            3,
+            "orders.csv, line 3: it has 2 values for 1 column: set `source.options.sep` to its separator; 1 such row",
+        ),
     ],
 )
 def test_a_reason_names_the_row(change: dict[str, object], line: int | None, message: str) -> None:
