@@ -6,7 +6,7 @@ numbers and booleans exactly, except that `00123` becomes 123.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 )
 
 from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
+from spark_jobs.stated_notation import AS_USUAL, StatedNotation
 
 NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
@@ -45,21 +46,25 @@ _MOST_OF_FLOAT = 9
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
 """The smallest normal DOUBLE and FLOAT. A smaller value keeps fewer digits."""
 _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
-_EXACT_TYPES = (DecimalType, DoubleType, FloatType, DateType, TimestampType, TimestampNTZType)
-_FORMAT_OPTIONS: Mapping[type[DataType], tuple[str, ...]] = {
-    DecimalType: ("locale",),
-    DateType: ("dateformat",),
-    TimestampType: ("timestampformat",),
-    TimestampNTZType: ("timestampntzformat",),
-}
-"""Options of Spark's readers that set the notation of a type's values. If one is set, Spark reads these values."""
+_TIMES = (DateType, TimestampType, TimestampNTZType)
+_EXACT_TYPES = (DecimalType, DoubleType, FloatType, *_TIMES)
+CONVERTED = (NullType, *_EXACT_TYPES)  # Spark's readers do not support the type of a column without values
+"""The types whose text this module converts, instead of Spark's readers."""
+_FIRST_YEAR, _FIRST_DAY, _DAY_AFTER_LAST = "0001", "0001-01-01", "+10000-01-01"
+"""Limits of the days that readers other than Spark know too."""
 
 
-def converted_types(options: Mapping[str, str]) -> tuple[type[DataType], ...]:
-    """Return the types whose text this module converts, instead of Spark's reader with these options."""
-    stated = {name.lower() for name in options}
-    exact = [each for each in _EXACT_TYPES if stated.isdisjoint(_FORMAT_OPTIONS.get(each, ()))]
-    return (NullType, *exact)  # Spark's readers do not support the type of a column without values
+@dataclass(frozen=True)
+class Rules:
+    """Rules of one source for the text of a column."""
+
+    refuses_marks: bool = False
+    """True if a number with a leading zero or a plus sign is refused: it may be a code."""
+    notation: StatedNotation = AS_USUAL
+    """The notation of values that options of the source state."""
+
+
+PLAIN = Rules()
 
 
 def contains_type(type: DataType, types: tuple[type[DataType], ...]) -> bool:
@@ -74,26 +79,21 @@ def contains_type(type: DataType, types: tuple[type[DataType], ...]) -> bool:
     return isinstance(type, types)
 
 
-def convert(read: Column, field: StructField, as_read: DataType, *, refuses_marks: bool = False) -> Column:
+def convert(read: Column, field: StructField, as_read: DataType, rules: Rules = PLAIN) -> Column:
     """Convert a column to the type of a field. A text that is not exactly a value of its type fails the job.
 
     Args:
         as_read: the type with which the column was read, with text at any depth.
-        refuses_marks: True if a number with a leading zero or a plus sign fails the job too: it may be a code.
     """
     message = f"{NOT_EXACT}: a value of the column {field.name} ({field.dataType.simpleString()})"
-    return _converted(read, field.dataType, as_read, _Conversion(message, refuses_marks))
+    return _converted(read, field.dataType, as_read, _Conversion(message, rules))
 
 
-def is_exact(read: Column, type: DataType, as_read: DataType, *, refuses_marks: bool = False) -> Column:
-    """Return a column that is true if all text, at any depth, is exactly a value of its type.
-
-    Args:
-        refuses_marks: True if a number with a leading zero or a plus sign is not exact.
-    """
+def is_exact(read: Column, type: DataType, as_read: DataType, rules: Rules = PLAIN) -> Column:
+    """Return a column that is true if all text, at any depth, is exactly a value of its type."""
 
     def inner(read: Column, type: DataType, as_read: DataType) -> Column:
-        return is_exact(read, type, as_read, refuses_marks=refuses_marks)
+        return is_exact(read, type, as_read, rules)
 
     if type == as_read:
         return F.lit(True)
@@ -108,13 +108,15 @@ def is_exact(read: Column, type: DataType, as_read: DataType, *, refuses_marks: 
             return _all(F.map_values(read), lambda each: inner(each, type.valueType, as_read.valueType))
     if isinstance(type, NullType):
         return read.isNull()
-    return F.coalesce(_is_exact(read, type, refuses_marks=refuses_marks), F.lit(False)) | read.isNull()
+    is_stated = rules.notation.states(type)
+    exact = _stated_value(read, type, rules).isNotNull() if is_stated else _is_exact(read, type, rules)
+    return F.coalesce(exact, F.lit(False)) | read.isNull()
 
 
 @dataclass(frozen=True)
 class _Conversion:
     message: str
-    refuses_marks: bool
+    rules: Rules
 
 
 def _converted(read: Column, type: DataType, as_read: DataType, conversion: _Conversion) -> Column:
@@ -135,9 +137,22 @@ def _converted(read: Column, type: DataType, as_read: DataType, conversion: _Con
             )
     if isinstance(type, NullType):
         return F.lit(None)
-    exact = _is_exact(read, type, refuses_marks=conversion.refuses_marks)
-    value = F.when(exact, _value(read, type)).otherwise(F.raise_error(F.lit(conversion.message)))
-    return F.when(read.isNotNull(), value)
+    rules = conversion.rules
+    is_stated = rules.notation.states(type)
+    value = _stated_value(read, type, rules) if is_stated else F.when(_is_exact(read, type, rules), _value(read, type))
+    return F.when(read.isNotNull(), F.coalesce(value, F.raise_error(F.lit(conversion.message))))
+
+
+def _stated_value(text: Column, type: DataType, rules: Rules) -> Column:
+    """Return the value of a text in the notation that options state; NULL if it is not exactly one."""
+    plain = F.when(_is_exact(text, type, rules), _value(text, type))
+    value = rules.notation.value(text, type, plain)
+    return F.when(_is_known_year(value, type), value)
+
+
+def _is_known_year(value: Column, type: DataType) -> Column:
+    first, end = (F.lit(day).cast(type) for day in (_FIRST_DAY, _DAY_AFTER_LAST))
+    return (value >= first) & (value < end)
 
 
 def _all(elements: Column, condition: Callable[[Column], Column]) -> Column:
@@ -153,10 +168,10 @@ def _value(text: Column, type: DataType) -> Column:
     return text.try_cast(type)
 
 
-def _is_exact(text: Column, type: DataType, *, refuses_marks: bool) -> Column:
+def _is_exact(text: Column, type: DataType, rules: Rules) -> Column:
     """Return a column that is true if a type represents a text exactly. The usual notation is tried first."""
     exact = _is_exact_notation(text, type)
-    if refuses_marks and isinstance(type, NumericType):
+    if rules.refuses_marks and isinstance(type, NumericType):
         exact &= ~text.rlike(f"^{MARKED}")
     return F.coalesce(is_usual(text, type), F.lit(False)) | exact
 
@@ -167,12 +182,15 @@ def is_usual(text: Column, type: DataType) -> Column:
     The usual notation is the one that Spark writes, or `2026-01-31 10:30:00` for a time.
     """
     match type:
-        case IntegralType() | DecimalType() | DoubleType() | DateType():
+        case IntegralType() | DecimalType() | DoubleType():
             return text.try_cast(type).cast(StringType()) == text
+        case DateType():
+            return (text.try_cast(type).cast(StringType()) == text) & (text >= F.lit(_FIRST_YEAR))
         case TimestampType() | TimestampNTZType():
             marks = [(5, "-"), (8, "-"), (14, ":"), (17, ":")]
             has_marks = reduce(and_, [F.substring(text, position, 1) == F.lit(mark) for position, mark in marks])
-            return (F.length(text) == F.lit(_LENGTH_OF_TIME)) & has_marks & text.try_cast(type).isNotNull()
+            is_year = text >= F.lit(_FIRST_YEAR)
+            return (F.length(text) == F.lit(_LENGTH_OF_TIME)) & has_marks & is_year & text.try_cast(type).isNotNull()
     return F.lit(False)
 
 
@@ -195,7 +213,8 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
             notation = rf"({DAY}|{MOMENT})"
         case _:
             notation = rf"{DAY}([T ]{TIME})?"
-    return text.rlike(rf"^{notation}\z") & value.isNotNull()
+    is_value = _is_known_year(value, type) if isinstance(type, _TIMES) else value.isNotNull()
+    return text.rlike(rf"^{notation}\z") & is_value
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:

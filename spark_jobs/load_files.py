@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     CharType,
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegralType,
@@ -23,9 +24,10 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
-from spark_jobs.exact_text import contains_type, convert, converted_types, is_exact
+from spark_jobs.exact_text import CONVERTED, Rules, contains_type, convert, is_exact
 from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
+from spark_jobs.stated_notation import AS_USUAL, StatedNotation
 
 _GLOB_PATHS = "__globPaths__"
 """Name of Spark's internal option that decides whether paths are patterns."""
@@ -52,23 +54,37 @@ class Reading:
     of_table: Collection[str] = ()
     """Columns of the files whose type is known from the table alone, in lower case: their text may be a code."""
 
+    notation: StatedNotation = AS_USUAL
+    """The notation of values that the options state."""
+
     def is_exact(self, column: Column, field: StructField, as_read: DataType) -> Column:
         """Return a column that is true if all text of a converted column is exactly a value of its type."""
-        return is_exact(self._value(column, field), field.dataType, as_read, refuses_marks=self._is_of_table(field))
+        return is_exact(self._value(column, field), field.dataType, as_read, self._rules(field))
 
     def convert(self, column: Column, field: StructField, as_read: DataType) -> Column:
         """Convert a column of text to the type of a field. A text that is not exactly such a value fails the job."""
-        return convert(self._value(column, field), field, as_read, refuses_marks=self._is_of_table(field))
+        return convert(self._value(column, field), field, as_read, self._rules(field))
+
+    def type_name(self, field: StructField) -> str:
+        """Return a field's type, and the notation of its values if options state one, for a message."""
+        return field.dataType.simpleString() + self.notation.describe(field.dataType)
+
+    def _rules(self, field: StructField) -> Rules:
+        return Rules(self._is_of_table(field), self.notation)
 
     def _value(self, column: Column, field: StructField) -> Column:
-        """Return a column of text. In CSV, an empty text is NULL, and options state the texts of NaN."""
+        """Return a column of text with plain numbers. In CSV, an empty text is NULL, and options state that of NaN."""
         if self.format != "csv":
             return column
         text = F.nullif(column, F.lit(""))
+        if self.notation.numbers and isinstance(field.dataType, DecimalType | DoubleType | FloatType):
+            text = self.notation.numbers.plain(text)
+        if not isinstance(field.dataType, DoubleType | FloatType):
+            return text
         options = {name.lower(): value for name, value in self.options.items()}
-        for option, known in _NOT_FINITE.items() if isinstance(field.dataType, DoubleType | FloatType) else ():
+        for option, known in _NOT_FINITE.items():
             if stated := options.get(option):
-                text = F.when(text == F.lit(stated), F.lit(known)).otherwise(text)
+                text = F.when(column == F.lit(stated), F.lit(known)).otherwise(text)
         return text
 
     @property
@@ -96,8 +112,7 @@ class Reading:
 
     def _converted_types(self, field: StructField) -> tuple[type[DataType], ...]:
         """Return the types whose text is converted. Numbers of JSON have no leading zeros, so Spark may read them."""
-        types = converted_types(self.options)
-        return (*types, IntegralType) if self.format == "csv" and self._is_of_table(field) else types
+        return (*CONVERTED, IntegralType) if self.format == "csv" and self._is_of_table(field) else CONVERTED
 
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     StructType,
@@ -29,6 +30,7 @@ from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_numbers, check_places, check_twice, columns_of_folders, decode_values
 from spark_jobs.json_schema import json_schema
 from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
+from spark_jobs.stated_notation import StatedNotation
 
 _MIN_TASK_BYTES = 8 * 2**20
 """Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""
@@ -121,13 +123,15 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     wanted = stated or target
     own = {name.lower() for name in target.names} if target is not None and not stated else set[str]()
     of_table = own - {name.lower() for name in folders}
+    notation = StatedNotation.of(spark, options, is_csv=format == "csv")
     if format == "json":
         schema, named, guessed = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         _check_digits(spec, schema)
-        return Reading(format, options, groups, schema, named, guessed, of_table)
+        _check_locale(options, schema)
+        return Reading(format, options, groups, schema, named, guessed, of_table, notation)
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, wanted, is_stated=stated is not None)
-        return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table)
+        return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table, notation=notation)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
 
@@ -142,6 +146,19 @@ def _check_digits(spec: IngestSpec, schema: StructType) -> None:
         raise InvalidInput(
             f"{path} is one JSON value over several lines, and contains the number {number[:60]}, which Spark would "
             "round: write one value in each line, or the number as text"
+        )
+
+
+def _check_locale(options: Mapping[str, str], schema: StructType) -> None:
+    """Check that Spark reads decimals of JSON in plain notation.
+
+    Raises:
+        InvalidInput: a locale states another notation: it would read the text `1.005` as 1005.
+    """
+    if "locale" in {name.lower() for name in options} and contains_type(schema, (DecimalType,)):
+        raise InvalidInput(
+            "source.options.locale would change the decimals of JSON: leave it out, or read the column as STRING and "
+            "convert it in a transform"
         )
 
 

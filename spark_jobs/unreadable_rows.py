@@ -193,7 +193,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
         value = values.get(field.name)
         is_null = value is None or (isinstance(value, str) and value in nulls)
         if not is_null and row[field.name] is None:
-            return field.name, str(value), field.dataType.simpleString()
+            return field.name, str(value), reading.type_name(field)
     return "", "", ""
 
 

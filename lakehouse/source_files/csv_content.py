@@ -17,7 +17,8 @@ class CsvContent:
     rows: int
     """Number of rows that Spark must read."""
     spans_lines: bool
-    """True if a quoted value contains a line break, so that the file must be read whole and not line by line."""
+    """True if the file must be read whole and not line by line: a quoted value contains a line break, or a row has only
+    separators that look like an empty line to Spark."""
     first_line: str
     """First non-empty line; empty if there is none."""
 
@@ -55,12 +56,14 @@ class CsvReader:
         self._inside = self._spans = False
         self._columns = self._opened = 0
         self._first_line = ""
+        self._lenient = "unescapedquotehandling" in options
+        self._is_white = not self._separator.strip(WHITESPACE)  # then a line of separators is a row of empty values
 
     def read(self, pieces: Iterator[str]) -> CsvContent:
         """Read the whole file.
 
         Raises:
-            InvalidInput: a quote is not closed, or its rows are ambiguous.
+            InvalidInput: a quote is not closed, text follows a closing quote, or its rows are ambiguous.
         """
         for text in whole_lines(pieces):
             self._read_lines(text)
@@ -129,6 +132,10 @@ class CsvReader:
             return
         self._records += sum(1 for line in lines if line.strip(WHITESPACE))
         self._lines += len(lines)
+        if self._is_white:
+            empty = sum(1 for line in lines if self._separator in line and not line.strip(WHITESPACE))
+            self._records += empty
+            self._spans = self._spans or empty > 0
 
     def _read_line_without_quotes(self, line: str) -> None:
         self._lines += 1
@@ -142,7 +149,11 @@ class CsvReader:
         self._lines += 1
         was_inside = self._inside
         if not was_inside and not line.strip(WHITESPACE):
-            self._empty_lines += bool(self._records)
+            if self._separator in line:
+                self._count([line])
+                self._lines -= 1
+            else:
+                self._empty_lines += bool(self._records)
             return
         self._has_gap = self._has_gap or (self._empty_lines > 0 and not was_inside)
         self._inside = self._ends_inside(line, was_inside)
@@ -161,11 +172,28 @@ class CsvReader:
                 if position < 0:
                     return True
                 inside = False
+                self._check_end(line, position)
             position = line.find(self._separator, position)
             if position < 0:
                 return False
             position += len(self._separator)
         return False
+
+    def _check_end(self, line: str, position: int) -> None:
+        """Check that only white space follows a closing quote: Spark keeps the quotes of any other value."""
+        end = line.find(self._separator, position)
+        if self._lenient or not line[position : end if end >= 0 else None].strip(WHITESPACE):
+            return
+        is_doubled = line.startswith(self._quote, position)
+        remedy = (
+            f"set source.options.escape to '{self._quote}' if quotes are doubled"
+            if is_doubled
+            else "double a quote that belongs to the value, or set source.options.escape"
+        )
+        raise InvalidInput(
+            f"{self._path}: line {self._lines:,} has text after a closing quote: {remedy}; "
+            "source.options.unescapedQuoteHandling: STOP_AT_DELIMITER reads the value with its quotes"
+        )
 
     def _closing(self, line: str, position: int) -> int:
         """Return the position after the quote that closes a value, or -1 if none does."""

@@ -12,6 +12,7 @@ from lakehouse.source_files.headers import check_distinct, check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
+from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
 from lakehouse.source_files.paths import base_path, is_remote
@@ -152,6 +153,8 @@ def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Ite
 
 def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping[str, str]) -> _Content:
     texts = decoded(path, pieces, stated_encoding(options))
+    if format == "json":
+        texts = without_losses(path, texts)
     if "linesep" in options:  # only Spark knows its lines then
         for _ in texts:
             pass

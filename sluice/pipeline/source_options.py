@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.pipeline.value_notation import check_notation
 
 _TEXT = (
     "encoding", "charset", "lineSep", "locale", "timeZone", "dateFormat", "timestampFormat", "timestampNTZFormat",
@@ -31,6 +32,7 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
 _ALWAYS = ("basePath",)
 _ONLY: dict[str, tuple[tuple[str, ...], str]] = {
     "mode": (("failfast",), "bad rows would be dropped or blanked"),
+    "enabledatetimeparsingfallback": (("false",), "times in another notation would be read by other rules"),
     "samplingratio": (("1", "1.0"), "what the sample does not show would be dropped or read as another type"),
     "enforceschema": (("false",), "columns in another order would be swapped"),
     "mergeschema": (("true",), "a column that only some files have would be dropped"),
@@ -90,3 +92,4 @@ def check_options(options: Mapping[str, str], format: str | None) -> None:
         values, why = _ONLY.get(lower, ((), ""))
         if values and value.lower() not in values:
             raise InvalidPipeline(f"the reader option {key}: {value} cannot be set: {why}; leave it out")
+    check_notation({key.lower(): value for key, value in options.items()})

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_jobs.exact_text import convert, is_exact
+from spark_jobs.exact_text import Rules, convert, is_exact
 from tests.harness.ingester import Ingester, file
 
 _SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
@@ -263,7 +263,8 @@ def test_a_number_with_a_leading_zero_or_a_plus_sign_may_be_refused(spark: Spark
     drawn = texts(random.Random(f"{name} {_SEED}"))[:1_000]
     given = [f"{mark}{text}" for text in drawn for mark in ("", "0", "+", "-", "-0", "00")]
     read = spark.createDataFrame([(text,) for text in given], "text STRING")
-    conditions = [is_exact(F.col("text"), type, StringType(), refuses_marks=refuses) for refuses in (False, True)]
+    rules = [Rules(refuses_marks=refuses) for refuses in (False, True)]
+    conditions = [is_exact(F.col("text"), type, StringType(), each) for each in rules]
     rows = read.select(*[each.alias(f"is_{n}") for n, each in enumerate(conditions)]).collect()
     wrong = [
         (text, row)

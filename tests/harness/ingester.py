@@ -69,7 +69,7 @@ class Ingester:
         return answer.error
 
     def rows(self) -> list[dict[str, Any]]:
-        return sorted(self._lake.rows(self.table, BRANCH), key=lambda row: row["id"])
+        return sorted(self._lake.rows(self.table, BRANCH), key=lambda row: (row["id"] is None, row["id"]))
 
 
 def file(job: Ingester, name: str, content: str | bytes) -> str:

@@ -1,0 +1,69 @@
+"""Refuse JSON text that Spark changes or drops without an error: half a character, and a field without a name.
+
+Spark stores `?` for a surrogate such as `\\ud83d` without its other half, and drops a field whose name is empty.
+"""
+
+import re
+from collections.abc import Iterator
+
+from lakehouse.source_files.csv_content import WHITESPACE
+from sluice.errors import InvalidInput
+
+_SURROGATES = (r"\ud", r"\uD")
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_WHOLE_OR_LONE = re.compile(rf"\\\\|{_HIGH}{_LOW}|({_HIGH}|{_LOW})")
+"""An escaped backslash, two surrogates that are a character, or, as a group, a surrogate that is none."""
+_PARTS_OF_ESCAPE = "\\u0123456789abcdefABCDEF"
+_LONG_RUN = 4_096
+_EMPTY_NAME = re.compile(r'""\s*:')
+
+
+def without_losses(path: str, pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the pieces of a JSON file unchanged.
+
+    Raises:
+        InvalidInput: Spark would change or drop a part of a piece.
+    """
+    waiting, line = "", 1
+    for piece in pieces:
+        text = waiting + piece
+        end = min(_end_of_escapes(text), _end_of_names(text))
+        _check(path, text[:end], line)
+        line += text.count("\n", 0, end)
+        waiting = text[end:]
+        yield piece
+    _check(path, waiting, line)
+
+
+def _end_of_escapes(text: str) -> int:
+    """Return the position before an escape that the next piece may continue."""
+    tail = text[-_LONG_RUN:]
+    if "\\" not in tail:
+        return len(text)
+    kept = tail.rstrip(_PARTS_OF_ESCAPE)
+    return len(text) - len(tail) + len(kept) if kept else len(text.rstrip(_PARTS_OF_ESCAPE))
+
+
+def _end_of_names(text: str) -> int:
+    """Return the position before a name that the next piece may continue."""
+    before = text.rstrip(WHITESPACE)
+    quotes = 2 if before.endswith('""') else 1 if before.endswith('"') else 0
+    before = before[: len(before) - quotes].rstrip(WHITESPACE)
+    return len(before) - 1 if before.endswith(("{", ",")) else len(text)
+
+
+def _check(path: str, text: str, line: int) -> None:
+    if any(each in text for each in _SURROGATES):
+        for match in _WHOLE_OR_LONE.finditer(text):
+            if match[1]:
+                raise InvalidInput(
+                    f"{path}: line {line + text.count(chr(10), 0, match.start()):,} contains {match[1]}, which is only "
+                    "half of a character, and which Spark would replace by '?': write the whole character, or remove "
+                    "the half"
+                )
+    for match in _EMPTY_NAME.finditer(text):
+        if text[: match.start()].rstrip(WHITESPACE).endswith(("{", ",")):
+            raise InvalidInput(
+                f"{path}: line {line + text.count(chr(10), 0, match.start()):,} has a field with an empty name, which "
+                "Spark would drop: give it a name, or remove it"
+            )

@@ -1,0 +1,69 @@
+"""Options that state the notation of values: patterns that state a value completely."""
+
+import pytest
+
+from sluice.errors import InvalidPipeline
+from sluice.pipeline.source_options import check_options
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("dateFormat", "YYYY-MM-dd", "the letter Y, which Spark does not read: write yyyy"),
+        ("dateFormat", "uuuu-MM-dd", "write yyyy"),
+        ("dateFormat", "yyyy-mm-dd", "has no month, so Spark would complete each value; mm are minutes"),
+        ("dateFormat", "dd.MM.", "has no year"),
+        ("dateFormat", "yyyy-MM-dd XXX", "use timestampFormat and the type TIMESTAMP"),
+        ("dateFormat", "EEE dd.MM.yyyy", "the letter E"),
+        ("dateFormat", "tt.MM.jjjj", "the letter t"),
+        ("dateFormat", "yyyy-MM-ddd", "repeats d 3 times: it may occur 1 or 2 times"),
+        ("dateFormat", "yyyy-MM-dd'T", "quote or a bracket that is not closed"),
+        ("dateFormat", "yyyy-MM-dd[ HH", "quote or a bracket that is not closed"),
+        ("dateFormat", "yyyy-MM-dd] [", "quote or a bracket that is not closed"),
+        ("dateFormat", "'date'", "has no year"),
+        ("dateFormat", "", "has no year"),
+        ("timestampFormat", "HH:mm", "has no year"),
+        ("timestampFormat", "yyyy-MM-dd ss", "has no hour"),
+        ("timestampFormat", "yyyy-MM-dd HH:mm.SSS", "has no second"),
+        ("timestampFormat", "yyyy-MM-dd hh:mm", "without AM or PM"),
+        ("timestampFormat", "yyyy-MM-dd HH:mm:ss.SSSSSSSSS", "more than six S"),
+        ("timestampNTZFormat", "yyyy-MM-dd HH:mmZ", "use timestampFormat"),
+        ("timeZone", "Europe/Berln", "(did you mean 'Europe/Berlin'?)"),
+        ("timeZone", "+2", "is not a time zone"),
+        ("locale", "de_DE", "write it as in de-DE"),
+        ("locale", "german", "write it as in de-DE"),
+        ("enableDateTimeParsingFallback", "true", "other rules"),
+    ],
+)
+def test_a_notation_that_does_not_state_a_value_is_refused(option: str, value: str, problem: str) -> None:
+    with pytest.raises(InvalidPipeline) as refused:
+        check_options({option: value}, "csv")
+    assert problem in str(refused.value) and option in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("dateFormat", "dd.MM.yyyy"),
+        ("dateFormat", "M/d/yy H:mm"),
+        ("dateFormat", "yyyyDDD"),
+        ("dateFormat", "yyyy"),
+        ("dateFormat", "'day' d 'of' MMMM yyyy"),
+        ("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS][XXX]"),
+        ("timestampFormat", "d/M/y h:mm a"),
+        ("timeZone", "UTC"),
+        ("timeZone", "America/New_York"),
+        ("timeZone", "-03:30"),
+        ("locale", "de"),
+        ("locale", "zh-Hant-TW"),
+        ("locale", "es-419"),
+    ],
+)
+def test_a_notation_that_states_each_value_is_accepted(option: str, value: str) -> None:
+    for format in ("csv", "json", None):
+        check_options({option: value}, format)
+
+
+def test_an_optional_zone_beside_a_stated_zone_is_refused() -> None:
+    with pytest.raises(InvalidPipeline, match="optional time zone, which timeZone does not replace"):
+        check_options({"timestampFormat": "yyyy-MM-dd HH:mm[XXX]", "timezone": "Europe/Berlin"}, "csv")
