@@ -16,6 +16,8 @@ from runtime.installation.examination import examine
 from sluice.contracts.examination import Finding, FindingState
 from sluice.environment_files import read_environment
 from sluice.errors import SluiceError
+from sluice.settings import read_settings
+from web.examination import examine_page
 
 _COLOURS: dict[FindingState, str] = {"ok": "green", "off": "dim", "warning": "yellow", "failed": "red"}
 _SERVICES = ("Temporal", "worker")
@@ -28,7 +30,10 @@ def doctor(
     """Check the whole installation, and report what is missing and how to get it."""
     console = make_console(to_stderr=as_json)
     try:
-        findings = asyncio.run(examine(read_environment()))
+        environment = read_environment()
+        findings = asyncio.run(examine(environment))
+        if findings[0].state == "ok":  # the settings can be read
+            findings += examine_page(read_settings(environment))
     except SluiceError as error:
         findings = [Finding(part="settings", state="failed", detail=str(error))]
     if as_json:

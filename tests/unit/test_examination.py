@@ -231,6 +231,7 @@ def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setenv("SLUICE_PAGE", "http://127.0.0.1:1")
     assert "doctor" in COMMANDS
     result = CliRunner().invoke(app, ["doctor", "--json"])
     fields = json.loads(result.stdout)
@@ -238,6 +239,7 @@ def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pyt
     assert [(each["part"], each["state"]) for each in fields["findings"]] == [
         ("settings", "ok"),
         ("Temporal", "failed"),
+        ("page", "warning"),
     ]
     monkeypatch.setenv("NESSIE_URI", "not an address")
     wrong = CliRunner().invoke(app, ["doctor"])

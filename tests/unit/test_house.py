@@ -246,6 +246,7 @@ ALL_SETTINGS = {
     "lakehouse/iceberg_catalog/settings.py": "opens an Iceberg catalog",
     "activities/installation/examine_installation.py": "examines the settings for `doctor`",
     "runtime/installation/examination.py": "examines the settings for `doctor`",
+    "web/examination.py": "examines the settings for `doctor`",
     "runtime/installation/identity.py": "completes the settings by the id of the installation",
     "runtime/background.py": "starts the background tasks of a worker",
     "runtime/arrivals/notifications/receivers.py": "starts the receivers of notifications",

@@ -50,6 +50,19 @@ def accepts_slack(settings: NotificationSettings) -> bool:
     return bool(settings.slack_signing_secret.strip() and settings.slack_token)
 
 
+def read_slack_people(settings: NotificationSettings) -> dict[str, str]:
+    """Return the names of people by their ids on Slack; none if no file is set.
+
+    Raises:
+        BadEnvironment: the file cannot be read.
+    """
+    file = settings.sluice_slack_people_file
+    try:
+        return parse_slack_people(Path(file).expanduser().read_text(encoding="utf-8"), file) if file else {}
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadEnvironment(f"SLUICE_SLACK_PEOPLE_FILE={file}: {error}") from error
+
+
 class SlackActions:
     """ASGI middleware that answers Slack's requests, and passes all others on to the guard."""
 
@@ -134,11 +147,7 @@ class SlackActions:
 
     def _person(self, member: str) -> str:
         """Return the name of a member of Slack. The file is read each time, so that a change needs no restart."""
-        file = self._settings.sluice_slack_people_file
-        try:
-            people = parse_slack_people(Path(file).expanduser().read_text(encoding="utf-8"), file) if file else {}
-        except (OSError, ValueError, RuntimeError) as error:
-            raise BadEnvironment(f"SLUICE_SLACK_PEOPLE_FILE={file}: {error}") from error
+        people = read_slack_people(self._settings)
         if member not in people:
             raise InvalidPipeline(
                 f"your account on Slack belongs to nobody here. Ask the operator of Sluice to add the line `{member} "
