@@ -27,6 +27,7 @@ _MOST_IN_FOLDER, _MOST_IN_STORE = 500, 20
 _TOO_LARGE = "it has more than 1 TiB, the limit of a landing zone: split it"
 _LARGEST = 1024**4
 """Maximum size of a local file that is read to identify it, in bytes. A sparse file may be far larger."""
+_LEADS_NOWHERE = "it is a symbolic link that leads nowhere: repair or remove it"
 _NO_NAMES = ("", ".", "..")
 
 
@@ -120,6 +121,8 @@ def _list_local(path: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
                 continue
             if problem := guard.problem(str(each)):
                 yield _refused(str(each), problem)
+            elif _leads_nowhere(str(each)):
+                yield _refused(str(each), _LEADS_NOWHERE)
             elif each.is_dir():
                 yield from _list_folder(str(each), guard)
             else:
@@ -138,6 +141,11 @@ def _find_local(path: str, files: Collection[str], guard: LinkGuard) -> list[Arr
     for each in sorted(files):
         if any(map(_is_not_listed, each.removeprefix(f"{start}/").split("/"))):
             continue
+        if _leads_nowhere(each):
+            if guard.problem(each):
+                return None
+            present.append(_refused(each, _LEADS_NOWHERE))
+            continue
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             now = Path(each).stat()
             if stat.S_ISDIR(now.st_mode) or guard.problem(each):
@@ -145,6 +153,10 @@ def _find_local(path: str, files: Collection[str], guard: LinkGuard) -> list[Arr
             if stat.S_ISREG(now.st_mode):
                 present.append(_arriving(each, now, os.path.realpath(each)))
     return present
+
+
+def _leads_nowhere(path: str) -> bool:
+    return not Path(path).exists() and Path(path).is_symlink()
 
 
 def _is_not_listed(name: str) -> bool:
@@ -169,6 +181,8 @@ def _list_folder(start: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
                         is_link = entry.is_symlink()
                         if is_link and (problem := guard.problem(entry.path)):
                             yield _refused(entry.path, problem)
+                        elif is_link and _leads_nowhere(entry.path):
+                            yield _refused(entry.path, _LEADS_NOWHERE)
                         elif entry.is_dir():
                             folders.append(entry.path)
                         elif entry.is_file():

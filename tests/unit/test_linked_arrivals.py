@@ -79,6 +79,28 @@ def test_a_link_that_leads_outside_is_refused_and_people_are_notified(
     assert zone.states()[link.name][0] == "refused"
 
 
+@pytest.mark.parametrize("pattern", ["", "/*.csv"])
+@pytest.mark.parametrize("target", ["absent.csv", "a.csv"])
+def test_a_link_that_leads_nowhere_is_refused_until_it_leads_to_a_file(
+    tmp_path: Path, pattern: str, target: str
+) -> None:
+    """It leads to no file, or to itself."""
+    zone = Zone(tmp_path, **{"from": f"{tmp_path}/landing{pattern}"})
+    zone.landing.file("good.csv", "1")
+    link = zone.landing.path / "a.csv"
+    link.symlink_to(target)
+    assert [(Path(file.path), "leads nowhere" in file.reason) for file in zone.list_files().kept_out] == [(link, True)]
+    assert zone.states()["a.csv"][0] == "refused"
+    named = find_arriving(str(zone.landing.path), [str(link)])
+    assert named and "leads nowhere" in named[0].refused
+    assert zone.names(zone.list_files(after=60)) == [["good.csv"]]
+    link.unlink()
+    zone.landing.file("day/b.csv", "2")
+    link.symlink_to("day/b.csv")
+    zone.list_files(after=60)
+    assert zone.states()["a.csv"][0] != "refused"
+
+
 @pytest.mark.parametrize("pattern", ["*.csv", "*/*.csv", "**", "*/../outside/*.csv"])
 def test_a_pattern_leads_to_no_file_outside(tmp_path: Path, outside: Path, pattern: str) -> None:
     zone = Zone(tmp_path, **{"from": f"{tmp_path}/landing/{pattern}"})
