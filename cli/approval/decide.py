@@ -11,7 +11,7 @@ from runtime.approval.deciding import send_decision
 from runtime.run.find_run import find_run_under_way, query_status
 from runtime.run.reported_run import read_status
 from sluice.approval.waiver_request import NO_WAIVER, WaiverRequest
-from sluice.presentation.decisions import describe_wait, describe_waivers
+from sluice.presentation.decisions import NOT_VERIFIED, describe_wait, describe_waivers
 
 Named = Annotated[
     str,
@@ -85,6 +85,8 @@ def _decide(
         now = await query_status(lookup.handle) if approve else None
         text += f" ({describe_wait(now)})" if now else ""
         text += f", for the audited hash {counted.audited_hash[:12]}{describe_waivers(counted)}."
+        if not counted.signature:
+            text += f" {NOT_VERIFIED}"
         context.print_result(counted.model_dump(mode="json"), text)
         return 0
 

@@ -5,6 +5,9 @@ from sluice.approval.waivers import Waiver, parse_until
 from sluice.contracts.run import WAITING, RunStatus
 from sluice.times import format_time
 
+NOT_VERIFIED = "The name is not verified: approvers have no keys here (docs/approvals.md)."
+"""Note on a decision without a signature."""
+
 
 def describe_wait(status: RunStatus) -> str:
     """Describe the progress of a run's approval: `1 of 2; one more until 2026-11-22 07:45 UTC`."""

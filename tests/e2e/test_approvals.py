@@ -58,6 +58,7 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     refused("ben", "contains no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
     first = system.command("approve", run, "--by", "ben", "--reason", "looks right", *named, **ben)
     assert first.code == 0 and " as ben (1 of 2; one more until 20" in first.out, first
+    assert "not verified" not in first.out
     (listed_run,) = [each for each in system.command("list", "--json").json["runs"] if each["workflow_id"] == run]
     assert listed_run["stage"] == "waiting for approval (1 of 2)"
     assert "waiting for approval (1 of 2)" in system.command("list").out
@@ -84,7 +85,8 @@ def test_a_rejected_run_says_who_rejected_it(system: SystemHarness, tmp_path: Pa
     run = system.start(pipeline("refused", source, more="approval: {required: 2, timeout: 1h}"))
     waiting = system.wait_for_stage(run, "waiting for approval")
     named = ("--hash", waiting["audited_hash"])
-    assert system.command("approve", run, "--by", "ana", *named).code == 0
+    approved = system.command("approve", run, "--by", "ana", *named)
+    assert approved.code == 0 and "The name is not verified: approvers have no keys here" in approved.out
     assert system.command("reject", run, "--by", "ben", "--reason", "not yet", *named).code == 0
     assert system.wait_for_end(run).json["outcome"] == "quarantined"
     output = system.command("status", run).out
