@@ -33,6 +33,7 @@ from spark_jobs.file_columns import check_names
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.nanoseconds import LOST_NANOSECONDS
 from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
+from spark_jobs.schemas import ambiguous_name
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
@@ -258,6 +259,11 @@ def _check_columns(
     if reserved := next((each for each in rows.columns if each.lower() in _RESERVED), None):
         raise InvalidInput(
             f"{name}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
+        )
+    if ambiguous := ambiguous_name(rows.schema):
+        raise InvalidInput(
+            f"{name}: {ambiguous!r} is a column, and also a field in a column of the input, which Iceberg cannot tell "
+            "apart: rename one of them in the files, or by a transform"
         )
     types = {
         field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema

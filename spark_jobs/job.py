@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -126,7 +126,8 @@ def error_answer(error: Exception, *, show_values: bool = False) -> JobAnswer:
     conditions = _CONDITION.findall(str(error))
     final = final or any(each.startswith(_DATA_CONDITIONS) for each in conditions)
     final = final or any(word in str(error) for word in _DATA_WORDS)
-    return JobAnswer(error=text, error_kind="InvalidInput" if final else "JobFailed", causes=causes(error))
+    kind: Literal["InvalidInput", "JobFailed"] = "InvalidInput" if final else "JobFailed"
+    return JobAnswer(error=text, error_kind=kind, repeats_name=bool(_repeated_name(error)), causes=causes(error))
 
 
 def causes(error: Exception) -> list[str]:

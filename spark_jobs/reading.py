@@ -34,6 +34,7 @@ from spark_jobs.stated_notation import StatedNotation
 
 _MIN_TASK_BYTES = 8 * 2**20
 """Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""
+_UNREADABLE_RECORD = "sluice_unreadable_record"
 _WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
@@ -220,6 +221,8 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
         options["mergeSchema"] = "true"  # else Spark drops a column that only some files have
         options["parquet.page.verify-checksum.enabled"] = "true"  # for pages with a checksum
         options |= nanoseconds.options_of(spec.nanoseconds)
+    if format in ("csv", "json"):  # by default, a column `_corrupt_record` of the files could not be read
+        options["columnNameOfCorruptRecord"] = _UNREADABLE_RECORD
     by_lower = {name.lower(): name for name in options}
     for name, value in stated.items():
         options[by_lower.get(name.lower(), name)] = value

@@ -47,6 +47,28 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
     return lost
 
 
+def ambiguous_name(schema: StructType) -> str | None:
+    """Return a name such as `a.b` that is both that of a column and that of a field in a column, or None.
+
+    Iceberg cannot tell the two apart.
+    """
+    nested = {path for field in schema for path in _paths_below(field.dataType, field.name)}
+    return next((field.name for field in schema if field.name in nested), None)
+
+
+def _paths_below(type: DataType, path: str) -> list[str]:
+    match type:
+        case StructType():
+            inner = [(f"{path}.{field.name}", field.dataType) for field in type]
+        case ArrayType():
+            inner = [(f"{path}.element", type.elementType)]
+        case MapType():
+            inner = [(f"{path}.key", type.keyType), (f"{path}.value", type.valueType)]
+        case _:
+            return []
+    return [each for below, of in inner for each in (below, *_paths_below(of, below))]
+
+
 def replace_types(field: StructField, replaced: tuple[type[DataType], ...], by: DataType) -> StructField:
     """Return a field with another type in place of some types, at any depth."""
     return StructField(field.name, _replaced(field.dataType, replaced, by), field.nullable, field.metadata)

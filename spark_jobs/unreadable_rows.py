@@ -193,7 +193,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
         value = values.get(field.name)
         is_null = value is None or (isinstance(value, str) and value in nulls)
         if not is_null and row[field.name] is None:
-            return field.name, str(value), reading.type_name(field)
+            return field.name, value if isinstance(value, str) else _as_json(value), reading.type_name(field)
     return "", "", ""
 
 
@@ -201,12 +201,30 @@ def _values(record: str, format: str, options: Mapping[str, str], names: list[st
     """Return the values in the text of a record, by column, or no values if the text cannot be parsed."""
     if format == "json":
         try:
-            document = json.loads(record, parse_float=str)  # with all its digits
+            document = json.loads(record, parse_float=_Digits)
         except ValueError:
             return {}
         return document if isinstance(document, dict) else {}
     values = _csv_values(record, options)
     return dict(zip(names, values, strict=True)) if values is not None and len(values) == len(names) else {}
+
+
+class _Digits(str):
+    """A number of JSON with all its digits."""
+
+    __slots__ = ()
+
+
+def _as_json(value: object) -> str:
+    """Return a value as JSON. Its numbers keep all their digits."""
+    match value:
+        case _Digits():
+            return str(value)
+        case dict():
+            return f"{{{', '.join(f'{_as_json(key)}: {_as_json(each)}' for key, each in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_as_json, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _csv_values(record: str, options: Mapping[str, str]) -> list[str] | None:

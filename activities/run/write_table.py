@@ -24,6 +24,7 @@ from lakehouse.source_files import (
     check_unchanged,
     find_files,
     find_line,
+    find_repeated_key,
     identify_input,
     inspect_files,
     stated_encoding,
@@ -33,6 +34,7 @@ from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable, error_class
 from sluice.input.unreadable import describe_unreadable
+from sluice.pipeline.source import Source
 from sluice.sealed_answer import new_answer_key
 
 _INGEST = Path(__file__).resolve().parents[2] / "spark_jobs" / "ingest.py"
@@ -69,6 +71,10 @@ class WriteTableActivity:
             if answer.unreadable:
                 explain = partial(_explain_unreadable, input, answer.unreadable)
                 raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
+            if answer.repeats_name and input.write.source:
+                name = partial(_name_repeated_key, input.write.source, loaded)
+                repeated = await run_in_thread(name, activity.heartbeat, "looking for the key")
+                raise InvalidInput(repeated or answer.error)
             raise error_class(answer.error_kind)(answer.error)
         if result.code != 0:
             refused = self.catalog.explain_refused_write(result.tail)
@@ -181,6 +187,14 @@ def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
     options = {name.lower(): value for name, value in source.options.items()} if source else {}
     line = find_line(rows.path, stated_encoding(options), rows.record)
     return describe_unreadable(rows, line, show_values=input.show_values)
+
+
+def _name_repeated_key(source: Source, loaded: _Loaded) -> str | None:
+    """Return a message with file and line of the JSON object that has a key twice, or None if none has."""
+    if source.reader_format() != "json":
+        return None
+    options = {name.lower(): value for name, value in source.options.items()}
+    return find_repeated_key((file.path for file in loaded.files), stated_encoding(options))
 
 
 async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:

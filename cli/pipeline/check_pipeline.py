@@ -95,7 +95,10 @@ def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> str:
     if types := describe_preview(pipeline, inspected.types):
         lines.append(types)
     if columns_of_table(pipeline, inspected.columns) is None:
-        lines.append("The run compares the columns of the checks with the tables: they are not known before it writes.")
+        lines.append(
+            "The columns that the checks name are not compared with the tables here, because the columns of the tables "
+            "are not known before the write. The run compares them after it."
+        )
     if pipeline.schedule:
         lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
     return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])

@@ -1,6 +1,7 @@
 """Source files of a run: list them, identify each by its content, and check that they can be read completely."""
 
 from lakehouse.source_files.arriving import ArrivingFile, list_arriving
+from lakehouse.source_files.beginnings import problems_of_beginnings
 from lakehouse.source_files.columns import read_column_names
 from lakehouse.source_files.identify import (
     check_unchanged,
@@ -26,7 +27,7 @@ from lakehouse.source_files.paths import (
     source_of_files,
     without_scheme,
 )
-from lakehouse.source_files.records import find_line
+from lakehouse.source_files.records import find_line, find_repeated_key
 from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.type_preview import first_records, preview_types
 from lakehouse.source_files.variants import check_variants_in
@@ -47,6 +48,7 @@ __all__ = [
     "distinct_files",
     "find_files",
     "find_line",
+    "find_repeated_key",
     "first_records",
     "have_changed",
     "identify_input",
@@ -60,6 +62,7 @@ __all__ = [
     "part_matches",
     "path_matches",
     "preview_types",
+    "problems_of_beginnings",
     "read_column_names",
     "resolved_pattern",
     "source_of_files",

@@ -66,13 +66,13 @@ def _columns_of_parquet(path: str) -> list[str] | None:
 def _header(path: str, options: dict[str, str]) -> list[str] | None:
     """Return the fields of the first non-empty line of a CSV file."""
     try:
-        line = _first_line(decoded(path, describe(path).read(), stated_encoding(options)))
+        line = first_line(decoded(path, describe(path).read(), stated_encoding(options)))
     except InvalidInput:  # the error is reported when the file is read
         return None
     return None if line is None else parse_header(line, options)
 
 
-def _first_line(pieces: Iterator[str]) -> str | None:
+def first_line(pieces: Iterator[str]) -> str | None:
     """Return the first non-empty line; None if the first piece of the file does not contain all of it."""
     piece = next(pieces, "").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = piece.split("\n")

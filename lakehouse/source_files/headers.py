@@ -16,6 +16,10 @@ BEYOND_HEADERS = (
 """Options, in small letters, that may make Spark read other names than those of the first line."""
 
 
+MAX_COLUMNS = 20_480
+"""Number of columns that Spark reads unless the option `maxColumns` states another."""
+
+
 def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
     """Return the names in the first line of a CSV file; None if Spark may read other names.
 
@@ -50,6 +54,7 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
         names = parse_header(line, options)
         if names is None:
             continue
+        _check_header(path, names, options)
         check_distinct(path, names)
         if stated is not None:
             folders = {part.partition("=")[0].lower() for part in partition_of(path, base).split("/")}
@@ -58,6 +63,29 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
             _compare(path, names, first[1], first[0])
         else:
             first = (path, names)
+
+
+def _check_header(path: str, names: Sequence[str], options: Mapping[str, str]) -> None:
+    """Verify that each column of a header has a name, and that Spark reads so many columns.
+
+    Raises:
+        InvalidInput: a column has no name, or there are too many.
+    """
+    most = options.get("maxcolumns", "")
+    limit = int(most) if most.isdecimal() else MAX_COLUMNS
+    if len(names) > limit:
+        raise InvalidInput(
+            f"{path}: the header has {len(names):,} columns, but Spark reads {limit:,}: set source.options.maxColumns "
+            f"to {len(names)}"
+        )
+    unnamed = next((number for number, name in enumerate(names, 1) if not name.strip()), 0)
+    if unnamed == len(names) > 1 and names[-2].strip():
+        raise InvalidInput(
+            f"{path}: the header ends with a separator, so that column {unnamed:,} (after {names[-2]!r}) has no name: "
+            "name it, or remove the separator at the end of the lines"
+        )
+    if unnamed:
+        raise InvalidInput(f"{path}: column {unnamed:,} of the header has no name: name it in the file")
 
 
 def check_distinct(path: str, names: Sequence[str]) -> None:

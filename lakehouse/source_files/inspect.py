@@ -11,7 +11,7 @@ from lakehouse.source_files.csv_content import CsvReader
 from lakehouse.source_files.headers import check_distinct, check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
-from lakehouse.source_files.json_content import read_json
+from lakehouse.source_files.json_content import check_line_encoding, read_json
 from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
@@ -152,15 +152,20 @@ def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Ite
 
 
 def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping[str, str]) -> _Content:
-    texts = decoded(path, pieces, stated_encoding(options))
+    encoding = stated_encoding(options)
+    texts = decoded(path, pieces, encoding, is_json=format == "json")
     if format == "json":
         texts = without_losses(path, texts)
     if "linesep" in options:  # only Spark knows its lines then
         for _ in texts:
             pass
+        if format == "json":
+            check_line_encoding(path, encoding, has_line_end=True)
         return _Content()
     if format == "json":
         json = read_json(path, texts)
+        if not json.is_one_value:
+            check_line_encoding(path, encoding, has_line_end=False)
         return _Content(rows=json.rows, is_one_value=json.is_one_value, rounded=json.rounded)
     csv = CsvReader(path, options).read(texts)
     return _Content(rows=csv.rows, spans_lines=csv.spans_lines, first_line=csv.first_line)

@@ -5,6 +5,7 @@ Spark reads one value from a line, or one from a file, and silently drops the re
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,11 +13,15 @@ from itertools import chain
 from lakehouse.source_files.csv_content import WHITESPACE, whole_lines
 from sluice.errors import InvalidInput
 from sluice.input.plain_notation import is_exact_double
+from sluice.pipeline.encodings import ENCODINGS_WITH_MARK, UTF_8
 
 _START = 64 * 1024
 """Number of characters read to decide if the first line contains a whole value."""
 _AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
 """Sign of more than one value in a line. Valid JSON may contain such text too, in a string or an array."""
+_OPENING = ("{", "[")
+_KINDS = {'"': "a text", **dict.fromkeys("-0123456789", "a number")}
+"""Kinds of JSON values that are no objects, by their first character."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
 _LONG_FRACTION = re.compile(r"(?=[\d.]{17})\d+\.\d+", re.ASCII)
 _BEGUN_NUMBER = re.compile(r"[\d.]+$", re.ASCII)
@@ -42,24 +47,71 @@ def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
         InvalidInput: Spark would drop a part of it.
     """
     start = ""
+    breaks: Counter[str] = Counter()
     for piece in pieces:
-        start = (start + piece).lstrip("\ufeff").lstrip(WHITESPACE)
+        begun = start + piece
+        start = begun.lstrip("\ufeff").lstrip(WHITESPACE)
+        breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
         if len(start) >= _START:
             break
     pieces = chain([start], pieces)
-    line = start.replace("\r", "\n").split("\n", 1)[0]
-    if start.startswith(("[", "{")) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{")):
+    if _begins_one_value(start):
         return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces))
-    return _read_lines(path, whole_lines(pieces))
+    return _read_lines(path, whole_lines(pieces), before=max(breaks.values(), default=0))
 
 
-def _read_lines(path: str, texts: Iterator[str]) -> JsonContent:
+def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) -> None:
+    """Verify what the first text of a file shows: its lines are objects, in an encoding in which Spark reads lines.
+
+    Args:
+        has_line_end: True if the pipeline states the text that ends a line.
+
+    Raises:
+        InvalidInput: the run would refuse the file.
+    """
+    start = text.lstrip("\ufeff").lstrip(WHITESPACE)
+    if has_line_end or not _begins_one_value(start):
+        check_line_encoding(path, encoding, has_line_end=has_line_end)
+    if not has_line_end and not _begins_one_value(start):
+        _check_objects(path, 0, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _begins_one_value(start: str) -> bool:
+    """Return True if a text begins one array or object over several lines."""
+    line = start.replace("\r", "\n").split("\n", 1)[0]
+    return start.startswith(_OPENING) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{"))
+
+
+def check_line_encoding(path: str, encoding: str, *, has_line_end: bool) -> None:
+    """Verify that Spark reads JSON line by line in an encoding.
+
+    Args:
+        has_line_end: True if the pipeline states the text that ends a line.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    if encoding.upper() == UTF_8:
+        return
+    convert = f"convert the file, for example by `iconv -f {encoding} -t {UTF_8}`"
+    if encoding.upper() in ENCODINGS_WITH_MARK:
+        raise InvalidInput(f"{path}: Spark does not read lines of JSON in {encoding}: {convert}")
+    if not has_line_end:
+        raise InvalidInput(
+            f"{path}: Spark reads lines of JSON in {encoding} only if their end is stated: set source.options.lineSep "
+            f'to "\\n", or {convert}'
+        )
+
+
+def _read_lines(path: str, texts: Iterator[str], before: int) -> JsonContent:
+    """Read values line by line, after as many empty lines as `before` says."""
     rows: int | None = 0
-    number = 0
+    number = before
     for text in texts:
-        if rows is not None:
-            full = [line for each in text.split("\n") if (line := each.strip(WHITESPACE))]
-            rows = None if any(line[0] == "[" for line in full) else rows + len(full)
+        full = [line for each in text.split("\n") if (line := each.strip(WHITESPACE))]
+        if any(line[0] not in _OPENING for line in full):
+            _check_objects(path, number, text)
+        rows = None if rows is None or any(line[0] == "[" for line in full) else rows + len(full)
         for match in _AFTER_VALUE.finditer(text):
             line = text[text.rfind("\n", 0, match.start()) + 1 : _end(text, match.start())]
             if not _is_one(line):
@@ -70,6 +122,24 @@ def _read_lines(path: str, texts: Iterator[str]) -> JsonContent:
                 )
         number += text.count("\n")
     return JsonContent(is_one_value=False, rows=rows)
+
+
+def _check_objects(path: str, before: int, text: str) -> None:
+    """Verify that each line begins like an object or an array. `before` lines of the file precede the text.
+
+    The message names the kind of a value instead of quoting it: it may be a value of a row.
+
+    Raises:
+        InvalidInput: a line begins otherwise.
+    """
+    for number, line in enumerate(text.split("\n"), before + 1):
+        start = line.strip(WHITESPACE)
+        if start and start[0] not in _OPENING:
+            kind = "null" if start == "null" else _KINDS.get(start[0], "other text")
+            raise InvalidInput(
+                f"{path}: line {number:,} is {kind}, but each line must be a JSON object, such as "
+                '{"id": 1}: correct or remove the line'
+            )
 
 
 def _end(text: str, start: int) -> int:

@@ -1,4 +1,7 @@
-"""Find a record in a source file by its text."""
+"""Find a record in a source file: by its text, or by a key that it has twice."""
+
+import json
+from collections.abc import Iterable
 
 from lakehouse.source_files.csv_content import whole_lines
 from lakehouse.source_files.identify import describe
@@ -22,3 +25,57 @@ def find_line(path: str, encoding: str, record: str) -> int | None:
     except InvalidInput:  # another problem of the file, reported elsewhere
         return None
     return None
+
+
+_LARGEST_VALUE = 64 * 2**20
+"""Maximum number of characters of a JSON value over several lines in which a key is searched for."""
+
+
+class _RepeatedKeyError(Exception):
+    """An object of JSON has a key twice."""
+
+
+def find_repeated_key(paths: Iterable[str], encoding: str) -> str | None:
+    """Return a sentence that names the first JSON file in which an object has a key twice, or None if none does."""
+    for path in paths:
+        try:
+            line, key = _repeated_key(path, encoding)
+        except InvalidInput:  # another problem of the file, reported elsewhere
+            continue
+        if key is not None:
+            where = f", line {line:,}" if line else ""
+            return (
+                f"{path}{where}: an object has the key {json.dumps(key, ensure_ascii=False)} twice: rename one of them"
+            )
+    return None
+
+
+def _repeated_key(path: str, encoding: str) -> tuple[int, str | None]:
+    """Return the line and the name of a key that an object has twice. Line 0 means a value over several lines."""
+    number, size, seen = 0, 0, list[str]()
+    for text in whole_lines(decoded(path, describe(path).read(), encoding)):
+        size += len(text)
+        seen = [*seen, text] if size <= _LARGEST_VALUE else []
+        for line in text.removesuffix("\n").split("\n"):
+            number += 1
+            if (key := _key_in(line)) is not None:
+                return number, key
+    return 0, _key_in("".join(seen))
+
+
+def _key_in(text: str) -> str | None:
+    try:
+        json.loads(text, object_pairs_hook=_refuse_repeated)
+    except _RepeatedKeyError as error:
+        return str(error)
+    except (ValueError, RecursionError):  # a part of a value over several lines
+        pass
+    return None
+
+
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> None:
+    keys = set[str]()
+    for key, _ in pairs:
+        if key in keys:
+            raise _RepeatedKeyError(key)
+        keys.add(key)

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 
 from sluice.errors import InvalidInput
+from sluice.pipeline.encodings import UTF_8, encoding_problem
 
 UNICODE = "utf-8"
 _BYTE_ORDER_MARKS = (
@@ -22,37 +23,53 @@ _MAX_PIECE = 4 * 1024 * 1024
 
 def stated_encoding(options: Mapping[str, str]) -> str:
     """Return the encoding stated by options of Spark's reader, whose names are in small letters."""
-    return options.get("encoding", options.get("charset", "UTF-8"))
+    return options.get("encoding", options.get("charset", UTF_8))
 
 
-def decoded(path: str, pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
+class _WrongEncodingError(Exception):
+    """A file is not text in the stated encoding."""
+
+    def __init__(self, problem: str, *likely: str) -> None:
+        super().__init__(problem)
+        self.likely = likely
+
+
+def decoded(path: str, pieces: Iterator[bytes], encoding: str, *, is_json: bool = False) -> Iterator[str]:
     """Decode the content of a file, decompressed if its name states a compression.
+
+    Args:
+        is_json: True if the message must advise to convert the file, since Spark reads lines of JSON best as UTF-8.
 
     Raises:
         InvalidInput: it is not text in that encoding, or is incomplete.
     """
+    if problem := encoding_problem(encoding):
+        raise InvalidInput(f"source.options.encoding: {encoding!r} cannot be set: {problem}")
     try:
-        "".encode(encoding)  # fails for codecs that are not text encodings, such as base64
-        decoder = codecs.getincrementaldecoder(encoding)("strict")
-    except (LookupError, ValueError):
-        raise InvalidInput(
-            f"source.options.encoding: {encoding!r} is not a known encoding: use a name such as ISO-8859-1"
-        ) from None
+        yield from _decoded(decompressed(path, pieces), encoding)
+    except _WrongEncodingError as error:
+        likely = error.likely
+        advice = f"set source.options.encoding to {' or '.join(likely)}"
+        if is_json:
+            advice = f"convert it, for example by `iconv -f {likely[0]} -t {UTF_8}`"
+        raise InvalidInput(f"{path} {error}: {advice}") from None
+
+
+def _decoded(pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
     is_unicode = codecs.lookup(encoding).name == UNICODE
     offset = 0
-    for piece in decompressed(path, pieces):
+    for piece in pieces:
         if offset == 0 and is_unicode:
-            _check_byte_order_mark(path, piece)
-        text = _decode(decoder, path, piece, offset, encoding)
+            _check_byte_order_mark(piece)
+        text = _decode(decoder, piece, offset, encoding)
         if "\0" in text:
             where = offset + piece.find(b"\0") if is_unicode else offset
-            raise InvalidInput(
-                f"{path} contains a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16, "
-                "set source.options.encoding to UTF-16LE or UTF-16BE"
-            )
+            problem = f"contains a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16"
+            raise _WrongEncodingError(problem, "UTF-16LE", "UTF-16BE")
         offset += len(piece)
         yield text
-    yield _decode(decoder, path, b"", offset, encoding, final=True)
+    yield _decode(decoder, b"", offset, encoding, final=True)
 
 
 def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -126,27 +143,20 @@ def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]
         raise InvalidInput(f"{path} is truncated: its compressed content has no end")
 
 
-def _decode(
-    decoder: codecs.IncrementalDecoder, path: str, piece: bytes, offset: int, encoding: str, final: bool = False
-) -> str:
+def _decode(decoder: codecs.IncrementalDecoder, piece: bytes, offset: int, encoding: str, final: bool = False) -> str:
     waiting = len(decoder.getstate()[0])
     try:
         return decoder.decode(piece, final)
     except UnicodeDecodeError as error:
         where = offset - waiting + error.start
         bytes_there = error.object[error.start : error.start + 1]  # only one byte: a reason quotes no values
-        raise InvalidInput(
-            f"{path} is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}). "
-            "Set source.options.encoding to its encoding, such as ISO-8859-1"
-        ) from None
+        problem = f"is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}); if it is ISO-8859-1"
+        raise _WrongEncodingError(problem, "ISO-8859-1") from None
     except UnicodeError as error:  # for example UTF-16 without a byte order mark
-        raise InvalidInput(f"{path} is not {encoding}: {error}. Set source.options.encoding to its encoding") from None
+        raise _WrongEncodingError(f"is not {encoding}: {error}; if it is UTF-8", UTF_8) from None
 
 
-def _check_byte_order_mark(path: str, piece: bytes) -> None:
+def _check_byte_order_mark(piece: bytes) -> None:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if piece.startswith(mark):
-            raise InvalidInput(
-                f"{path} is not UTF-8: it begins with the byte order mark of {encoding}: set source.options.encoding "
-                f"to {encoding}"
-            )
+            raise _WrongEncodingError(f"is not UTF-8: it begins with the byte order mark of {encoding}", encoding)

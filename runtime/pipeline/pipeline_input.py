@@ -17,6 +17,7 @@ from lakehouse.source_files import (
     is_remote,
     may_list,
     preview_types,
+    problems_of_beginnings,
     read_column_names,
     without_scheme,
 )
@@ -24,6 +25,7 @@ from sluice.contracts.guessed_types import TypePreview
 from sluice.contracts.run_request import RunInput
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.input.header_hints import hints_on_header
 from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.environment import pipeline_from_environment
@@ -169,7 +171,10 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
         types = preview_types(write.source, files) if write.built_in else TypePreview()
-        hints = list(types.hints) if write.transform is None else []
+        hints = problems_of_beginnings(write.source, files) if write.built_in else []
+        hints += types.hints if write.transform is None else []
+        if write.source.reader_format() == "csv" and not write.source.schema_:
+            hints += hints_on_header(columns or [])
         hints += hints_on_repeated_loads(pipeline)
         return InspectedInput(identify_input(files, pipeline.scope), columns, types, hints)
     return InspectedInput(identify_input([], pipeline.scope, _identity_of_job(write)))

@@ -224,6 +224,8 @@ class JobAnswer(WireMessage):
     error_kind: Literal["", "InvalidInput", "InvalidPipeline", "NothingToDo", "JobFailed"] = ""
     unreadable: UnreadableRows | None = None
     """Unreadable rows that made the job fail, if any did."""
+    repeats_name: bool = False
+    """True if the job failed because two columns or fields have one name."""
     causes: list[str] = Field(default_factory=list)
     """Errors that caused `error`, each with its class. They show if a service was unavailable."""
 

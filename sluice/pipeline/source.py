@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 
 from sluice.base_model import StrictModel
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.source_options import check_options
+from sluice.pipeline.source_options import check_options, with_spark_encoding
 from sluice.pipeline.write_modes import LoadedFilePolicy
 from sluice.sql.schema_ddl import schema_problem
 
@@ -89,6 +89,11 @@ class Source(StrictModel):
         if not path or not all(part.strip() for part in ([path] if isinstance(path, str) else path)):
             raise ValueError("the path is empty")
         return path
+
+    @field_validator("options")
+    @classmethod
+    def _named_as_in_spark(cls, options: dict[str, str]) -> dict[str, str]:
+        return with_spark_encoding(options)
 
     @field_validator("schema_")
     @classmethod

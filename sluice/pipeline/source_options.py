@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.pipeline.encodings import ENCODING_OPTIONS, encoding_problem, spark_encoding
 from sluice.pipeline.value_notation import check_notation
 
 _TEXT = (
@@ -22,7 +23,7 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
         "maxCharsPerColumn",
     ),
     "json": (
-        *_TEXT, "primitivesAsString", "prefersDecimal", "allowComments", "allowUnquotedFieldNames", "allowSingleQuotes",
+        *_TEXT, "primitivesAsString", "prefersDecimal", "allowUnquotedFieldNames", "allowSingleQuotes",
         "allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars", "allowNonNumericNumbers",
         "allowNumericLeadingZeros", "dropFieldIfAllNull", "inferTimestamp",
     ),
@@ -46,6 +47,7 @@ _ONLY: dict[str, tuple[tuple[str, ...], str]] = {
 """Options that lose nothing with some values only: these values, and the effect of any other."""
 _REASONS = {
     "comment": "a row that begins with this character would be dropped: remove comments from the files",
+    "allowcomments": "a comment may hide a record, and Sluice would count it: remove comments from the files",
     "columnnameofcorruptrecord": "bad rows fail the run, and are not kept in a column",
     "pathglobfilter": "files would be left out: write a pattern in source.path",
     "recursivefilelookup": "folders are always read at any depth",
@@ -92,4 +94,11 @@ def check_options(options: Mapping[str, str], format: str | None) -> None:
         values, why = _ONLY.get(lower, ((), ""))
         if values and value.lower() not in values:
             raise InvalidPipeline(f"the reader option {key}: {value} cannot be set: {why}; leave it out")
+        if lower in ENCODING_OPTIONS and (problem := encoding_problem(value)):
+            raise InvalidPipeline(f"the reader option {key}: {value[:100]!r} cannot be set: {problem}")
     check_notation({key.lower(): value for key, value in options.items()})
+
+
+def with_spark_encoding(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options with Spark's name of the encoding: `latin1` is ISO-8859-1 there."""
+    return {key: spark_encoding(value) if key.lower() in ENCODING_OPTIONS else value for key, value in options.items()}

@@ -10,35 +10,17 @@ from zoneinfo import available_timezones
 
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
+from sluice.pipeline.time_patterns import pattern_problem, runs_of
 
 _FORMATS = {
     "dateformat": "dateFormat",
     "timestampformat": "timestampFormat",
     "timestampntzformat": "timestampNTZFormat",
 }
-_LENGTHS: Mapping[str, tuple[int, ...]] = {
-    "G": (1, 2, 3, 4),
-    "y": (1, 2, 3, 4, 5, 6),
-    "M": (1, 2, 3, 4),
-    "L": (1, 2, 3, 4),
-    "d": (1, 2),
-    "D": (1, 2, 3),
-    "a": (1,),
-    **dict.fromkeys("hHkKms", (1, 2)),
-    "S": (1, 2, 3, 4, 5, 6),
-    "V": (2,),
-    "z": (1, 2, 3, 4),
-    "O": (1, 4),
-    "X": (1, 2, 3, 4, 5),
-    "x": (1, 2, 3, 4, 5),
-    "Z": (1, 2, 3, 4, 5),
-}
-"""Letters that Spark reads, and how often each may be repeated."""
-_MEANT = {"Y": "y", "u": "y", "n": "S", "N": "S"}
-"""Letters of other notations, and the letter that is meant."""
+_MOST_DIGITS = 6
+"""Number of digits of a fraction of a second that a table stores."""
 _ZONES = frozenset("VzOXxZ")
 _LEVELS = (("year", "y"), ("month", "MLD"), ("day", "dD"), ("hour", "HhkK"), ("minute", "m"), ("second", "s"))
-_TOKEN = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|\[|\]|.", re.S)
 _TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|\d{3}))?", re.ASCII)
 """A locale as in BCP 47: language, script, region. For any other text, Java silently takes English notation."""
 _OFFSET = re.compile(r"[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00", re.ASCII)
@@ -66,53 +48,25 @@ def check_notation(options: Mapping[str, str]) -> None:
         )
     for key, name in _FORMATS.items():
         if (pattern := options.get(key)) is not None and (problem := _problem(pattern, key, zone)):
-            raise InvalidPipeline(f"the reader option {name}: {pattern!r} {problem}")
+            raise InvalidPipeline(f"the reader option {name}: {pattern[:100]!r} cannot be set: {problem}")
 
 
 def states_zone(pattern: str) -> bool:
     """Return True if the text of each value states its time zone or offset."""
-    return not _ZONES.isdisjoint(token[:1] for token in _tokens(pattern))
-
-
-def _tokens(pattern: str) -> list[str]:
-    return [match[0] for match in _TOKEN.finditer(pattern)]
+    return not _ZONES.isdisjoint(run[0] for run, _ in runs_of(pattern))
 
 
 def _problem(pattern: str, key: str, zone: str | None) -> str:
     """Return what is wrong with a pattern; empty if nothing is."""
-    runs = [token for token in _tokens(pattern) if token[0].isascii() and token[0].isalpha()]
-    letters = {run[0] for run in runs}
-    if pattern.count("'") % 2 or not _is_balanced(pattern):
-        return "has a quote or a bracket that is not closed"
-    for run in runs:
-        if run[0] not in _LENGTHS:
-            return _unknown(run)
-        if run[0] == "S" and len(run) > max(_LENGTHS["S"]):
-            return (
-                "has more than six S, but a table stores microseconds: leave the option out if the values are as in "
-                "2026-01-31 10:30:00.123456789, or read the column as STRING and convert it in a transform"
-            )
-        if len(run) not in _LENGTHS[run[0]]:
-            return f"repeats {run[0]} {len(run)} times: it may occur {_listed(_LENGTHS[run[0]])} times in a row"
+    if unreadable := pattern_problem(pattern):
+        return unreadable
+    letters = {run[0] for run, _ in runs_of(pattern)}
+    if "S" * (_MOST_DIGITS + 1) in pattern:
+        return (
+            "it has more than six S, but a table stores microseconds: leave the option out if the values are as in "
+            "2026-01-31 10:30:00.123456789, or read the column as STRING and convert it by a transform"
+        )
     return _gap(letters) or _zone_problem(pattern, letters, key, zone)
-
-
-def _is_balanced(pattern: str) -> bool:
-    depth = 0
-    for token in _tokens(pattern):
-        depth += (token == "[") - (token == "]")
-        if depth < 0:
-            return False
-    return depth == 0
-
-
-def _unknown(run: str) -> str:
-    if meant := _MEANT.get(run[0]):
-        return f"has the letter {run[0]}, which Spark does not read: write {meant * len(run)}"
-    return (
-        f"has the letter {run[0]}, which Spark does not read: write y for the year, M month, d day, H hour, m minute, "
-        "s second, S fraction, XXX offset, and letters of the text itself in single quotes"
-    )
 
 
 def _gap(letters: set[str]) -> str:
@@ -123,13 +77,13 @@ def _gap(letters: set[str]) -> str:
             missing = missing or name
         elif missing:
             hint = "; mm are minutes, months are MM" if missing == "month" and "m" in letters else ""
-            return f"has no {missing}, so Spark would complete each value{hint}"
+            return f"it has no {missing}, so Spark would complete each value{hint}"
     if missing == "year":
-        return "has no year, so Spark would complete each value"
+        return "it has no year, so Spark would complete each value"
     if "S" in letters and "s" not in letters:
-        return "has no second, so Spark would complete each value"
+        return "it has no second, so Spark would complete each value"
     if letters & {"h", "K"} and "a" not in letters:
-        return "has hours of 12-hour clocks without AM or PM: write HH, or add a for AM and PM"
+        return "it has hours of 12-hour clocks without AM or PM: write HH, or add a for AM and PM"
     return ""
 
 
@@ -137,14 +91,7 @@ def _zone_problem(pattern: str, letters: set[str], key: str, zone: str | None) -
     if _ZONES.isdisjoint(letters):
         return ""
     if key != "timestampformat":
-        return "has a time zone, which this type does not store: use timestampFormat and the type TIMESTAMP"
-    depth = 0
-    for token in _tokens(pattern):
-        depth += (token == "[") - (token == "]")
-        if zone and depth and token[0] in _ZONES:
-            return "has an optional time zone, which timeZone does not replace: leave one of them out"
+        return "it has a time zone, which this type does not store: use timestampFormat and the type TIMESTAMP"
+    if zone and any(depth and run[0] in _ZONES for run, depth in runs_of(pattern)):
+        return "it has an optional time zone, which timeZone does not replace: leave one of them out"
     return ""
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return str(numbers[0]) if len(numbers) == 1 else f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"

@@ -8,8 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
+from pyspark.errors import AnalysisException
 
+from lakehouse.source_files import find_repeated_key
 from sluice.errors import InvalidInput
+from spark_jobs.job import error_answer
 from tests.harness.ingester import Ingester, file
 
 
@@ -52,9 +55,42 @@ def test_fields_of_json_are_found_whatever_their_capital_letters(job: Ingester) 
     assert job.rows() == [{"id": id, "a": 77, "s": {"b": 5}} for id in (1, 2)]
 
 
-def test_a_field_of_json_that_occurs_twice(job: Ingester) -> None:
-    path = file(job, "in.jsonl", '{"id": 1, "a": 1, "a": 2}\n')
-    assert "the input has the column `a` twice" in job.refused({"path": path})
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('{"id": 0}\n{"id": 1, "a": 1, "a": 2}\n', ", line 2"),
+        ('\ufeff{"id": 1, "o": [{"a": 1, "a": 2}]}\n', ", line 1"),
+        ('[{"id": 1},\n{"id": 2, "a": 1,\n"a": 2}]\n', ""),
+    ],
+)
+def test_a_field_of_json_that_occurs_twice(job: Ingester, content: str, line: str) -> None:
+    path, good = file(job, "in.json", content), file(job, "good.json", '{"id": 5, "a": 1}\n')
+    with pytest.raises(AnalysisException) as refused:
+        job({"path": [good, path]})
+    answer = error_answer(refused.value)
+    assert answer.repeats_name and answer.error == "the input has the column `a` twice"
+    named = f'{path}{line}: an object has the key "a" twice: rename one of them'
+    assert find_repeated_key([good, path], "UTF-8") == named
+    assert find_repeated_key([good, f"{job.folder}/absent"], "UTF-8") is None
+
+
+def test_a_field_of_json_with_the_name_of_a_field_in_another(job: Ingester) -> None:
+    for content in ('{"id": 1, "a.b": 2, "a": {"b": 3}}', '{"id": 1, "a.element.b": 2, "a": [{"b": 3}]}'):
+        refused = job.refused({"path": file(job, "in.json", content)})
+        assert "is a column, and also a field in a column of the input" in refused and "rename one" in refused
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("in.json", '{"id": 1, "_corrupt_record": "x"}\n'),
+        ("array.json", '[{"id": 1,\n"_corrupt_record": "x"}]\n'),
+        ("in.csv", "id,_corrupt_record\n1,x\n"),
+    ],
+)
+def test_a_column_with_the_name_that_spark_gives_to_bad_records(job: Ingester, name: str, content: str) -> None:
+    job({"path": file(job, name, content)})
+    assert job.rows() == [{"id": 1, "_corrupt_record": "x"}]
 
 
 @pytest.mark.parametrize("name", ["_file", "_pos", "_DELETED", "_spec_id", "_partition"])

@@ -199,3 +199,31 @@ def test_a_column_of_a_narrower_type_is_read(job: Ingester, form: str) -> None:
     path = write_columnar(form, job.folder / f"a.{form}", id=[1], amount=[2], name=["x"])
     job({"path": path, "schema": "id BIGINT, amount DECIMAL(22,2), name VARCHAR(5)"})
     assert [(row["id"], str(row["amount"]), row["name"]) for row in job.rows()] == [(1, "2.00", "x")]
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "shown"),
+    [
+        ('["1", "x", null, true, 1.50]', "ARRAY<INT>", '["1", "x", null, true, 1.50]'),
+        ('{"ä": [1e400, {}]}', "INT", '{"ä": [1e400, {}]}'),
+        ("true", "INT", "true"),
+        ('"x"', "INT", "x"),
+        ("1.50", "INT", "1.50"),
+    ],
+)
+def test_values_of_json_are_shown_as_json(job: Ingester, value: str, type_name: str, shown: str) -> None:
+    path = file(job, "in.json", f'{{"id": 1, "v": {value}}}\n')
+    answer = job({"path": path, "schema": f"id INT, v {type_name}"})
+    assert answer.unreadable and answer.unreadable.value == shown
+
+
+@pytest.mark.parametrize(
+    ("stated", "encoding"), [("latin1", "ISO-8859-1"), ("utf_16_le", "UTF-16LE"), ("utf8", "UTF-8")]
+)
+def test_encodings_by_other_names(job: Ingester, stated: str, encoding: str) -> None:
+    path = file(job, "in.csv", "id,name\n1,Müller\n".encode(encoding))
+    job({"path": path, "options": {"encoding": stated}})
+    assert job.rows() == [{"id": 1, "name": "Müller"}]
+    path = file(job, "in.json", '{"id": 2, "name": "Müller"}\n'.encode(encoding))
+    job({"path": path, "options": {"encoding": stated, "lineSep": "\n"}})
+    assert job.rows()[1] == {"id": 2, "name": "Müller"}

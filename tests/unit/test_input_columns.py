@@ -72,7 +72,6 @@ def test_what_is_not_known_before_spark_reads_it(tmp_path: Path) -> None:
         ("i" * 200_000 + "\n", {}),
         ("i" * 3_000_000, {}),
         ("id\n", {"encoding": "UTF-16"}),
-        ("id\n", {"encoding": "base64"}),
     ],
 )
 def test_a_header_that_spark_may_read_in_another_way(tmp_path: Path, text: str, options: dict[str, str]) -> None:

@@ -37,8 +37,8 @@ class Engine:
 
     has_jvm = True
 
-    def __init__(self, during: Step, file: Path, error: str = "") -> None:
-        self._during, self._file, self._error = during, file, error
+    def __init__(self, during: Step, file: Path, error: str = "", **answer: bool) -> None:
+        self._during, self._file, self._error, self._answer = during, file, error, answer
         self.spec: IngestSpec | None = None
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
@@ -46,7 +46,7 @@ class Engine:
             self.spec = IngestSpec.model_validate_json(Path(job.args[0]).read_text())
         self._during(self._file)
         if self.spec and self._error:
-            answer = JobAnswer(error=self._error, error_kind="InvalidInput")
+            answer = JobAnswer.model_validate({"error": self._error, "error_kind": "InvalidInput", **self._answer})
             Path(self.spec.answer).write_text(seal_answer(answer, self.spec.answer_key))
         return JobResult(0, [], job.folder / "log")
 
@@ -96,10 +96,15 @@ def file(tmp_path: Path) -> Path:
 
 
 def write(
-    file: Path, before: Step = nothing, during: Step = nothing, job: str = "ingest", error: str = ""
+    file: Path,
+    before: Step = nothing,
+    during: Step = nothing,
+    job: str = "ingest",
+    error: str = "",
+    repeats_name: bool = False,
 ) -> tuple[JobReport, Engine]:
     home = file.parent.parent
-    stated = Write.model_validate({"job": job, "source": {"path": str(file.parent), "format": "csv"}})
+    stated = Write.model_validate({"job": job, "source": {"path": str(file.parent), "format": file.suffix[1:]}})
     assert stated.source
     files = find_files(stated.source)
     digest = identify_input(files).digest
@@ -113,7 +118,7 @@ def write(
         InputManifest(header=header, files=select_files(files, {}, "skip", reads_selection=True))
     )
     before(file)
-    engine = Engine(during, file, error)
+    engine = Engine(during, file, error, repeats_name=repeats_name)
     spark = Spark(Settings.of(sluice_home=home).spark_jobs, engine)
     input = WriteTableInput(
         run_ref=run,
@@ -173,6 +178,19 @@ def test_a_program_may_have_read_a_file_that_arrived(file: Path) -> None:
     write(file, job=str(program))
     with pytest.raises(ApplicationError, match="changed since the run was started"):
         write(file, during=another, job=str(program))
+
+
+def test_a_key_that_occurs_twice_is_named_by_file_and_line(tmp_path: Path) -> None:
+    """Spark names the column alone."""
+    file = tmp_path / "in" / "a.json"
+    file.parent.mkdir()
+    file.write_text('{"id": 1}\n{"id": 2, "v": 1, "v": 2}\n')
+    error = "the input has the column `v` twice"
+    with pytest.raises(ApplicationError, match=r'a\.json, line 2: an object has the key "v" twice: rename'):
+        write(file, error=error, repeats_name=True)
+    file.write_text('{"id": 1}\n{"id": 2, "v": 1}\n')  # the transform returned it twice
+    with pytest.raises(ApplicationError, match=error):
+        write(file, error=error, repeats_name=True)
 
 
 def test_what_spark_would_lose_is_refused_before_it_starts(file: Path) -> None:
