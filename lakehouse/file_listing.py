@@ -2,6 +2,7 @@
 
 import fnmatch
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, BranchInfo
 from lakehouse.loaded_files import LoadedFiles
@@ -10,13 +11,14 @@ from sluice.contracts.lake_queries import FileEntry, FileOutcome, ListFilesInput
 from sluice.errors import ManifestUnreadable, NoSuchBranch
 from sluice.identifiers import ATTEMPTS
 from sluice.input.publications import InputRecord, read_input_record
+from sluice.times import parse_time
 
 _COMMITS = 20
 """Maximum number of commits of a branch searched for its manifest: commits of the job come after it."""
 
 
 def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFilesInput) -> ListFilesResult:
-    """Return the files that match a query: those under way, then quarantined, then published, each newest first."""
+    """Return the files that match a query, newest first: those under way, quarantined, and published."""
     unknown = loaded_files.unknown()
     entries: list[FileEntry] = []
     kinds: tuple[tuple[str, FileOutcome], ...] = ((ATTEMPTS, "under way"), (PREFIX, "quarantined"))
@@ -46,8 +48,18 @@ def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFil
         )
         for load in loads
     ]
-    files = [*entries, *published][: query.limit]
+    files = newest_first([*entries, *published])[: query.limit]
     return ListFilesResult(files=files, total=len(entries) + total, unknown=unknown[: query.limit])
+
+
+def newest_first(files: Sequence[FileEntry]) -> list[FileEntry]:
+    """Return files by their time. Files of one second keep their order."""
+    return sorted(files, key=_time, reverse=True)
+
+
+def _time(file: FileEntry) -> datetime:
+    time = parse_time(file.since)
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
 def _files_of_branch(

@@ -1,6 +1,8 @@
 """The files that main has, from its history: sequences of runs on a catalog in memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.lake.list_files import ListFilesActivity
 from activities.run.open_branch import OpenBranchActivity
-from lakehouse.catalog import TableCommit
+from lakehouse.catalog import BranchInfo, TableCommit
+from lakehouse.file_listing import newest_first
 from lakehouse.source_files import find_files
-from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
+from sluice.contracts.lake_queries import FileEntry, ListFilesInput, ListFilesResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import RunRef
 from sluice.contracts.write import OpenBranchInput
@@ -198,6 +201,32 @@ async def test_files_are_listed_with_their_outcome(folder: Folder) -> None:
     assert outcomes(folder.lake, table="t.other") == outcomes(folder.lake, run="nobody") == []
     (a,) = find_files(Source(path=str(folder.path / "a.csv")))
     assert outcomes(folder.lake, identities=[a.identity]) == [("a.csv", "rolled back")]
+
+
+async def test_the_newest_files_are_listed_first_whatever_their_outcome(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old quarantine took the places of newer publications in a limited list."""
+    folder.file("a.csv", "1")
+    await folder.run().quarantine()
+    await folder.run().load()
+    list_branches, old = folder.lake.catalog.list_branches, datetime(2020, 1, 1, tzinfo=timezone.utc)
+
+    def old_branches(prefix: str) -> list[BranchInfo]:
+        return [replace(each, committed_at=old) for each in list_branches(prefix)]
+
+    monkeypatch.setattr(folder.lake.catalog, "list_branches", old_branches)
+    assert outcomes(folder.lake) == [("a.csv", "published"), ("a.csv", "quarantined")]
+
+
+def test_times_are_compared_and_not_their_texts() -> None:
+    times = ["2026-01-31T10:00:00+02:00", "2026-01-31T09:00:00Z", "2026-01-31T09:00:00.5Z", "2026-01-31T08:30:00"]
+    files = [
+        FileEntry(path=time, size=1, identity="i", table="t.x", run_id="r", workflow_id="w", pipeline="p",
+                  outcome="published", since=time, commit="c", partition="")
+        for time in times
+    ]  # fmt: skip
+    assert [file.since for file in newest_first(files)] == [times[1], times[2], times[3], times[0]]
 
 
 def outcomes(lake: MemoryLake, **query: str | Sequence[str]) -> list[tuple[str, str]]:
