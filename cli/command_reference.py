@@ -15,6 +15,10 @@ _HEADER = """\
 
 `python run_workflow.py COMMAND`, in the checkout that the local stack runs from. `--help` prints the same.
 
+On a terminal, lines wrap, and a row that does not fit takes several lines. In a pipe or a file, each row is one line of
+any length, with two spaces or more between its columns, as kubectl prints it: `grep` and `awk -F'  +'` read it, and
+nothing is cut. `--json` prints one object for programs.
+
 This page is made from the help of the commands by `make docs`.
 """
 

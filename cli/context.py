@@ -14,6 +14,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
+from cli.layout import make_console
 from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
@@ -23,8 +24,6 @@ from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings, read_settings
 
-_LOG_WIDTH = 140
-"""Width of output that does not go to a terminal, in characters."""
 _Prepared = TypeVar("_Prepared")
 
 
@@ -102,14 +101,6 @@ def no_preparation() -> None:
 def current_user() -> Starter:
     """Return the user of this machine and the current folder, as the starter of runs."""
     return starter_here(getpass.getuser())
-
-
-def make_console(*, to_stderr: bool = False) -> Console:
-    """Return a console, which is wide if the output is not a terminal."""
-    console = Console(stderr=to_stderr)
-    if not console.is_terminal:
-        console.width = _LOG_WIDTH
-    return console
 
 
 async def _connect_and_run(

@@ -1,7 +1,8 @@
 """Print events and tables on consoles of any width.
 
-An event wraps at words. A table that does not fit becomes a record, or two lines, for each row. A word is folded only
-if it is wider than the console. If the output is not a terminal, each event is one line.
+On a terminal, an event wraps at words. A table that does not fit becomes a record, or two lines, for each row. A word
+is folded only if it is wider than the console. If the output is not a terminal, each event and each row is one line of
+any length, with two spaces or more between the cells, so that grep and awk can read it: nothing is cut or folded.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,20 @@ from rich.text import Text
 
 _GAP = 2
 """Number of spaces between two columns."""
+_WIDEST = 60
+"""Maximum width to which the cells of a column are padded outside of a terminal. A longer cell moves the next ones."""
+_LOG_WIDTH = 140
+"""Width of pictures of progress outside of a terminal, in characters. Lines of text are not limited there."""
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def make_console(*, to_stderr: bool = False) -> Console:
+    """Return a console. If the output is not a terminal, it wraps no line."""
+    console = Console(stderr=to_stderr)
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+        console.soft_wrap = True
+    return console
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,17 @@ def print_line(console: Console, label: Text, text: str | Text) -> None:
     console.print(grid, highlight=False)
 
 
+def print_entry(console: Console, label: Text, name: str, text: str) -> None:
+    """Print a label, a name and a text in one line. If a terminal is too narrow, the text gets its own lines."""
+    shown = visible(" ".join(text.split()))
+    named = Text.assemble(label, visible(name))
+    if not console.is_terminal or named.cell_len + _GAP + shown.cell_len <= console.width:
+        print_line(console, Text(), Text.assemble(named, " " * _GAP, shown) if shown else named)
+        return
+    print_line(console, Text(), named)
+    print_line(console, Text("    "), shown)
+
+
 def print_rows(
     console: Console,
     columns: Sequence[Column | str],
@@ -48,7 +73,7 @@ def print_rows(
     title: str = "",
     dim: bool = False,
 ) -> None:
-    """Print rows as a table, or as one record for each row if the table would have to fold words.
+    """Print rows as a table, or as one record for each row if the table would have to fold words on a terminal.
 
     Args:
         title: the line above the rows.
@@ -59,11 +84,27 @@ def print_rows(
     style = "dim" if dim else "bold"
     if title:
         console.print(Text(visible(title).plain, style="italic"), soft_wrap=not console.is_terminal)
+    if not console.is_terminal:
+        _print_plain_lines(console, named, cells)
+        return
     widths = _column_widths(console, named, cells)
     if widths is None:
         _print_records(console, named, cells, style)
     else:
         console.print(_table(named, cells, widths, style))
+
+
+def _print_plain_lines(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> None:
+    """Print the names of the columns and each row in one line. A line break in a cell becomes a space."""
+    lines = [[column.name for column in columns], *([cell.plain for cell in row] for row in rows)]
+    texts = [[Text(" ".join(cell.splitlines())) for cell in line] for line in lines]
+    widths = [min(_WIDEST, max(cell.cell_len for cell in column)) for column in zip(*texts, strict=True)]
+    for line in texts:
+        for cell, column, width in zip(line, columns, widths, strict=True):
+            space = " " * (width - cell.cell_len)
+            cell.plain = space + cell.plain if column.justify == "right" else cell.plain + space
+        joined = Text((" " * _GAP).join(cell.plain for cell in line).rstrip())
+        console.print(joined, highlight=False, soft_wrap=True)
 
 
 def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]]) -> bool:
@@ -78,12 +119,12 @@ def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Seque
 def print_entries(
     console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, beside: int
 ) -> None:
-    """Print rows as a table, or as two lines for each row if a cell would wrap: its first cells, then the rest.
+    """Print rows as a table, or as two lines for each row if a cell would wrap on a terminal.
 
     Args:
-        beside: number of cells in the first of the two lines.
+        beside: number of cells in the first of the two lines; the second has the rest.
     """
-    if fits(console, columns, rows):
+    if not console.is_terminal or fits(console, columns, rows):
         print_rows(console, columns, rows)
         return
     for row in rows:

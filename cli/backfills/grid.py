@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from cli.context import CommandContext
-from cli.layout import one_line, print_line
+from cli.layout import one_line, print_entry, visible
 from runtime.backfills.backfills import backfill_handle, read_backfill
 from runtime.run.find_run import query_status
 from sluice.backfills.progress import count_states, partition_states
@@ -58,7 +58,7 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
                 return status, state
             if context.console.is_terminal:
                 stages = await read_stages(context.client, status)
-                live.update(Group(*describe_backfill(status, stages, context.console.width)), refresh=True)
+                live.update(Group(*describe_backfill(status, stages, context.console.width, cuts=True)), refresh=True)
             await asyncio.sleep(_POLL)
 
 
@@ -82,24 +82,34 @@ class ShownPartitions:
             if state in _ENDED and self._states.get(name) != state:
                 note = progress.notes.get(name)
                 label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
-                why = f"{note.reason}  {note.workflow_id}".strip() if note else ""
-                print_line(self._console, label, one_line(why, 300))
+                print_entry(self._console, label, note.workflow_id if note else "", note.reason if note else "")
         self._states = states
 
 
-def describe_backfill(status: BackfillStatus, stages: dict[str, str], width: int) -> Iterator[Text]:
-    """Yield the lines that show a backfill: its grid, the partitions that run, and the totals."""
+def describe_backfill(
+    status: BackfillStatus, stages: dict[str, str], width: int, *, cuts: bool = False
+) -> Iterator[Text]:
+    """Yield the lines that show a backfill: its grid, the partitions that run, and the totals.
+
+    Args:
+        width: width of the grid.
+        cuts: True to cut the lines to this width, for a picture that replaces itself.
+    """
     progress = status.progress
+
+    def line(text: str, style: str) -> Text:
+        return Text(one_line(text, width) if cuts else visible(" ".join(text.split())).plain, style=style)
+
     yield from grid_rows(progress, width)
     for name, stage in stages.items():
-        yield Text(one_line(f"> {name}: {stage}", width), style="yellow")
+        yield line(f"> {name}: {stage}", "yellow")
     if len(status.children) > len(stages):
         yield Text(f"> and {len(status.children) - len(stages)} more", style="yellow")
     yield totals(status)
     if status.together and (joint := describe_joint_publish(status.together)):
-        yield Text(one_line(joint, width), style="dim")
+        yield line(joint, "dim")
     if progress.paused:
-        yield Text(one_line(f"paused {progress.paused}", width), style="bold yellow")
+        yield line(f"paused {progress.paused}", "bold yellow")
 
 
 def totals(status: BackfillStatus) -> Text:

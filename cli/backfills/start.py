@@ -9,9 +9,9 @@ from typing import Literal
 
 from rich.text import Text
 
-from cli.context import CommandContext, current_user, make_console
+from cli.context import CommandContext, current_user
 from cli.exit_codes import WRONG_USE
-from cli.layout import print_line, print_rows
+from cli.layout import make_console, print_line, print_rows
 from runtime.backfills.backfill_plan import (
     PlannedPartition,
     check_partitions,

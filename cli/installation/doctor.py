@@ -8,9 +8,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from cli.context import make_console
 from cli.exit_codes import UNREACHABLE, WRONG_USE
-from cli.layout import print_line
+from cli.layout import make_console, print_line
 from cli.options import AsJson
 from runtime.installation.examination import examine
 from sluice.contracts.examination import Finding, FindingState

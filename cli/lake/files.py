@@ -14,8 +14,6 @@ from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.times import format_time
 
-_UNFOLDED = 100_000
-"""Width of output without a terminal, in characters: paths stay in one line, so that programs can search them."""
 _ID_DIGITS = 12
 
 
@@ -47,8 +45,6 @@ def files(
 
 def _print(context: CommandContext, listed: ListFilesResult) -> None:
     console = context.console
-    if not console.is_terminal:
-        console.width = _UNFOLDED
     names = ["file", "table", "outcome", "run", "since", "commit"]
     rows = [
         [

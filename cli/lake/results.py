@@ -16,7 +16,6 @@ _LATEST = (
     "SELECT ended_at, pipeline, outcome, table_name, check_name, check_label, columns, verdict, waived_by, observed, "
     "answered_by FROM results ORDER BY ended_at DESC, table_name, check_name LIMIT 50"
 )
-_WIDTH = 160
 _TIMES = ("ended_at", "waived_until")
 """Columns of times. Other values that look like a time are values of checks, and are printed as they are."""
 
@@ -33,8 +32,6 @@ def results(
         if as_json:
             print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
             return 0
-        if not context.console.is_terminal:
-            context.console.width = _WIDTH
         if answer.rows:
             print_rows(context.console, answer.columns, [list(map(_cell, answer.columns, row)) for row in answer.rows])
         else:

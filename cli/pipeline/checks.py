@@ -4,17 +4,13 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from cli.exit_codes import WRONG_USE, print_error
+from cli.layout import make_console, print_rows
 from cli.options import AsJson
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.presentation.known_checks import known_checks
-
-_WIDTH = 160
 
 
 def list_checks(
@@ -41,16 +37,18 @@ def list_checks(
     if as_json:
         print(json.dumps({"checks": [vars(entry) for entry in listed]}))
         return
-    table = Table(box=None, header_style="bold")
-    for column in ("check", "what must be true", "parameters (? may be left out)", "answered from metadata when"):
-        table.add_column(column, overflow="fold")
-    for entry in listed:
-        parameters = [*entry.parameters, *(["row parameters"] if entry.row_check else [])]
-        table.add_row(entry.name, escape(entry.meaning), ", ".join(parameters), entry.proof)
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDTH
-    console.print(table)
+    rows = [
+        (
+            entry.name,
+            entry.meaning,
+            ", ".join([*entry.parameters, *(["row parameters"] if entry.row_check else [])]),
+            entry.proof,
+        )
+        for entry in listed
+    ]
+    console = make_console()
+    columns = ("check", "what must be true", "parameters (? may be left out)", "answered from metadata when")
+    print_rows(console, columns, rows)
     console.print(
         "\nRow parameters: where, mostly or max_failures or fail_if, warn_if. Every check takes severity and scope.\n"
         "A check that metadata cannot answer needs a scan of the rows: by DuckDB, or by Spark where DuckDB "

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context import make_console
-from cli.layout import print_rows
+from cli.layout import make_console, print_rows
 from cli.local import check_locally
 from cli.options import AsJson
 from cli.pipeline.values import Partition, ScheduledFor

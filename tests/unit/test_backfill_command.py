@@ -194,6 +194,36 @@ def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
     ]
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_end_keeps_its_run_and_its_whole_reason(*, terminal: bool) -> None:
+    """They take lines of their own on a terminal. Elsewhere they are one line that programs can read."""
+    output = io.StringIO()
+    shown = ShownPartitions(Console(file=output, width=80, force_terminal=terminal, color_system=None))
+    reason = "not_null(passenger_count)\nof nyc.rides: " + "observed 12 of 48,231 rows " * 15
+    note = PartitionNote(outcome="quarantined", cause="audit", reason=reason, workflow_id="rides-4f6b2a1c9d3e")
+    ended = progress("kept out").model_copy(update={"notes": {"2018-01": note}})
+    shown.update(BackfillStatus(name="rides", starter="ada", pipeline="rides.yml", progress=ended))
+    lines = output.getvalue().splitlines()
+    assert " ".join(output.getvalue().split()) == f"kept out 2018-01 rides-4f6b2a1c9d3e {' '.join(reason.split())}"
+    if terminal:
+        assert lines[0].split() == ["kept", "out", "2018-01", "rides-4f6b2a1c9d3e"]
+        assert max(map(len, lines)) <= 80
+    else:
+        assert len(lines) == 1 and "rides-4f6b2a1c9d3e  not_null" in lines[0]
+
+
+def test_a_status_is_printed_whole() -> None:
+    """Only the picture that replaces itself on a terminal cuts its lines."""
+    status = BackfillStatus(
+        name="rides", starter="ada", pipeline="p.yml", children={"2018-01": "c"},
+        progress=progress("running", paused="by ada: " + "x" * 90),
+    )  # fmt: skip
+    stages = {"2018-01": "waiting for approval, " + "y" * 90}
+    whole = [line.plain for line in describe_backfill(status, stages, 80)]
+    assert f"> 2018-01: {stages['2018-01']}" in whole and f"paused {status.progress.paused}" in whole
+    assert max(len(line.plain) for line in describe_backfill(status, stages, 80, cuts=True)) <= 80
+
+
 def test_each_end_is_printed_once_with_its_reason() -> None:
     output = io.StringIO()
     shown = ShownPartitions(Console(file=output, width=140))
@@ -205,5 +235,5 @@ def test_each_end_is_printed_once_with_its_reason() -> None:
     shown.update(first.model_copy(update={"progress": second}))
     assert [" ".join(line.split()) for line in output.getvalue().splitlines()] == [
         "published 2018-01",
-        "kept out 2018-02 not_null failed rides-1",
+        "kept out 2018-02 rides-1 not_null failed",
     ]

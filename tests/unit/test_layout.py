@@ -1,12 +1,17 @@
 """Output on consoles of any width: words are not split, events are whole lines, and wide tables become records."""
 
 import io
+import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cli.layout import one_line, print_entries, print_line, print_rows
+from cli.layout import Column, make_console, one_line, print_entries, print_line, print_rows
+from cli.pipeline.checks import list_checks
+from devstack.stack import ROOT
+from sluice.presentation.known_checks import known_checks
 
 COLUMNS = ("verdict", "table", "check", "expected")
 ROWS: list[tuple[str, ...]] = [
@@ -108,6 +113,70 @@ def test_what_controls_a_terminal_is_shown_and_not_sent() -> None:
 def test_a_text_is_shortened_to_one_line() -> None:
     assert one_line("a job\nthat  writes", 40) == "a job that writes"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+WIDE: list[tuple[str, ...]] = [
+    ("pass", "sales.orders", "row_count", "at least 1"),
+    ("fail", "sales.order_lines_of_the_archive", "accepted_values(state)", "one of new, paid,\nsent " + "x" * 300),
+    ("warn", "t." + "表" * 10, "", ""),
+]
+
+
+def test_rows_are_one_line_each_outside_of_a_terminal() -> None:
+    """Programs read them: the width of a terminal decides nothing, and nothing is cut or folded."""
+    for width in (20, 80, 1000):
+        lines = printed(width, WIDE, terminal=False)
+        assert [re.split(" {2,}", line) for line in lines] == [
+            list(COLUMNS),
+            list(WIDE[0]),
+            [*WIDE[1][:3], " ".join(WIDE[1][3].split())],
+            ["warn", WIDE[2][1]],
+        ]
+        output = io.StringIO()
+        console = Console(file=output, width=width, force_terminal=False)
+        print_entries(console, COLUMNS, WIDE, beside=1)
+        assert output.getvalue().splitlines() == lines
+    assert len({cell_len(line.split("row_count")[0]) for line in lines[1:2]} | {lines[2].index("accepted")}) == 1
+
+
+def test_numbers_are_aligned_outside_of_a_terminal_too() -> None:
+    output = io.StringIO()
+    rows = [("a", "1"), ("b", "1,000"), ("c" * 100, "7")]
+    print_rows(Console(file=output, force_terminal=False), ["table", Column("rows", "right")], rows)
+    lines = output.getvalue().splitlines()
+    assert {len(line) for line in lines[:3]} == {60 + 2 + 5} and lines[3] == f"{'c' * 100}      7"
+
+
+def test_only_the_layout_decides_where_lines_end() -> None:
+    """A command with a table or a console of its own would wrap otherwise than all others."""
+    own = re.compile(r"rich\.(?:table|columns|panel|padding)|\bConsole\(|console\.(?:width|soft_wrap) = ")
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (ROOT / "cli").rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if path.name != "layout.py" and own.search(line)
+    ]
+    assert not wrong, f"print by cli/layout.py: {wrong}"
+
+
+def test_each_check_is_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    list_checks()
+    lines = capsys.readouterr().out.splitlines()
+    for check in known_checks():
+        (line,) = (line for line in lines if line.split()[:1] == [check.name])
+        assert check.meaning in line and line.endswith(check.proof)
+    assert len(lines) == 1 + len(known_checks()) + 3
+
+
+@pytest.mark.parametrize("to_stderr", [True, False])
+def test_a_console_of_a_pipe_wraps_no_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, to_stderr: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "word " * 100
+    make_console(to_stderr=to_stderr).print(text)
+    assert text in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])

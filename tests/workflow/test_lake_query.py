@@ -22,7 +22,8 @@ from activities.publishing.plan_rollback import PlanRollbackActivity
 from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
 from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
-from cli.context import CommandContext, Interruption, make_console
+from cli.context import CommandContext, Interruption
+from cli.layout import make_console
 from cli.run.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
 from engine.queries.runner import QueryRunner

@@ -17,7 +17,8 @@ from temporalio.worker import Worker
 from activities.arrivals.plan_load import PlanLoadActivity
 from activities.errors import ErrorMapping
 from cli.arrivals.load import check_start_by_hand, load_named
-from cli.context import CommandContext, Interruption, make_console
+from cli.context import CommandContext, Interruption
+from cli.layout import make_console
 from runtime.arrivals.conflicting_starts import find_zone_problems, refuse_backfill
 from runtime.arrivals.landing_zones import read_zone
 from runtime.schedules.deploy import make_set, plan_deploy, read_folder
