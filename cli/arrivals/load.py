@@ -12,9 +12,9 @@ from runtime.arrivals.unsettled_files import absolute_name, list_for_start, with
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.zone_loads import MOST_NAMED, LoadBatch, LoadPlan, PlanLoadInput
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count, format_size

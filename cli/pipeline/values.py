@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sluice.pipeline.loading_rules import OVER_YOUNGER
+from sluice.command_line import OVER_YOUNGER
 
 ScheduledFor = Annotated[str, typer.Option("--scheduled-for", metavar="TIME", help="The value of {{ scheduled_for }}.")]
 Partition = Annotated[str, typer.Option("--partition", metavar="PARTITION", help="The value of {{ partition }}.")]

@@ -1,22 +1,12 @@
 """The command `run`: start a run of a pipeline, and follow it."""
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cli.arrivals.load import check_start_by_hand
-from cli.context import CommandContext, run_command
 from cli.options import AsJson, Report
 from cli.pipeline.values import OverYounger, Partition, ScheduledFor
-from cli.run.follow import start_and_follow, with_options
-from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
-from runtime.pipeline.placeholder_values import order_of, placeholder_values
-from runtime.run.start_run import StartOptions
-from sluice.environment_files import read_environment
-from sluice.pipeline.model import Pipeline
 
 
 def run(
@@ -45,31 +35,17 @@ def run(
 ) -> None:
     """Start a run and follow it. Ctrl-C detaches; the run goes on. `run` may be left out."""
 
-    def prepare() -> tuple[Pipeline, InspectedInput | None]:
-        values = placeholder_values(pipeline, scheduled_for, partition)
-        loaded = load_pipeline(pipeline, read_environment(), Path.cwd(), values)
-        loaded = with_options(loaded, message, metadata or (), publish=not no_publish)
-        if loaded.arrival and not no_publish:
-            return loaded, None
-        inspected = inspect_input(loaded, pipeline)
-        _print_hints(inspected.hints)
-        return loaded, inspected
+    from cli.run.start_pipeline import RunOptions, start_pipeline  # noqa: PLC0415  # two seconds, which help saves
 
-    async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput | None]) -> int:
-        loaded, inspected = prepared
-        if not no_publish:
-            loaded = await check_start_by_hand(context, loaded, yes=yes)
-        inspected = inspected or inspect_input(loaded, pipeline)
-        order = order_of(pipeline, scheduled_for, partition, over_younger=over_younger)
-        options = StartOptions(again=again, publish=not no_publish, order=order)
-        code = await start_and_follow(context, loaded, inspected.run_input, options, detach=detach)
-        if not detach:
-            _print_hints(inspected.hints)  # repeated: the first print has scrolled far up by now
-        return code
-
-    run_command(command, as_json, prepare, report)
-
-
-def _print_hints(hints: Sequence[str]) -> None:
-    for hint in hints:
-        print(f"hint: {hint}", file=sys.stderr)
+    options = RunOptions(
+        again=again,
+        no_publish=no_publish,
+        message=message,
+        metadata=metadata or (),
+        detach=detach,
+        scheduled_for=scheduled_for,
+        partition=partition,
+        over_younger=over_younger,
+        yes=yes,
+    )
+    start_pipeline(pipeline, options, as_json=as_json, report=report)

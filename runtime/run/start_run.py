@@ -19,13 +19,13 @@ from runtime.run.starter import Starter
 from runtime.temporal_client import search_attributes_known
 from sluice.approval.required import SignedStart
 from sluice.approval.signatures import sign_start
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.existing_rows import Restore, Resume
 from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import REVISION, Policy, RunInput, RunRequest, run_workflow_id
 from sluice.errors import RunUnderWay
 from sluice.lineage.identity import parse_parent
-from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret

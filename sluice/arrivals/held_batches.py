@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sluice.arrivals.limits import room_for_batches
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import Batch, BatchCommand, BatchRef, BatchState, SplitBatch
 from sluice.contracts.starting import EndedRun
-from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 _LONGEST_REASON = 500
 _LONGEST_REASON_SET_ASIDE = 80

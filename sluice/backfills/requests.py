@@ -1,8 +1,8 @@
 """Refuse requests that do not fit a backfill under way."""
 
 from sluice.backfills.progress import BackfillProgress
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.backfill import AddPartitions, BackfillChange, BackfillInput
-from sluice.pipeline.loading_rules import OVER_YOUNGER
 
 
 def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:

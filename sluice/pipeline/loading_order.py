@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sluice.command_line import OVER_YOUNGER
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.arrival import Arrival
-from sluice.pipeline.loading_rules import OVER_YOUNGER, kind_of, name_of, rule_of, why_in_order
+from sluice.pipeline.loading_rules import kind_of, name_of, rule_of, why_in_order
 from sluice.pipeline.placeholders import partition_values
 from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.table import Table

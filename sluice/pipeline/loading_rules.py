@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, get_args
 
+from sluice.command_line import OVER_YOUNGER
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import PROGRAM, WRITE_MODES, Mode, WriteMode
@@ -24,9 +25,6 @@ Kind = Mode | Literal["program"]
 Order = Literal["any", "one at a time"]
 Guard = Literal["", "later partition", "other partition", "later run", "later batch", "changed table"]
 """Guards against older rows that would replace younger ones, each a condition on main."""
-OVER_YOUNGER = "--over-younger"
-"""The option that lets older rows win."""
-
 GUARDS: Mapping[Guard, str] = {
     "": "",
     "later partition": f"refused without `{OVER_YOUNGER}` if main contains a later partition of the pipeline",

@@ -199,6 +199,11 @@ def _imported(code: str, modules: tuple[str, ...]) -> list[str]:
 def test_a_run_does_not_wait_for_what_other_commands_need() -> None:
     """Each of these imports costs a command between a tenth and half a second."""
     heavy = ("pyiceberg", "pynessie", "pyarrow", "duckdb", "aiohttp", "pyspark")
+    assert _imported("import cli.run.start_pipeline", heavy) == []
+
+
+def test_the_help_of_run_needs_neither_the_client_nor_the_model_of_pipelines() -> None:
+    heavy = ("temporalio", "pydantic", "sqlglot", "sluice.pipeline.model", "sluice.settings")
     assert _imported("import cli.run.start", heavy) == []
 
 
