@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.arrivals.batch_store import BatchStore
+from lakehouse.arrivals.copy_memory import CopyMemory
 from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
 from lakehouse.arrivals.held_files import HeldFiles
@@ -19,7 +20,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
-from sluice.arrivals.judging import judge
+from sluice.arrivals.judging import KnownFile, judge
 from sluice.contracts.arrivals import (
     ArrivedFile,
     BatchRef,
@@ -124,7 +125,7 @@ class _ZoneListing:
         self._marked: list[MarkedFile] = []
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         path = collector.memory_path(pipeline.name)
-        self._memory, self._finished = ZoneMemory(path), FinishMemory(path)
+        self._memory, self._finished, self._copies = ZoneMemory(path), FinishMemory(path), CopyMemory(path)
         self._held = HeldFiles(collector.batches, input.held, input.states)
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
@@ -181,7 +182,8 @@ class _ZoneListing:
         now = self._collector.clock()
         self._list(now)
         judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
-        files, chosen = judge.plan(paths, self._memory.known(paths), self._on_progress)
+        copies = self._copies.identities(paths)
+        files, chosen = judge.plan(paths, self._memory.known(paths), copies, self._on_progress)
         batch = self._collector.batches.write(self._pipeline.name, chosen) if chosen else None
         return LoadPlan(files=files, batch=batch)
 
@@ -253,6 +255,8 @@ class _ZoneListing:
         batch = self._collector.batches.write(self._pipeline.name, chosen)
         for file in new:
             self._mark(file, "in a batch", batch.id)
+        own = {file.path for file in chosen}
+        self._copies.record((file.path, file.identity) for file in new if file.path not in own)
         self._record_marks()
         self._held.add(batch.id, chosen)
         arrivals = [self._listed_files[file.path].arrived_at for file in chosen]
@@ -270,7 +274,8 @@ class _ZoneListing:
         if reports:
             for each in refused:
                 self._keep_out(each.path, "refused", each.reason, reports=each.is_reported)
-        known = self._loads.known(identified, self._held)
+        known = self._loads.known(identified, self._held, self._copies.identities([file.path for file in identified]))
+        self._copies.record((file.path, file.identity) for file in identified if self._is_copy(file, known[file.path]))
         new: list[ArrivedFile] = []
         for file in identified:
             judged = judge(known[file.path], self._arrival.overwritten)
@@ -282,6 +287,11 @@ class _ZoneListing:
                 self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
+
+    def _is_copy(self, file: ArrivedFile, known: KnownFile) -> bool:
+        """Return True if main or a batch has the content of a file under another path."""
+        held = known.held
+        return self._held.is_copy(file) or bool(held and not held.is_partly and held.load.path != file.path)
 
     def _mark(self, file: ArrivedFile, status: FileStatus, detail: str, identity: str = "") -> None:
         changed_at = self._listed_files[file.path].changed_at

@@ -1,6 +1,6 @@
 """Query main for the loads of a landing zone's files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.arrivals.held_files import HeldFiles, wanted
@@ -47,17 +47,24 @@ class FileLoads:
         loads = self.all("f.path", paths)[::-1]
         return {load.file.path: load for load in sorted(loads, key=lambda load: load.in_effect)}
 
-    def known(self, files: Sequence[ArrivedFile], batches: HeldFiles) -> dict[str, KnownFile]:
-        """Return the knowledge of main and the batches about each arrived file, by its path."""
+    def known(
+        self, files: Sequence[ArrivedFile], batches: HeldFiles, copies: Mapping[str, Sequence[str]]
+    ) -> dict[str, KnownFile]:
+        """Return the knowledge of main and the batches about each arrived file, by its path.
+
+        Args:
+            copies: identities of the content that paths had as copies of loaded files, by path.
+        """
         held = self.held([wanted(file) for file in files])
         by_path = self.all("f.path", [file.path for file in files])[::-1]  # the latest is last
         latest = {load.file.path: load for load in by_path}
-        in_effect = {load.file.path: load for load in by_path if load.in_effect}
+        in_effect = self.other_content(files, copies) | {load.file.path: load for load in by_path if load.in_effect}
         known = {}
         for file in files:
             last, earlier = latest.get(file.path), in_effect.get(file.path)
             is_taken_back = last is not None and not last.in_effect and last.identity == file.identity
-            batch, path_batch = batches.batch_of(file), batches.batch_with_path(file)
+            batch = batches.batch_of(file)
+            path_batch = batches.batch_with_path(file) or batches.batch_with_content(copies.get(file.path, ()))
             known[file.path] = KnownFile(
                 held=held.get(wanted(file)),
                 batch=batch,
@@ -65,8 +72,17 @@ class FileLoads:
                 order_matters=self.order_matters,
                 rolled_back=last.file.workflow_id if last and is_taken_back else "",
                 replaced=earlier.file.workflow_id if earlier else "",
+                replaced_copy=earlier.file.path if earlier and earlier.file.path != file.path else "",
             )
         return known
+
+    def other_content(self, files: Sequence[ArrivedFile], copies: Mapping[str, Sequence[str]]) -> dict[str, FileLoad]:
+        """Return the load in effect of the content that a path had as a copy of a loaded file, by path."""
+        earlier = {file.path: [each for each in copies.get(file.path, ()) if each != file.identity] for file in files}
+        loads = self.by_identity(sorted({each for identities in earlier.values() for each in identities}))
+        in_effect = {identity: load for identity, load in loads.items() if load.in_effect}
+        latest = {path: next((each for each in of if each in in_effect), "") for path, of in earlier.items()}
+        return {path: in_effect[identity] for path, identity in latest.items() if identity}
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
         """Return the loads of files with these values of a column, in effect or not."""

@@ -63,6 +63,15 @@ class HeldFiles:
         """Return the id of the batch with the content of a file; empty if there is none."""
         return self._identities.get(file.identity, "")
 
+    def batch_with_content(self, identities: Sequence[str]) -> str:
+        """Return the id of a batch, not set aside, with one of these contents; empty if there is none."""
+        batches = (self._identities.get(identity, "") for identity in identities)
+        return next((id for id in batches if id and self._states.get(id) != "set aside"), "")
+
+    def is_copy(self, file: ArrivedFile) -> bool:
+        """Return True if a batch has the content of a file under another path."""
+        return file.identity in self._identities and self._paths.get(file.path) != self._identities[file.identity]
+
     def batch_with_path(self, file: ArrivedFile) -> str:
         """Return the id of the batch, not set aside, with the path of a file; empty if there is none."""
         return self._paths.get(file.path, "")

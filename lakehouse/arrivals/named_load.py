@@ -8,6 +8,7 @@ from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.source_files import OnProgress
 from sluice.arrivals.batching import WaitingFile
+from sluice.arrivals.judging import describe_overwritten
 from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.zone_loads import PlannedFile
 from sluice.pipeline.arrival import Arrival
@@ -25,12 +26,17 @@ class NamedLoad:
         self._source, self._arrival, self._loads, self._held, self._now = source, arrival, loads, held, now
 
     def plan(
-        self, paths: Sequence[str], listed: Mapping[str, RememberedFile], on_progress: OnProgress
+        self,
+        paths: Sequence[str],
+        listed: Mapping[str, RememberedFile],
+        copies: Mapping[str, Sequence[str]],
+        on_progress: OnProgress,
     ) -> tuple[list[PlannedFile], list[ArrivedFile]]:
         """Return the plan for each path, and the files that can be loaded.
 
         Args:
             listed: the files of the zone by path, from its memory after a listing.
+            copies: identities of the content that paths had as copies of loaded files, by path.
         """
         problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
         known = {path: listed[path] for path, problem in problems.items() if not problem}
@@ -42,7 +48,7 @@ class NamedLoad:
         by_path = {file.path: file for file in identified}
         reasons: dict[str, str] = {}
         if identified:
-            reasons, more = self._judge(identified)
+            reasons, more = self._judge(identified, copies)
             problems |= more
         chosen = {by_path[path].identity: by_path[path] for path in reversed([*reasons])}
         planned = [
@@ -66,10 +72,13 @@ class NamedLoad:
         remaining = file.changed_at + self._arrival.settle - self._now
         return f"it settles for {remaining:.0f} s more: try again after that" if remaining > 0 else ""
 
-    def _judge(self, files: Sequence[ArrivedFile]) -> tuple[dict[str, str], dict[str, str]]:
+    def _judge(
+        self, files: Sequence[ArrivedFile], copies: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Return, by path, why loadable files were not loaded yet, and why other files cannot be loaded."""
         by_identity = self._loads.by_identity([file.identity for file in files])
-        by_path = self._loads.by_path([file.path for file in files])
+        copied = self._loads.other_content(files, copies)
+        by_path = copied | self._loads.by_path([file.path for file in files])
         reasons: dict[str, str] = {}
         problems: dict[str, str] = {}
         for file in files:
@@ -81,10 +90,8 @@ class NamedLoad:
             elif load:
                 reasons[file.path] = f"run {load.file.workflow_id} loaded it{_ROLLED_BACK}"
             elif earlier and earlier.in_effect:
-                reasons[file.path] = (
-                    f"{_OVERWRITTEN}run {earlier.file.workflow_id} loaded this path with other content, "
-                    "and its rows stay"
-                )
+                copied_from = earlier.file.path if earlier.file.path != file.path else ""
+                reasons[file.path] = f"{describe_overwritten(earlier.file.workflow_id, copied_from)}, and its rows stay"
             else:
                 reasons[file.path] = "it is settled, and waits for its batch"
         return reasons, problems

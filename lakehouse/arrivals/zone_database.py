@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sluice.errors import ServiceUnavailable
 
-_VERSION = 3
+_VERSION = 4
 _WAIT = 30.0
 _SCHEMA = """
 CREATE TABLE files (
@@ -29,11 +29,14 @@ CREATE TABLE moved (
     number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, size INTEGER NOT NULL, arrived_at REAL NOT NULL,
     detail TEXT NOT NULL
 );
+CREATE TABLE copies (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, identity TEXT NOT NULL, UNIQUE (path, identity)
+);
 CREATE TABLE listings (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);
 CREATE TABLE manifests (folder TEXT PRIMARY KEY, at REAL NOT NULL);
 CREATE TABLE details (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-_TABLES = ("files", "listings", "moved", "manifests", "details")
+_TABLES = ("files", "listings", "moved", "copies", "manifests", "details")
 
 
 class ZoneDatabase:

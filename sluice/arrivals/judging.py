@@ -24,6 +24,8 @@ class KnownFile:
     """Run that loaded this content from this path and was rolled back. Nothing was loaded from the path since."""
     replaced: str = ""
     """Run in effect that loaded other content from this path."""
+    replaced_copy: str = ""
+    """Path from which that run loaded the content, if this path had a copy of it."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,21 @@ def judge(file: KnownFile, overwritten: Overwritten) -> Judgement:
     if file.rolled_back:
         return Judgement("loaded", file.rolled_back + ROLLED_BACK)
     if file.replaced and overwritten != "load":
-        reason = f"overwritten: run {file.replaced} loaded this path with other content"
+        reason = describe_overwritten(file.replaced, file.replaced_copy)
         return Judgement("ignored", reason, is_reported=overwritten == "alert")
     return Judgement(None)
+
+
+def describe_overwritten(run: str, copied_from: str) -> str:
+    """Describe the load of a path's earlier content.
+
+    Args:
+        run: the run that loaded it.
+        copied_from: the path from which the run loaded it, if it was a copy; else empty.
+    """
+    if copied_from:
+        return f"overwritten: run {run} loaded the earlier content of this path from {copied_from}"
+    return f"overwritten: run {run} loaded this path with other content"
 
 
 def _judge_what_is_known(file: KnownFile) -> Judgement | None:

@@ -75,6 +75,12 @@ MENDS = (
         {"OVERWRITTEN": ("alert",), "MODES": ("append",)},
     ),
     Mend(
+        "a copy of a loaded file counts as loaded under its own path",
+        "zone",
+        {"lakehouse.arrivals.copy_memory.CopyMemory.identities": lambda *_: {}},
+        {"OVERWRITTEN": ("alert",), "MODES": ("append",)},
+    ),
+    Mend(
         "a partition belongs to what a run is",
         "partitions",
         {"sluice.pipeline.file.load_scope": lambda *_: NO_SCOPE},

@@ -54,6 +54,15 @@ class ZoneSequence(CommandSequence):
         if sent:
             self._send(path, data.draw(st.sampled_from(sent)))
 
+    @precondition(lambda self: self.driver.mode == "append")
+    @rule(path=st.sampled_from(PATHS), of=st.sampled_from(PATHS))
+    def copied_and_overwritten(self, path: str, of: str) -> None:
+        """Write a copy of another file. When it has settled, replace it."""
+        if of in self.model.current:
+            self._send(path, self.model.current[of].content)
+            self.settles()
+            self.arrives(path, 1, False)
+
     @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2))
     def half_written(self, path: str, size: int) -> None:
         """Write a file in two parts, with a listing between them."""

@@ -47,6 +47,8 @@ class ZoneModel:
     """Number of those loads that were rolled back."""
     refused: set[tuple[str, Content]] = field(default_factory=set)
     """Content of a path that stays out after its load was rolled back, until the path gets other content."""
+    copies: set[tuple[str, Content]] = field(default_factory=set)
+    """Paths with content that lay there when main had it from another path."""
     named: set[tuple[str, Content]] = field(default_factory=set)
     """Content that a person loaded by name, in addition to other content of its path."""
 
@@ -81,6 +83,11 @@ class ZoneModel:
         for path in {path for _, path in self.published}:
             loaded = [each for each in self.published if each[1] == path and (path, each[0]) not in self.named]
             assert self.overwritten == "load" or len(loaded) <= 1, f"main contains {len(loaded)} contents of {path}"
+        self.copies |= {
+            (each.path, each.content)
+            for each in self.current.values()
+            if each.is_settled and each.content in held and (each.content, each.path) not in self.published
+        }
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
         """Record a roll-back.
@@ -99,7 +106,7 @@ class ZoneModel:
     def missing(self, rows: Counter[Row]) -> list[Sent]:
         """Return the content that lies in the zone, has settled, and must be on main but is not."""
         held = self._contents_of(rows)
-        by_path = {path for _, path in self.published}
+        by_path = {path for _, path in self.published} | {each.path for each in self.sent if each.content in held}
         return [
             each
             for each in self.current.values()
@@ -145,7 +152,8 @@ class ZoneModel:
             each for each in self.sent if each.content == content and each.is_settled and not self._stays_out(each)
         ]
         assert sources, f"main contains {content}, which had not settled, or which a person took back"
-        taken = {path for _, path in self.published}
+        held = {each for each, _ in self.published}
+        taken = {path for _, path in self.published} | {path for path, copy in self.copies if copy in held}
         free = [
             each
             for each in sources

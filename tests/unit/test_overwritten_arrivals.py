@@ -8,10 +8,11 @@ from temporalio.exceptions import ApplicationError
 from lakehouse.source_files import find_files
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus, other_content_in
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.zone_loads import PlanLoadInput
 from sluice.pipeline.source import Source
 from sluice.presentation.arrivals import describe_file
-from tests.harness.loading_run import TABLE
-from tests.harness.memory_zone import Zone
+from tests.harness.loading_run import TABLE, roll_back
+from tests.harness.memory_zone import TEXT, Zone
 
 
 def identity_of(file: Path) -> str:
@@ -161,3 +162,76 @@ async def test_two_contents_are_published_where_the_pipeline_says_so(tmp_path: P
     given.publish()
     assert not later.publish(branch, selected).merged, "the same table moved"
     assert later.publish(*await later.write()).merged
+
+
+@pytest.mark.parametrize("becomes_of_it", ["it is overwritten", "it is removed and sent again"])
+@pytest.mark.parametrize("overwritten", ["alert", "ignore", "load"])
+@pytest.mark.parametrize("arrives", ["with the other", "during the run", "after the run"])
+async def test_a_copy_counts_as_loaded_under_its_own_path_too(
+    tmp_path: Path, arrives: str, overwritten: str, becomes_of_it: str
+) -> None:
+    """An earlier version loaded the new content of `b.csv` beside the old: each row was on main twice."""
+    zone = Zone(tmp_path, overwritten=overwritten)
+    zone.landing.file("a.csv", "1")
+    if arrives == "with the other":
+        zone.landing.file("b.csv", "1")
+    assert zone.settled() == [["a.csv"]]
+    if arrives == "during the run":
+        zone.landing.file("b.csv", "1")
+        assert zone.settled() == []
+    await zone.load()
+    if arrives == "after the run":
+        zone.landing.file("b.csv", "1")
+    assert zone.settled() == [] and zone.states()["b.csv"] == ("loaded", "w-r1")
+    if becomes_of_it == "it is removed and sent again":
+        (zone.landing.path / "b.csv").unlink()
+        zone.list_files()
+    zone.landing.file("b.csv", "2")
+    zone.list_files()
+    listed = zone.list_files(after=60)
+    if overwritten == "load":
+        assert zone.names(listed) == [["b.csv"]]
+        return
+    reason = f"overwritten: run w-r1 loaded the earlier content of this path from {zone.landing.path / 'a.csv'}"
+    assert listed.batches == [] and zone.states()["b.csv"] == ("ignored", reason)
+    assert [each.reason for each in listed.kept_out] == ([reason] if overwritten == "alert" else [])
+    assert zone.list_files(after=600).kept_out == [], "people are told once"
+    paths = [str(zone.landing.path / "b.csv")]
+    (named,) = zone.collector.plan_load(zone.pipeline, PlanLoadInput(pipeline=TEXT, paths=paths)).files
+    assert named.is_loadable and named.reason == f"{reason}, and its rows stay"
+
+
+async def test_a_copy_that_is_overwritten_while_the_run_of_the_other_goes_on_waits_for_it(tmp_path: Path) -> None:
+    given = InFlight(tmp_path, "alert")
+    given.zone.landing.file("b.csv", "1")
+    await given.begin()
+    given.file.write_text("1")
+    given.zone.landing.file("b.csv", "2")
+    given.zone.list_files()
+    assert given.zone.list_files(after=60).batches == []
+    assert given.zone.states()["b.csv"] == ("in a batch", other_content_in(given.ref.id))
+    given.publish()
+    assert "the earlier content of this path" in given.zone.list_files().kept_out[0].reason
+
+
+async def test_a_copy_whose_content_is_not_on_main_any_more_was_not_loaded(tmp_path: Path) -> None:
+    """The run of the copied file was rolled back, or never published."""
+    zone = Zone(tmp_path, overwritten="alert")
+    zone.landing.file("a.csv", "1")
+    zone.landing.file("b.csv", "1")
+    zone.settled()
+    await zone.load()
+    zone.list_files()
+    roll_back(zone.lake, "back", "r1-".ljust(36, "0"))
+    zone.landing.file("b.csv", "2")
+    assert zone.settled() == [["b.csv"]]
+
+
+async def test_a_copy_of_content_that_was_ignored_or_set_aside_is_a_first_file(tmp_path: Path) -> None:
+    zone = Zone(tmp_path, overwritten="alert")
+    zone.landing.file("a.csv", "1")
+    zone.landing.file("b.csv", "1")
+    zone.settled()
+    zone.states_of_batches = {zone.held[0].id: "set aside"}
+    zone.landing.file("b.csv", "2")
+    assert zone.settled() == [["b.csv"]]
