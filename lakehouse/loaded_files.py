@@ -68,11 +68,16 @@ class LoadedFiles:
         for loads in by_table:
             of_others = [load for load in loads if load.run_id != but_of_run]
             present = loads_on_main(self._catalog, self.manifests.io, of_others, at)
-            held = LoadsOfTable(present, order_matters=order_matters)
+            copies = self._index().find_copies(present[0].table, paths) if present else ()
+            held = LoadsOfTable(present, order_matters=order_matters, copies=copies)
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
                     by_file[file] = each
-        return list(by_file.values())
+        return [self._with_later(each) if each.is_renamed else each for each in by_file.values()]
+
+    def _with_later(self, held: HeldFile) -> HeldFile:
+        later = self._ask(lambda index, _: index.find_later(held.load, held.wanted.scope))
+        return replace(held, overtaken_by=later)
 
     def find_input(
         self, pipeline: str, digest: str, tables: Sequence[str] = (), replaces: Replaced = ""
@@ -104,7 +109,8 @@ class LoadedFiles:
             manifest = self.manifests.read(check.manifest)
             files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
             order_matters = manifest.header.order_matters
-            return self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
+            held = self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
+            return [each for each in held if each.overtaken_by is None]  # the selection decided about the others
         earlier = None
         if check.digest:
             earlier = self.find_input(check.pipeline, check.digest, check.tables, check.replaces)

@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from lakehouse.loaded_files_tables import (
     FIND,
+    LATER,
     LOAD_COLUMNS,
     REPLACED,
     REPLACED_IN_SCOPE,
+    TABLES,
     VERSION,
     create_tables,
     loaded_file,
@@ -21,6 +23,7 @@ from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import InputRecord, effects_of_rollback
+from sluice.pipeline.scope import LoadScope
 
 _WAIT = 30.0
 """Maximum wait for another process that writes, in seconds."""
@@ -100,7 +103,7 @@ class LoadedFilesIndex:
 
         def delete(database: sqlite3.Connection) -> None:
             database.execute("BEGIN IMMEDIATE")
-            for table in ("commits", "runs", "files"):
+            for table in TABLES:
                 database.execute(f"DELETE FROM {table}")
             database.execute("COMMIT")
 
@@ -143,6 +146,26 @@ class LoadedFilesIndex:
             return [loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
 
         return self._use(read)
+
+    def find_copies(self, table: str, paths: Collection[str]) -> set[tuple[str, str]]:
+        """Return path and identity of files with these paths that runs into a table left out as known content."""
+
+        def read(database: sqlite3.Connection) -> set[tuple[str, str]]:
+            copies: set[tuple[str, str]] = set()
+            for some in _chunks(list(paths)):
+                marks = ", ".join("?" * len(some))
+                select = f"SELECT path, identity FROM copies WHERE table_name = ? AND path IN ({marks})"
+                copies.update(database.execute(select, [table, *some]).fetchall())
+            return copies
+
+        return self._use(read)
+
+    def find_later(self, load: LoadedFile, scope: LoadScope) -> LoadedFile | None:
+        """Return the first load in effect of other content after a load, in its table and in a scope."""
+        given = {"table": load.table, "commit": load.commit, "identity": load.identity}
+        given |= {"path_scope": scope.path, "content_scope": scope.content}
+        row = self._use(lambda database: database.execute(LATER, given).fetchone())
+        return loaded_file(row) if row else None
 
     def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published a whole input."""
@@ -283,6 +306,11 @@ def _add(database: sqlite3.Connection, commit: IndexedCommit) -> None:
 
 def _add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
     loaded = [file for file in files if file.left_out is None]
+    left_out = [file for file in files if file.left_out is not None]
+    database.executemany(
+        "INSERT OR IGNORE INTO copies (table_name, path, identity) VALUES (?, ?, ?)",
+        ((table, file.path, file.identity) for table in tables for file in left_out),
+    )
     database.executemany(
         "INSERT OR IGNORE INTO files (table_name, identity, seq, path, size, path_scope, content_scope) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -7,8 +7,9 @@ from typing import Any
 from sluice.input.held_files import LoadedFile
 from sluice.pipeline.scope import LoadScope
 
-VERSION = 2
+VERSION = 3
 """Version of the tables below. An index of another version is rebuilt."""
+TABLES = ("commits", "runs", "files", "copies")
 _SCHEMA = """
 CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
 CREATE TABLE runs (
@@ -25,6 +26,9 @@ CREATE TABLE files (
     path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
     PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
 ) WITHOUT ROWID;
+CREATE TABLE copies (
+    table_name TEXT NOT NULL, path TEXT NOT NULL, identity TEXT NOT NULL, PRIMARY KEY (table_name, path, identity)
+) WITHOUT ROWID;
 CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
 """
@@ -35,6 +39,13 @@ FIND = f"""
 SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
 """
+LATER = f"""
+SELECT {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
+WHERE f.seq > (SELECT seq FROM commits WHERE hash = :commit) AND f.table_name = :table AND f.identity != :identity
+AND r.in_effect AND f.content_scope = :content_scope AND (f.path_scope IN ('', :path_scope) OR :path_scope = '')
+ORDER BY f.seq, f.path LIMIT 1
+"""
+"""Query for the first load of other content after a commit, in the scope of a file."""
 REPLACED = """
 SELECT 1 FROM runs r JOIN runs l ON l.pipeline = r.pipeline AND l.seq > r.seq AND l.in_effect
 JOIN files later ON later.seq = l.seq
@@ -51,7 +62,7 @@ def create_tables(database: sqlite3.Connection) -> None:
     """Create the tables, unless another process was first. Tables of another version are dropped."""
     database.execute("BEGIN IMMEDIATE")
     if database.execute("PRAGMA user_version").fetchone() != (VERSION,):  # no other process was first
-        for table in ("commits", "runs", "files"):
+        for table in TABLES:
             database.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _SCHEMA.split(";"):
             database.execute(statement)

@@ -13,7 +13,7 @@ from sluice.contracts.input import SelectInputInput
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import ManifestRef, SelectedInput
 from sluice.errors import InputChanged, InputIncomplete
-from sluice.input.held_files import WantedFile
+from sluice.input.held_files import WantedFile, overtaken_files
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
     LoadedByPath,
@@ -21,6 +21,7 @@ from sluice.input.selection import (
     describe_other_content,
     describe_selection,
     name_left_out,
+    refuse_overtaken,
     refuse_partly_loaded,
     select_files,
 )
@@ -68,14 +69,18 @@ class SelectInputActivity:
         """Return the files that main contains, or no files if the run loads its files regardless.
 
         Raises:
-            InvalidInput: main contains a whole file, and the run would load a partition of it, or the reverse.
+            InvalidInput: main contains a whole file, and the run would load a partition of it, or the reverse. Or a
+                file has older content under a new name, and its rows may not replace younger ones.
         """
         if not asks_what_was_loaded(input.policy, again=input.again):
             return {}
         wanted = [WantedFile(file.path, file.identity, input.scope) for file in files]
         held = self.loaded_files.find(input.tables, wanted, order_matters=input.order_matters)
         refuse_partly_loaded(held)
-        return {each.wanted.path: each.load for each in held}
+        overtaken = overtaken_files(held)
+        if not input.over_younger:
+            refuse_overtaken(overtaken)
+        return {each.wanted.path: each.load for each in held if each not in overtaken}
 
     def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
         """Return the files of the run: those of its first attempt, or else those that the source lists now.

@@ -49,7 +49,8 @@ async def load_named(
     if not over_younger and pipeline_of_text(zone.pipeline).write.traits.order_matters:
         _refuse_older(plan)
     confirm(context, f"Load {format_count(plan.batch.files, 'file')}?", yes=yes, refused=_NOT_STARTED)
-    batch = await load_batch(context.client, settings, pipeline, LoadBatch(ref=plan.batch, by=current_user().name))
+    request = LoadBatch(ref=plan.batch, by=current_user().name, over_younger=over_younger)
+    batch = await load_batch(context.client, settings, pipeline, request)
     fields = {"batch": batch.model_dump(mode="json"), "files": [file.model_dump() for file in plan.files]}
     paused = f" after `resume {pipeline}`, since it is paused ({zone.paused})" if zone.paused else ""
     context.print_result(
@@ -62,8 +63,10 @@ def _refuse_older(plan: LoadPlan) -> None:
     """Refuse to load a file whose rows may be older than those of main.
 
     Raises:
-        InvalidPipeline: a file was rolled back, and later files may have been loaded since.
+        InvalidPipeline: a file was rolled back, or is a copy, and later files may have been loaded since.
     """
+    if copy := next((file for file in plan.files if file.may_be_older), None):
+        raise InvalidPipeline(f"{copy.reason}: add it, or leave the file out")
     if older := next((file.path for file in plan.files if file.was_rolled_back), None):
         raise InvalidPipeline(
             f"{older} was rolled back, and its rows would replace newer rows of files that were loaded since: "

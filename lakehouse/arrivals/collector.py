@@ -279,6 +279,8 @@ class _ZoneListing:
         new: list[ArrivedFile] = []
         for file in identified:
             judged = judge(known[file.path], self._arrival.overwritten)
+            if judged.status == "loaded" and self._waits(file, known[file.path], new):
+                continue
             if judged.status is None:
                 new.append(file)
             elif judged.status in ("loaded", "in a batch"):
@@ -287,6 +289,11 @@ class _ZoneListing:
                 self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
+
+    def _waits(self, file: ArrivedFile, known: KnownFile, new: Sequence[ArrivedFile]) -> bool:
+        """Return True if a file has loaded content under a new name, and batches may replace its rows."""
+        is_renamed = known.held is not None and known.held.is_renamed
+        return is_renamed and (bool(new) or self._held.has_others(file))
 
     def _is_copy(self, file: ArrivedFile, known: KnownFile) -> bool:
         """Return True if main or a batch has the content of a file under another path."""

@@ -1,14 +1,14 @@
 """Query main for the loads of a landing zone's files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
 from sluice.arrivals.judging import KnownFile
 from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile
-from sluice.input.held_files import HeldFile, WantedFile
+from sluice.input.held_files import HeldFile, WantedFile, overtaken_files
 from sluice.pipeline.model import Pipeline
 
 _AT_ONCE = 400
@@ -34,8 +34,8 @@ class FileLoads:
         return {each.wanted: each for each in held}
 
     def held_whole(self, files: Sequence[WantedFile]) -> set[WantedFile]:
-        """Return the given files that main contains wholly."""
-        return {file for file, each in self.held(files).items() if not each.is_partly}
+        """Return the given files that main contains wholly, and whose rows no later load can have replaced."""
+        return {file for file, each in self.held(files).items() if not each.is_partly and not each.overtaken_by}
 
     def by_identity(self, identities: Sequence[str]) -> dict[str, FileLoad]:
         """Return the load of each file with one of these identities: the latest in effect, or else the latest."""
@@ -55,7 +55,7 @@ class FileLoads:
         Args:
             copies: identities of the content that paths had as copies of loaded files, by path.
         """
-        held = self.held([wanted(file) for file in files])
+        held = self._settled([wanted(file) for file in files])
         by_path = self.all("f.path", [file.path for file in files])[::-1]  # the latest is last
         latest = {load.file.path: load for load in by_path}
         in_effect = self.other_content(files, copies) | {load.file.path: load for load in by_path if load.in_effect}
@@ -75,6 +75,12 @@ class FileLoads:
                 replaced_copy=earlier.file.path if earlier and earlier.file.path != file.path else "",
             )
         return known
+
+    def _settled(self, files: Sequence[WantedFile]) -> dict[WantedFile, HeldFile]:
+        """Return the files that main contains. Those that were moved together count as loaded."""
+        held = self.held(files)
+        overtaken = overtaken_files(list(held.values()))
+        return {file: each if each in overtaken else replace(each, overtaken_by=None) for file, each in held.items()}
 
     def other_content(self, files: Sequence[ArrivedFile], copies: Mapping[str, Sequence[str]]) -> dict[str, FileLoad]:
         """Return the load in effect of the content that a path had as a copy of a loaded file, by path."""

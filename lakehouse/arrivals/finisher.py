@@ -72,7 +72,7 @@ class ArrivalFinisher:
             return {}
         wanted = {file: WantedFile(file.path, file.identity) for file in due}
         loads = FileLoads.of(self.collector.loaded_files, pipeline)
-        held = loads.held_whole(list(wanted.values()))
+        held = {file for file, each in loads.held(list(wanted.values())).items() if not each.is_partly}
         known = loads.all("f.identity", sorted({file.identity for file in due}))
         in_effect = {load.identity for load in known if load.in_effect}
         rolled_back = {load.identity for load in known} - in_effect

@@ -68,6 +68,15 @@ class HeldFiles:
         batches = (self._identities.get(identity, "") for identity in identities)
         return next((id for id in batches if id and self._states.get(id) != "set aside"), "")
 
+    def has_others(self, file: ArrivedFile) -> bool:
+        """Return True if a batch that is not set aside has other content than that of a file."""
+        return any(
+            each.identity != file.identity
+            for id, files in self._files.items()
+            if self._states.get(id) != "set aside"
+            for each in files
+        )
+
     def is_copy(self, file: ArrivedFile) -> bool:
         """Return True if a batch has the content of a file under another path."""
         return file.identity in self._identities and self._paths.get(file.path) != self._identities[file.identity]

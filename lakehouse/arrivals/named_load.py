@@ -3,20 +3,23 @@
 from collections.abc import Mapping, Sequence
 
 from lakehouse.arrivals.file_loads import FileLoads
-from lakehouse.arrivals.held_files import HeldFiles
+from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.source_files import OnProgress
 from sluice.arrivals.batching import WaitingFile
-from sluice.arrivals.judging import describe_overwritten
+from sluice.arrivals.judging import LOADED_BEFORE, describe_overwritten
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.zone_loads import PlannedFile
+from sluice.input.selection import describe_overtaken
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.source import Source
 
 _NOT_LISTED = "it is not in the landing zone, or its name begins with _ or ."
 _OVERWRITTEN = "overwritten: "
 _ROLLED_BACK = ", and was rolled back"
+_OLDER = f"; only {OVER_YOUNGER} loads it"
 
 
 class NamedLoad:
@@ -58,6 +61,7 @@ class NamedLoad:
                 is_loadable=path in reasons,
                 reason=reasons.get(path) or problem or "it is still changing: try again later",
                 was_rolled_back=reasons.get(path, "").endswith(_ROLLED_BACK),
+                may_be_older=reasons.get(path, "").endswith(_OLDER),
             )
             for path, problem in problems.items()
         ]
@@ -67,7 +71,7 @@ class NamedLoad:
         """Return why a file cannot be loaded, as far as that is known without reading it."""
         if file is None:
             return _NOT_LISTED
-        if file.status in ("ignored", "refused") and not file.detail.startswith(_OVERWRITTEN):
+        if file.status in ("ignored", "refused") and not file.detail.startswith((_OVERWRITTEN, LOADED_BEFORE)):
             return file.detail
         remaining = file.changed_at + self._arrival.settle - self._now
         return f"it settles for {remaining:.0f} s more: try again after that" if remaining > 0 else ""
@@ -79,11 +83,16 @@ class NamedLoad:
         by_identity = self._loads.by_identity([file.identity for file in files])
         copied = self._loads.other_content(files, copies)
         by_path = copied | self._loads.by_path([file.path for file in files])
+        overtaken = {
+            each.wanted: each for each in self._loads.held([*map(wanted, files)]).values() if each.overtaken_by
+        }
         reasons: dict[str, str] = {}
         problems: dict[str, str] = {}
         for file in files:
             load, earlier = by_identity.get(file.identity), by_path.get(file.path)
-            if load and load.in_effect:
+            if held_file := overtaken.get(wanted(file)):
+                reasons[file.path] = f"{describe_overtaken(held_file)}{_OLDER}"
+            elif load and load.in_effect:
                 problems[file.path] = f"main contains it: run {load.file.workflow_id} loaded it"
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
                 problems[file.path] = f"batch {held} contains it: wait for its end, or decide about the batch"

@@ -7,6 +7,7 @@ from sluice.arrivals.limits import room_for_batches
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import Batch, BatchCommand, BatchRef, BatchState, SplitBatch
 from sluice.contracts.starting import EndedRun
+from sluice.contracts.zone_loads import LoadBatch
 
 _LONGEST_REASON = 500
 _LONGEST_REASON_SET_ASIDE = 80
@@ -186,33 +187,45 @@ class HeldBatches:
             del self.changes[next(iter(self.changes))]
         return ""
 
-    def decide(self, id: str, action: str) -> tuple[Batch, bool]:
+    def decide(self, command: BatchCommand) -> tuple[Batch, bool]:
         """Retry a batch or set it aside. Return it, and True if its files must be collected again."""
-        if action == "set aside":
+        id = command.batch
+        if command.action == "set aside":
             reason = self._batches[id].reason[:_LONGEST_REASON_SET_ASIDE]
             return self.update(id, state="set aside", reason=reason), False
-        changed = self.update(id, state="waiting")
+        changed = self.update(id, state="waiting", over_younger=command.over_younger)
         if changed.outcome != "refused" and not changed.is_outdated:
             return changed, False
         del self._batches[id]  # a file of it may be missing: the present files are collected again
         return changed, True
 
-    def split(self, id: str, halves: Iterable[BatchRef], by: str) -> list[Batch]:
+    def split(self, request: SplitBatch, halves: Iterable[BatchRef]) -> list[Batch]:
         """Replace a batch that waits for a person by its parts, and return them; empty if it does not wait."""
+        id = request.batch
         if self.problem_of_decision(id):
             return []
-        whole, reason = self._batches[id], f"part of batch {id}, which {by} split"
+        whole, reason = self._batches[id], f"part of batch {id}, which {request.by} split"
         new = [
-            Batch(ref=ref, since=whole.since, reason=reason, overtaken_by=whole.overtaken_by, is_named=whole.is_named)
+            Batch(
+                ref=ref,
+                since=whole.since,
+                reason=reason,
+                overtaken_by=whole.overtaken_by,
+                is_named=whole.is_named,
+                over_younger=request.over_younger,
+            )
             for ref in halves
         ]
         batches = [each for batch in self.all for each in (new if batch.ref.id == id else [batch])]
         self._batches = {batch.ref.id: batch for batch in batches}
         return new
 
-    def load(self, ref: BatchRef, by: str, now: float) -> Batch:
+    def load(self, request: LoadBatch, now: float) -> Batch:
         """Add a batch of files that a person named."""
-        self._batches[ref.id] = Batch(ref=ref, since=now, reason=f"loaded by {by}", is_named=True)
+        ref, reason = request.ref, f"loaded by {request.by}"
+        self._batches[ref.id] = Batch(
+            ref=ref, since=now, reason=reason, is_named=True, over_younger=request.over_younger
+        )
         return self._batches[ref.id]
 
     def problem_of_load(self, id: str) -> str:

@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import ROLLED_BACK, FileStatus, other_content_in
 from sluice.input.held_files import HeldFile
-from sluice.input.selection import describe_partly
+from sluice.input.selection import describe_overtaken, describe_partly
 from sluice.pipeline.arrival import Overwritten
+
+LOADED_BEFORE = "loaded before: "
+"""Prefix of the reason for a file with older content under a new name, which a person may load."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,15 @@ def describe_overwritten(run: str, copied_from: str) -> str:
 def _judge_what_is_known(file: KnownFile) -> Judgement | None:
     """Return the decision about a file that main or a batch has; None if neither has it."""
     held, is_overtaken = file.held, bool(file.path_batch) and file.order_matters
-    if held and not held.is_partly and not is_overtaken:
+    if held and not held.is_partly and not held.overtaken_by and not is_overtaken:
         return Judgement("loaded", held.load.workflow_id)
     if file.batch:
         return Judgement("in a batch", file.batch)
     if file.path_batch:
         return Judgement("in a batch", other_content_in(file.path_batch))
-    return Judgement("refused", describe_partly(held), is_reported=True) if held else None
+    if held is None:
+        return None
+    if held.is_partly:
+        return Judgement("refused", describe_partly(held), is_reported=True)
+    command = f"if it is the newest file, `arrivals PIPELINE --load FILE {OVER_YOUNGER}` loads it"
+    return Judgement("refused", f"{LOADED_BEFORE}{command}. {describe_overtaken(held)}", is_reported=True)

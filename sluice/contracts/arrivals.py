@@ -70,6 +70,7 @@ class Batch(WireMessage):
     is_outdated: bool = False
     """True if its files changed during its runs. A retry collects the files in their state at that time."""
     overtaken_by: str = ""  # id of a younger batch that main has
+    over_younger: bool = False  # true if its rows may replace younger ones
 
 
 class CollectArrivalsInput(WireMessage):

@@ -22,6 +22,8 @@ class SelectInputInput(BranchMessage):
     policy: LoadedFilePolicy
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""
+    over_younger: bool = False
+    """True if rows of the run may replace younger ones."""
     again: bool
     reads_selection: bool
     """True if the job reads only the selected files. A user's program may read any files."""

@@ -35,6 +35,8 @@ class PlannedFile(WireMessage):
     """Reason why it was not loaded so far, or why it cannot be loaded now."""
     was_rolled_back: bool = False
     """True if its run was rolled back. Later files may have been loaded since."""
+    may_be_older: bool = False
+    """True if main got its content from another path, and other content since."""
 
 
 class LoadPlan(WireMessage):
@@ -50,3 +52,5 @@ class LoadBatch(WireMessage):
 
     ref: BatchRef
     by: str
+    over_younger: bool = False
+    """True if its rows may replace younger ones."""

@@ -1,6 +1,6 @@
 """Decide if main contains a file: the one rule for runs, releases and landing zones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
@@ -38,19 +38,37 @@ class HeldFile:
     load: LoadedFile
     is_partly: bool = False
     """True if a partition of the file was loaded and the whole is wanted, or the reverse."""
+    is_renamed: bool = False
+    """True if main has the content from other paths only, and no run left this path out as a copy."""
+    overtaken_by: LoadedFile | None = None
+    """First load of other content after that of a renamed file, if it may have replaced its rows."""
+
+
+def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
+    """Return the renamed files that are newer deliveries, or older ones: other content was loaded after theirs.
+
+    Nobody can tell which. There are none if the latest loaded content was renamed, too: then the files were moved
+    together, and main is as they would leave it.
+    """
+    if any(each.is_renamed and each.overtaken_by is None for each in held):
+        return []
+    return [each for each in held if each.overtaken_by]
 
 
 class LoadsOfTable:
     """The loads of one table that are in effect."""
 
-    def __init__(self, loads: Sequence[LoadedFile], *, order_matters: bool) -> None:
+    def __init__(
+        self, loads: Sequence[LoadedFile], *, order_matters: bool, copies: Collection[tuple[str, str]] = ()
+    ) -> None:
         """Index the loads by identity and path.
 
         Args:
             loads: loads of the wanted identities and, if the order matters, of the wanted paths; oldest first.
             order_matters: True if rows of a later load replace those of an earlier one.
+            copies: path and identity of files that runs left out, because main or the run had their content.
         """
-        self._order_matters = order_matters
+        self._order_matters, self._copies = order_matters, {*copies}
         self._by_identity: dict[str, list[LoadedFile]] = {}
         self._by_path: dict[str, list[LoadedFile]] = {}
         for load in loads:
@@ -64,10 +82,11 @@ class LoadsOfTable:
         """
         loads = self._by_identity.get(wanted.identity, [])
         if load := next(_holding(loads, wanted), None):
-            latest = next(_holding(self._by_path.get(wanted.path, []), wanted), load)
-            if self._order_matters and latest.identity != wanted.identity:
+            latest = next(_holding(self._by_path.get(wanted.path, []), wanted), None)
+            if self._order_matters and latest and latest.identity != wanted.identity:
                 return None
-            return HeldFile(wanted, load)
+            is_known = latest is not None or (wanted.path, wanted.identity) in self._copies
+            return HeldFile(wanted, load, is_renamed=self._order_matters and not is_known)
         partly = next((load for load in reversed(loads) if load.scope.overlaps_partly(wanted.scope)), None)
         return HeldFile(wanted, partly, is_partly=True) if partly else None
 

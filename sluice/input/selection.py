@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import LeftOutFile
 from sluice.errors import AlreadyPublished, InvalidInput
@@ -42,6 +43,31 @@ def describe_partly(held: HeldFile) -> str:
     loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
     run = load.workflow_id or load.run_id
     return f"run {run} loaded {path} {loaded} into {load.table}, and it would now be loaded {wanted}"
+
+
+def refuse_overtaken(held: Sequence[HeldFile]) -> None:
+    """Check that no file has content that main got before other content, from a path that main does not know.
+
+    Raises:
+        InvalidInput: a file may be the newest delivery, or a copy of an old one.
+    """
+    if held:
+        more = f" ({len(held) - 1} more files are alike)" if len(held) > 1 else ""
+        raise InvalidInput(
+            f"{describe_overtaken(held[0])}{more}. If it is the newest, load it by {OVER_YOUNGER}; if it is an old "
+            "copy, remove it from the input"
+        )
+
+
+def describe_overtaken(held: HeldFile) -> str:
+    """Describe a renamed file, and the first load of other content after that of its own content."""
+    load, later = held.load, held.overtaken_by
+    by = (later.workflow_id or later.run_id) if later else ""
+    return (
+        f"{_shortened(held.wanted.path)} has the content of {_shortened(load.path)}, which run "
+        f"{load.workflow_id or load.run_id} loaded into {load.table} ({format_time(load.at)}). Run {by} loaded other "
+        "content after that, so its rows may be older than those of the table"
+    )
 
 
 def select_files(

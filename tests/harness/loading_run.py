@@ -71,6 +71,7 @@ class Run:
         one_content_per_path: bool = False,
         scope: LoadScope = NO_SCOPE,
         order_matters: bool = False,
+        over_younger: bool = False,
         row: Callable[[str], int] | None = None,
     ) -> None:
         """Identify the source files.
@@ -83,7 +84,7 @@ class Run:
         run_id = f"{name}-".ljust(36, "0")
         self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
         self.policy, self.again, self.one_content_per_path = policy, again, one_content_per_path
-        self.scope, self.order_matters = scope, order_matters
+        self.scope, self.order_matters, self.over_younger = scope, order_matters, over_younger
         self.digest = identify_input(find_files(source), scope).digest
         self.listed: ManifestRef | None = None
 
@@ -107,6 +108,7 @@ class Run:
                 "scope": self.scope,
                 "policy": self.policy,
                 "order_matters": self.order_matters,
+                "over_younger": self.over_younger,
                 "again": self.again,
                 "one_content_per_path": self.one_content_per_path,
                 "reads_selection": True,

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from sluice.contracts.zone_loads import PlanLoadInput
 from sluice.pipeline.scope import LoadScope
 from tests.harness.loading_run import roll_back
-from tests.harness.memory_zone import Zone
+from tests.harness.memory_zone import TEXT, Zone
 
 
 @pytest.mark.parametrize("becomes_of_it", ["it is overwritten", "it is removed", "it is loaded"])
@@ -174,6 +175,56 @@ async def test_content_whose_path_a_batch_is_about_to_replace_is_judged_after_it
     assert run.publish(branch, selected).merged
     zone.held = []
     assert zone.names(zone.list_files()) == [["prices.csv"]]
+
+
+async def test_loaded_content_under_a_new_name_is_refused_after_younger_loads(zone: Zone) -> None:
+    """Prices of three days were 10, 20, 10. An earlier version reported the third as `loaded`, and main kept 20."""
+    merging(zone)
+    for day, price in (("d1.csv", "10"), ("d2.csv", "20")):
+        zone.landing.file(day, price)
+        assert zone.settled() == [[day]]
+        await load_in_order(zone)
+    zone.landing.file("d3.csv", "10")
+    zone.list_files()
+    listed = zone.list_files(after=60)
+    assert listed.batches == [] and len(listed.kept_out) == 1
+    reason = listed.kept_out[0].reason
+    assert "which run w-r1 loaded" in reason and "Run w-r2 loaded other content" in reason
+    assert "`arrivals PIPELINE --load FILE --over-younger`" in reason
+    zone.landing.file("d4.csv", "40")
+    assert zone.settled() == [["d4.csv"]], "others go on"
+    await load_in_order(zone)
+    assert zone.list_files(after=700).kept_out == [], "people are told once"
+    path = str(zone.landing.path / "d3.csv")
+    planned = zone.collector.plan_load(zone.pipeline, PlanLoadInput(pipeline=TEXT, paths=[path]))
+    assert planned.batch and planned.files[0].may_be_older and "only --over-younger" in planned.files[0].reason
+    zone.held = [planned.batch]
+    assert zone.list_files().loaded == [], "the batch waits for its run"
+    await zone.landing.run(path, order_matters=True, over_younger=True).load()
+    assert zone.list_files().loaded == [planned.batch.id]
+
+
+async def test_loaded_content_under_a_new_name_waits_for_batches_before_it(zone: Zone) -> None:
+    merging(zone)
+    zone.landing.file("d1.csv", "10")
+    zone.settled()
+    await load_in_order(zone)
+    zone.landing.file("d2.csv", "20")
+    zone.list_files(after=1)
+    zone.landing.file("d3.csv", "10")
+    assert zone.settled() == [["d2.csv"]]
+    assert zone.list_files(after=60).batches == [] and zone.states()["d3.csv"][0] == "waiting"
+    await load_in_order(zone)
+    assert len(zone.list_files().kept_out) == 1 and zone.states()["d3.csv"][0] == "refused"
+
+
+async def test_a_copy_is_loaded_already_where_nothing_younger_came(zone: Zone) -> None:
+    merging(zone)
+    zone.landing.file("d1.csv", "10")
+    zone.settled()
+    await load_in_order(zone)
+    zone.landing.file("d2.csv", "10")
+    assert zone.settled() == [] and zone.states()["d2.csv"] == ("loaded", "w-r1")
 
 
 async def test_a_file_of_which_main_holds_a_partition_is_refused(zone: Zone) -> None:

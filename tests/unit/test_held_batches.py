@@ -1,8 +1,9 @@
 """The batches of a landing zone: the limit of changes during their runs, and the splits."""
 
 from sluice.arrivals.held_batches import HeldBatches
-from sluice.contracts.arrivals import BatchRef
+from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
 from sluice.contracts.starting import EndedRun
+from sluice.contracts.zone_loads import LoadBatch
 
 
 def ref(id: str, paths: str = "") -> BatchRef:
@@ -74,5 +75,19 @@ def test_halves_name_who_split_their_batch() -> None:
     batches = HeldBatches()
     batches.add([ref("ab")], 5.0)
     batches.keep_out("ab", "bad")
-    halves = batches.split("ab", [ref("a"), ref("b")], "ana")
+    request = SplitBatch(batch="ab", by="ana", over_younger=True)
+    halves = batches.split(request, [ref("a"), ref("b")])
     assert [each.reason for each in halves] == ["part of batch ab, which ana split"] * 2
+    assert all(each.over_younger for each in halves)
+
+
+def test_a_batch_replaces_younger_rows_only_if_a_person_says_so() -> None:
+    batches = HeldBatches()
+    batches.add([ref("a")], 5.0)
+    for over_younger in (True, False):
+        batches.keep_out("a", "bad")
+        command = BatchCommand(action="retry", batch="a", by="ana", over_younger=over_younger)
+        assert batches.decide(command)[0].over_younger is over_younger
+        assert (
+            batches.load(LoadBatch(ref=ref("b"), by="ana", over_younger=over_younger), 6.0).over_younger is over_younger
+        )

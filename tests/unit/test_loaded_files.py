@@ -244,7 +244,7 @@ async def test_content_that_is_sent_again_after_another_is_loaded_where_the_orde
         with pytest.raises(ApplicationError, match="already published"):
             await folder.run("prices.csv", order_matters=True).write()
     folder.file("copy.csv", "20")
-    with pytest.raises(ApplicationError, match="already published"):  # this path had no other content
+    with pytest.raises(ApplicationError, match=r"copy\.csv has the content of .*prices\.csv"):
         await folder.run("copy.csv", order_matters=True).write()
     folder.file("prices.csv", "20")
     with pytest.raises(ApplicationError, match="already published"):  # appended rows stay, whatever is loaded later
@@ -261,3 +261,77 @@ async def test_an_input_without_files_is_free_again_after_a_roll_back(lake: Memo
         run_activity(opening.open_branch, input)
     roll_back(lake, "back", "r1")
     assert run_activity(opening.open_branch, input).base == lake.catalog.head("main")
+
+
+async def loaded(folder: Folder, *names: str, over_younger: bool = False) -> list[str]:
+    """Load files in order; return the names of those that the last run loaded."""
+    await folder.run(*names, order_matters=True, over_younger=over_younger).load()
+    head = folder.lake.loaded_files.list_files("", [], 1)[0][0].file.run_id
+    loads = folder.lake.loaded_files.list_files("r.run_id = ?", [head], -1)[0]
+    return sorted(Path(each.file.path).name for each in loads)
+
+
+async def test_content_that_comes_again_under_a_new_name_is_refused_with_what_to_do(folder: Folder) -> None:
+    """Prices of three days were 10, 20, 10. An earlier version left the third file out, and main kept 20."""
+    for name, price in {"d1.csv": "10", "d2.csv": "20", "d3.csv": "10"}.items():
+        folder.file(name, price)
+    assert await loaded(folder, "d1.csv") == ["d1.csv"] and await loaded(folder, "d2.csv") == ["d2.csv"]
+    run = folder.run("*.csv", order_matters=True)
+    expected = r"d3\.csv has the content of \S*d1\.csv, which run w-r1 loaded into t\.x .*Run w-r2 loaded other content"
+    with pytest.raises(ApplicationError, match=expected) as refused:
+        await run.select(run.open())
+    assert refused.value.type == "InvalidInput" and "--over-younger" in str(refused.value)
+    assert await loaded(folder, "*.csv", over_younger=True) == ["d3.csv"], "and no other file again"
+    folder.file("d4.csv", "40")
+    assert await loaded(folder, "*.csv") == ["d4.csv"], "the path of d3.csv is known by now"
+
+
+async def test_a_copy_that_a_run_left_out_stays_out_after_younger_loads(folder: Folder) -> None:
+    """It lay in the folder all the time, and no supplier sent it again."""
+    folder.file("a.csv", "10")
+    folder.file("b.csv", "10")
+    await loaded(folder, "*.csv")
+    folder.file("c.csv", "10")
+    folder.file("d.csv", "20")
+    assert await loaded(folder, "*.csv") == ["d.csv"], "c.csv came before any younger load"
+    folder.file("e.csv", "30")
+    assert await loaded(folder, "*.csv") == ["e.csv"]
+
+
+async def test_files_that_were_moved_together_are_left_out(folder: Folder) -> None:
+    names = ("a.csv", "b.csv", "c.csv")
+    for name in names:
+        folder.file(name, name)
+        await loaded(folder, name)
+    for name in names:
+        (folder.path / name).rename(folder.path / f"moved_{name}")
+    run = folder.run("moved_*.csv", order_matters=True)
+    with pytest.raises(ApplicationError, match="all 3 files were already published"):
+        await run.select(run.open())
+
+
+async def test_a_load_that_was_rolled_back_or_has_no_order_overtakes_nothing(folder: Folder) -> None:
+    folder.file("d1.csv", "10")
+    folder.file("d2.csv", "20")
+    await loaded(folder, "d1.csv")
+    await loaded(folder, "d2.csv")
+    folder.file("d3.csv", "10")
+    unordered = folder.run("d3.csv")
+    with pytest.raises(ApplicationError, match="already published"):
+        await unordered.select(unordered.open())
+    roll_back(folder.lake, "back", "r2-".ljust(36, "0"))
+    run = folder.run("d3.csv", order_matters=True)
+    with pytest.raises(ApplicationError, match="already published"):
+        await run.select(run.open())
+
+
+async def test_other_partitions_overtake_nothing(folder: Folder) -> None:
+    folder.file("d1.csv", "10")
+    folder.file("d2.csv", "20")
+    january, february = LoadScope(path="2018-01"), LoadScope(path="2018-02")
+    await folder.run("d1.csv", order_matters=True, scope=january).load()
+    await folder.run("d2.csv", order_matters=True, scope=february).load()
+    folder.file("d3.csv", "10")
+    run = folder.run("d3.csv", order_matters=True, scope=january)
+    with pytest.raises(ApplicationError, match="already published"):
+        await run.select(run.open())

@@ -222,7 +222,8 @@ def test_a_batch_that_main_holds_by_any_run_overtakes_those_before_it_alone() ->
     zone.remove(["b"])
     retried = BatchCommand(action="retry", batch="a", by="ana")
     assert "the younger batch b was loaded" in zone.problem_of_request(retried, in_order=True)
-    zone.split("a", [BatchRef(id=name, location="", files=1, bytes=1) for name in ("a1", "a2")], "ana")
+    halves = [BatchRef(id=name, location="", files=1, bytes=1) for name in ("a1", "a2")]
+    zone.split(SplitBatch(batch="a", by="ana"), halves)
     assert [batch.overtaken_by for batch in zone.all] == ["b", "b", ""]
     zone.keep_out("c", "failed")
     assert not zone.problem_of_request(BatchCommand(action="retry", batch="c", by="ana"), in_order=True)

@@ -76,6 +76,7 @@ class BatchRuns:
             expected=batch.ref.location,
             way="arrival",
             loads_overwritten=batch.is_named,
+            over_younger=batch.over_younger,
             key=id,
             report_to=workflow_id,
         )

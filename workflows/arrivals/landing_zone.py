@@ -111,7 +111,7 @@ class LandingZone:
     @workflow.update
     def command(self, command: BatchCommand) -> Batch:
         """Retry a batch that was kept out, or set it aside, as a person decides."""
-        batch, is_listing_due = self._batches.decide(command.batch, command.action)
+        batch, is_listing_due = self._batches.decide(command)
         self._is_listing_due = self._is_listing_due or is_listing_due
         return batch
 
@@ -129,7 +129,7 @@ class LandingZone:
             written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
         except ActivityError as error:
             raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
-        halves = self._batches.split(request.batch, written.halves, request.by)
+        halves = self._batches.split(request, written.halves)
         if not halves:
             problem = f"somebody decided about batch {request.batch} meanwhile: see `arrivals {self._input.name}`"
             raise ApplicationError(problem, type="NoDecision")
@@ -143,7 +143,7 @@ class LandingZone:
     @workflow.update
     def load(self, request: LoadBatch) -> Batch:
         """Load a batch of files that a person selected, in the same way as any other batch."""
-        return self._batches.load(request.ref, request.by, workflow.now().timestamp())
+        return self._batches.load(request, workflow.now().timestamp())
 
     @load.validator
     def _check_load(self, request: LoadBatch) -> None:

@@ -31,6 +31,7 @@ async def select_input(calls: ActivityCalls, state: RunState) -> None:
         scope=state.request.input.scope,
         policy=pipeline.write.loaded_files,
         order_matters=pipeline.write.traits.order_matters,
+        over_younger=state.request.order.over_younger,
         again=state.request.again,
         reads_selection=pipeline.write.built_in,
         one_content_per_path=state.request.one_content_per_path,
