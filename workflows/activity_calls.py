@@ -224,7 +224,8 @@ class ActivityCalls(ActivityCaller):
     open_backfill = ActivityCall(
         "open_backfill", OpenBackfillInput, BackfillBranch, Kind.LOCAL_FIRST, lambda input: input.pipeline)
     collect_backfill = ActivityCall(
-        "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.ACTIVITY, lambda input: input.branch)
+        "collect_backfill", CollectBackfillInput, BackfillBranch, Kind.LONG, lambda input: input.branch,
+        timeout=step_timeout)
     discard_backfill = ActivityCall(
         "discard_backfill", DiscardBackfillInput, list[str], Kind.ACTIVITY, lambda input: input.pipeline)
     plan_joint_release = ActivityCall(  # nobody waits at a terminal, so it has the time-outs of a run

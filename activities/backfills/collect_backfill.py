@@ -1,15 +1,19 @@
 """Turn the branch of a backfill into a quarantine, so that one run can publish all its partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from temporalio import activity
 
+from activities.backfills.collected_files import check_collected_files
+from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.input_manifests import InputManifests
 from lakehouse.quarantine import create_quarantine
 from lakehouse.released_rows import read_marked_tables
+from lakehouse.source_files import OnProgress
 from runtime.backfills.backfill_plan import check_same_for_all
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
@@ -23,6 +27,7 @@ from sluice.input.publications import read_input_record
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
 from sluice.publishing.commit_properties import ATTEMPT, INSTALLATION, PIPELINE, RUN_ID
+from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.written_tables import WrittenTable, check_history
 from sluice.sizes import format_count
@@ -44,7 +49,7 @@ class CollectBackfillActivity:
     installation: str
 
     @activity.defn(name="collect_backfill")
-    def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
+    async def collect_backfill(self, input: CollectBackfillInput) -> BackfillBranch:
         """Copy the branch of a backfill to a quarantine, and delete the branch; return the quarantine's name.
 
         If the branch changes nothing, main has all partitions already. Then the branch stays, and the name is empty.
@@ -52,8 +57,12 @@ class CollectBackfillActivity:
         Raises:
             InvalidPipeline: a placeholder differs between partitions where the joint audit needs one value for all.
             InvalidInput: the branch does not exist any more.
+            InputChanged: a file was replaced after its partition was written to the branch.
             UnexpectedWrite: the branch contains changes that no run of the pipeline published to it.
         """
+        return await run_with_progress(partial(self._collect, input), activity.heartbeat, "comparing the files")
+
+    def _collect(self, input: CollectBackfillInput, on_progress: OnProgress) -> BackfillBranch:
         check_same_for_all(input.pipeline, input.values)
         pipeline = pipeline_of_text(input.pipeline, input.values)
         name = quarantine_branch(pipeline.name, input.day, input.run_id)
@@ -63,6 +72,7 @@ class CollectBackfillActivity:
         base = self.catalog.fork_point(input.branch)
         if not self.catalog.diff(base, input.branch, head):
             return BackfillBranch(name="", catalog_id=input.catalog_id)
+        check_collected_files(input.pipeline, self._read_partitions(input.branch, base), on_progress)
         create_quarantine(self.catalog, name, head, input.branch, self._describe(input, pipeline, base, head))
         self.catalog.delete_branch_at(input.branch, head)
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
@@ -109,6 +119,13 @@ class CollectBackfillActivity:
             verified=verified,
         )
         return {**properties, INSTALLATION: self.installation}
+
+    def _read_partitions(self, branch: str, base: str) -> Iterator[tuple[str, list[ManifestFile]]]:
+        """Yield the partitions on a branch, with the files that their runs loaded."""
+        for commit in takewhile(lambda commit: commit.hash != base, self.catalog.history(branch)):
+            record, partition = read_input_record(commit.properties), commit.properties.get(PARTITION, "")
+            if partition and record and record.manifest:
+                yield partition, self.manifests.read(record.manifest).loaded
 
     def _read_tables(self, branch: str, base: str, head: str, runs: Mapping[str, int]) -> list[WrittenTable]:
         """Read the tables that the branch changes, and check that these runs made every change."""

@@ -14,14 +14,21 @@ from activities.backfills.discard_backfill import DiscardBackfillActivity
 from activities.backfills.open_backfill import OpenBackfillActivity
 from activities.run.target_catalog import TargetCatalog
 from lakehouse.catalog import TableCommit, TableVersion
+from lakehouse.source_files import find_files
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput, DiscardBackfillInput, OpenBackfillInput
+from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.starting import PipelineText
 from sluice.errors import InvalidPipeline
+from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.pipeline.placeholders import values_of_all
+from sluice.pipeline.source import Source
+from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.commit_properties import PIPELINE, RUN_ID
+from sluice.publishing.load_properties import PARTITION
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
+from tests.harness.memory_lake import MemoryLake
 
 UNUSED = cast(Any, None)
 
@@ -127,7 +134,7 @@ def test_a_catalog_that_merges_into_main_alone_opens_no_branch() -> None:
         opened(catalog)
 
 
-def collect(catalog: MemoryCatalog, branch: BackfillBranch, table: str = "{}", **values: str) -> BackfillBranch:
+async def collect(catalog: MemoryCatalog, branch: BackfillBranch, table: str = "{}", **values: str) -> BackfillBranch:
     input = CollectBackfillInput(
         branch=branch.name,
         catalog_id=branch.catalog_id,
@@ -143,37 +150,108 @@ def collect(catalog: MemoryCatalog, branch: BackfillBranch, table: str = "{}", *
         expires="2026-02-14T00:00:00+00:00",
     )
     activity = CollectBackfillActivity(catalog, {}, UNUSED, "here")
-    collected: BackfillBranch = run_activity(activity.collect_backfill, input)
+    collected: BackfillBranch = await run_activity(activity.collect_backfill, input)
     return collected
 
 
-def test_a_branch_that_holds_nothing_is_left_to_be_deleted(catalog: MemoryCatalog) -> None:
+async def test_a_branch_that_holds_nothing_is_left_to_be_deleted(catalog: MemoryCatalog) -> None:
     branch = opened(catalog)
     assert opened(catalog) == branch, "a second try finds it"
-    assert collect(catalog, branch).name == "" and catalog.find_head(branch.name)
+    assert (await collect(catalog, branch)).name == "" and catalog.find_head(branch.name)
 
 
-def test_a_check_that_names_one_partition_is_refused_for_all_of_them(catalog: MemoryCatalog) -> None:
+async def test_a_check_that_names_one_partition_is_refused_for_all_of_them(catalog: MemoryCatalog) -> None:
     """The file may have changed while the backfill was paused: no row is of the partition `*`, so it would pass."""
     table = """{checks: [{row_count: {max: 0, where: "month = '{{ partition }}'"}}]}"""
     with pytest.raises(ApplicationError, match=r"\{\{ partition \}\} would be `\*`"):
-        collect(catalog, opened(catalog), table, partition="*")
+        await collect(catalog, opened(catalog), table, partition="*")
 
 
-def test_a_branch_that_somebody_deleted_is_not_taken_for_an_empty_one(catalog: MemoryCatalog) -> None:
+async def test_a_branch_that_somebody_deleted_is_not_taken_for_an_empty_one(catalog: MemoryCatalog) -> None:
     branch = opened(catalog)
     catalog.delete_branch(branch.name)
     with pytest.raises(ApplicationError, match="does not exist: start the backfill again"):
-        collect(catalog, branch)
+        await collect(catalog, branch)
 
 
 @pytest.mark.parametrize("properties", [{}, {PIPELINE: "q", RUN_ID: "x"}, {PIPELINE: "p", RUN_ID: "x"}])
-def test_a_commit_that_no_run_published_is_refused(catalog: MemoryCatalog, properties: dict[str, str]) -> None:
+async def test_a_commit_that_no_run_published_is_refused(catalog: MemoryCatalog, properties: dict[str, str]) -> None:
     """Even a commit with the properties of a run is refused: it is not a merge."""
     branch = opened(catalog)
     head = catalog.head(branch.name)
     version = TableVersion("/lake/t/x/metadata.json", 1)
     catalog.commit_tables(branch.name, head, "by hand", [TableCommit("t.x", version)], properties)
     with pytest.raises(ApplicationError, match="no run of the pipeline p made the commit"):
-        collect(catalog, branch)
+        await collect(catalog, branch)
     assert catalog.list_branches("quarantine/") == []
+
+
+class Collected:
+    """A branch of a backfill with one partition, whose run loaded files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.catalog = folder, MemoryCatalog()
+        self.lake = MemoryLake(self.catalog, folder / "tables")
+        for name, text in {"a-2018-01.csv": "id\n1\n", "b-2018-01.csv": "id\n2\n"}.items():
+            (folder / name).write_text(text)
+        self.path = str(folder / "*-{{ partition }}.csv")
+        files = find_files(Source(path=str(folder / "*-2018-01.csv"), format="csv"))
+        self.branch = opened(self.catalog)
+        manifest = self.lake.manifests.write(
+            InputManifest(
+                header=ManifestHeader(
+                    run_id="r1", workflow_id="w1", pipeline="p", attempt=1, base="", tables=["t.x"], policy="skip",
+                    again=False, input_digest="d",
+                ),
+                files=[ManifestFile(path=file.path, size=file.size, identity=file.identity) for file in files],
+            )
+        )  # fmt: skip
+        target = self.catalog.publishing_to(self.branch.name)
+        base = target.head(self.branch.name)
+        target.create_branch("wap/p/r1/a1", base)
+        run_ref = RunRef(run_id="r1", workflow_id="w1", pipeline="p", label="p", attempt=1, partition="2018-01")
+        self.lake.append("wap/p/r1/a1", "t.x", [1, 2], run_ref)
+        branch = BranchRef(name="wap/p/r1/a1", base=base, catalog_id=self.branch.catalog_id)
+        properties = {PIPELINE: "p", RUN_ID: "r1", PARTITION: "2018-01", **input_properties("d", ["t.x"], manifest)}
+        assert target.publish(branch, target.head(branch.name), "ana", "a partition", properties).merged
+
+    async def collect(self) -> BackfillBranch:
+        activity = CollectBackfillActivity(self.catalog, {}, self.lake.manifests, "here")
+        input = CollectBackfillInput(
+            branch=self.branch.name,
+            catalog_id=self.branch.catalog_id,
+            pipeline=PipelineText(
+                name="p.yml", text=f"name: p\nwrite: {{source: {{path: '{self.path}'}}}}\ntables: [t.x]\n", folder="/"
+            ),
+            values=values_of_all(["2018-01"]),
+            workflow_id="w",
+            run_id="r",
+            day="2026-01-31",
+            expires="2026-02-14T00:00:00+00:00",
+        )
+        collected: BackfillBranch = await run_activity(activity.collect_backfill, input)
+        return collected
+
+
+@pytest.mark.parametrize("change", ["was replaced by other content", "was removed or renamed", "changed from 5 to 6"])
+async def test_a_file_that_changed_after_its_partition_was_written_stops_the_publish(
+    tmp_path: Path, change: str
+) -> None:
+    """An earlier version published the old rows, and said nothing."""
+    collected = Collected(tmp_path)
+    file = tmp_path / "b-2018-01.csv"
+    file.write_text("id\n3\n" if "replaced" in change else "id\n33\n")
+    if "removed" in change:
+        file.unlink()
+    expected = (
+        rf"partition 2018-01: .*b-2018-01\.csv {change}.* after the backfill wrote its rows\. Nothing was published"
+    )
+    with pytest.raises(ApplicationError, match=expected) as refused:
+        await collected.collect()
+    assert refused.value.type == "InputChanged" and collected.catalog.list_branches("quarantine/") == []
+
+
+async def test_files_that_are_as_they_were_read_stop_no_publish(tmp_path: Path) -> None:
+    collected = Collected(tmp_path)
+    (tmp_path / "b-2018-01.csv").touch()
+    assert (await collected.collect()).name.startswith("quarantine/p/2026-01-31/")

@@ -86,6 +86,8 @@ class Branches:
         self.discarded += 1
 
     def _raise(self, step: str) -> None:
+        if self.problem == f"{step}: changed":
+            raise ApplicationError("a file was replaced", type="InputChanged", non_retryable=True)
         if self.problem == step:
             raise ApplicationError(f"{step} is refused", non_retryable=True)
 
@@ -148,6 +150,17 @@ async def test_it_waits_for_a_partition_that_is_missing(backfills: Backfills, br
     await backfills.end(ALL, "quarantined", "audit")
     ended = await handle.result()
     assert (partitions_exit_code(ended.progress), joint_exit_code(ended.together)) == (0, 3)
+
+
+async def test_what_was_collected_from_replaced_files_is_deleted(backfills: Backfills, branches: Branches) -> None:
+    """Another start would load the new content beside the rows on the branch."""
+    branches.problem = "collect: changed"
+    handle = await start(backfills, 1)
+    await backfills.wait(lambda status: list(status.children) == ["p0"])
+    await backfills.end("p0")
+    ended = joint(await handle.result())
+    assert ended.ended and (ended.ended.outcome, ended.ended.cause) == ("failed", "input_changed")
+    assert ended.ended.reason == "a file was replaced" and (ended.branch, branches.discarded) == ("", 1)
 
 
 async def test_a_cancel_deletes_the_branch(backfills: Backfills, branches: Branches) -> None:

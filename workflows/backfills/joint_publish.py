@@ -7,6 +7,7 @@ required, and merges them into main.
 
 import asyncio
 import hashlib
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +16,12 @@ from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureErro
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.causes import Cause
     from sluice.contracts.backfill import BackfillInput, CollectBackfillInput, JointPublish, OpenBackfillInput
     from sluice.contracts.lake_queries import PlanReleaseInput
     from sluice.contracts.publish import DiscardBranchInput
     from sluice.contracts.starting import EndedRun, StartPipelineInput
+    from sluice.errors import InputChanged
     from sluice.pipeline.placeholders import values_of_all
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause, run_shielded
@@ -62,6 +65,9 @@ class JointPublication:
             await self._publish(input, values_of_all(partitions))
         except FailureError as error:
             self._fail(error, "failed")
+            if root_cause(error)[0] == InputChanged.__name__:  # a second start would write beside the old rows
+                with suppress(ActivityError):
+                    await self.discard()
         except asyncio.CancelledError:
             self._change(ended=EndedRun(key=ALL, outcome="cancelled", cause="cancelled"))
             raise
@@ -142,7 +148,9 @@ class JointPublication:
         if is_cancelled(error):
             self._change(ended=EndedRun(key=ALL, outcome="cancelled", cause="cancelled"))
             raise error
-        self._change(ended=EndedRun(key=ALL, outcome=outcome, cause="error", reason=root_cause(error)[1][:1000]))
+        kind, reason = root_cause(error)
+        cause: Cause = "input_changed" if kind == InputChanged.__name__ else "error"
+        self._change(ended=EndedRun(key=ALL, outcome=outcome, cause=cause, reason=reason[:1000]))
 
     def _change(self, **fields: Any) -> None:
         self.state = self.state.model_copy(update=fields)
