@@ -13,11 +13,12 @@ from sluice.contracts.input import SelectInputInput
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import ManifestRef, SelectedInput
 from sluice.errors import InputChanged, InputIncomplete
-from sluice.input.held_files import WantedFile, overtaken_files
+from sluice.input.held_files import LoadedFile, WantedFile, overtaken_files
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
     LoadedByPath,
     asks_what_was_loaded,
+    describe_changed_files,
     describe_other_content,
     describe_selection,
     name_left_out,
@@ -55,6 +56,7 @@ class SelectInputActivity:
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
         self._describe_branch(input, manifest)
         chosen = [file for file in selected if file.left_out is None]
+        sentences = (describe_selection(selected, loaded), describe_changed_files(self._find_changed(input, chosen)))
         return SelectedInput(
             manifest=manifest,
             files=len(chosen),
@@ -62,7 +64,7 @@ class SelectInputActivity:
             loaded_before=sum(file.left_out == "loaded before" for file in selected),
             duplicates=sum(file.left_out == "same content" for file in selected),
             left_out=name_left_out(selected, loaded),
-            summary=describe_selection(selected, loaded),
+            summary=". ".join(filter(None, sentences)),
         )
 
     def _find_loaded(self, input: SelectInputInput, files: list[InputFile]) -> LoadedByPath:
@@ -108,6 +110,13 @@ class SelectInputActivity:
         """
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
             raise InputChanged(describe_other_content(overwritten))
+
+    def _find_changed(self, input: SelectInputInput, files: list[ManifestFile]) -> list[LoadedFile]:
+        """Return the loads of other content from the paths of files whose rows are appended to it."""
+        if input.order_matters or not input.reads_selection:
+            return []
+        loads = self.loaded_files.find_other_content(input.tables, files)
+        return [load for load in loads if load.scope.covers(input.scope, is_same_path=True)]
 
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
         """Name the manifest in a commit on the branch, where the reaper can read it after the end of the run."""

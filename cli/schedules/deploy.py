@@ -61,7 +61,7 @@ def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
         if change.action == "create":
             details = [f"{key}: {value}" for key, value in item.properties.items()]
         file = deploy.files.get(item.pipeline)
-        hints = hints_on_repeated_loads(file.pipeline) if file and file.pipeline.schedule and change.is_work else []
+        hints = hints_on_repeated_loads(file.pipeline) if file and change.is_work else []
         for text in [line, *(f"    {detail}" for detail in details), *(f"    hint: {hint}" for hint in hints)]:
             console.print(visible(text), highlight=False, soft_wrap=True)
 

@@ -128,6 +128,23 @@ def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByPath) -> s
     return ", ".join(parts)
 
 
+def describe_changed_files(loads: Sequence[LoadedFile]) -> str:
+    """Describe files that a run appends although main contains other content of their paths; empty if there are none.
+
+    Args:
+        loads: the loads of the other content.
+    """
+    if not loads:
+        return ""
+    first, more = loads[0], f" and {_count(len(loads) - 1)} more" if len(loads) > 1 else ""
+    were, both = ("were", "each of them and its earlier content") if more else ("was", "both contents")
+    return (
+        f"{_shortened(first.path)}{more} {were} loaded before with other content (run "
+        f"{first.workflow_id or first.run_id}, {format_time(first.at)}): rows that {both} have are in {first.table} "
+        "twice now. For files that grow or are corrected, use `mode: merge` with keys, or `overwrite_partitions`"
+    )
+
+
 def describe_overlap(overlap: Sequence[HeldFile]) -> str:
     """Return the reason to refuse a rebase, a merge or a release: files that main contains by now, and their runs."""
     if partly := next((each for each in overlap if each.is_partly), None):

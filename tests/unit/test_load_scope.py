@@ -248,3 +248,20 @@ def test_a_schedule_that_loads_its_files_again_each_time_gets_a_hint(write: str,
     text = f"name: p\nwrite: {write}\ntables: [t.x]\nschedule: {{cron: 0 5 * * *}}\n"
     hints = hints_on_repeated_loads(parse_pipeline(text, "p.yml", time_values(TIME)))
     assert [hint.startswith("each scheduled time loads all files") for hint in hints] == [True] * is_hinted
+
+
+@pytest.mark.parametrize(
+    ("overwritten", "mode", "hints"), [("load", "append", 1), ("alert", "append", 0), ("load", "merge", 0)]
+)
+def test_a_zone_that_appends_overwritten_files_hints_at_rows_that_are_there_twice(
+    overwritten: str, mode: str, hints: int
+) -> None:
+    keys = "keys: [id], " if mode == "merge" else ""
+    text = f"""
+name: p
+write: {{{keys}mode: {mode}, source: {{format: csv}}}}
+tables: [t.x]
+arrival: {{from: /in/, overwritten: {overwritten}}}
+"""
+    found = hints_on_repeated_loads(parse_pipeline(text, "p.yml", {}))
+    assert len(found) == hints and all("use `mode: merge` with keys" in each for each in found)

@@ -335,3 +335,31 @@ async def test_other_partitions_overtake_nothing(folder: Folder) -> None:
     run = folder.run("d3.csv", order_matters=True, scope=january)
     with pytest.raises(ApplicationError, match="already published"):
         await run.select(run.open())
+
+
+async def test_a_file_that_grew_is_loaded_whole_and_the_report_says_so(folder: Folder) -> None:
+    """An earlier version said nothing, and rows of the first content were in the table twice."""
+    folder.file("a.csv", "1")
+    folder.file("b.csv", "2")
+    assert (await folder.run("*.csv").load()).summary == ""
+    folder.file("a.csv", "1\n3")
+    summary = (await folder.run("*.csv").load()).summary
+    assert "1 file loaded, 1 left out: loaded before by run w-r1" in summary
+    assert "a.csv was loaded before with other content (run w-r1, " in summary
+    assert "are in t.x twice now" in summary and "`mode: merge` with keys" in summary
+    folder.file("a.csv", "4")
+    folder.file("b.csv", "5")
+    assert (
+        "a.csv and 1 file more were loaded before with other content (run w-r2"
+        in (await folder.run("*.csv", again=True).load()).summary
+    )
+    folder.file("a.csv", "6")
+    assert (await folder.run("a.csv", order_matters=True).load()).summary == "", "a merge updates the rows"
+
+
+async def test_a_file_that_grew_between_its_partitions_has_no_row_twice(folder: Folder) -> None:
+    folder.file("a.csv", "1")
+    await folder.run("a.csv", scope=LoadScope(content="2018-01")).load()
+    folder.file("a.csv", "1\n2")
+    assert (await folder.run("a.csv", scope=LoadScope(content="2018-02")).load()).summary == ""
+    assert "twice now" in (await folder.run("a.csv", scope=LoadScope(content="2018-01")).load()).summary
