@@ -141,8 +141,9 @@ def visible(text: str | Text) -> Text:
 
 
 def one_line(text: str, width: int) -> str:
-    """Return a text without line breaks, shortened to a width."""
-    plain = visible(" ".join(text.split()))
+    """Return a text with its lines joined by semicolons, shortened to a width."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    plain = visible("; ".join(filter(None, lines)))
     plain.truncate(width, overflow="ellipsis")
     return plain.plain
 

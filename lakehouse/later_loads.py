@@ -42,6 +42,28 @@ class LaterLoads:
         if order.partition and (later_one := find_later_partition(self.catalog, pipeline, order.partition)):
             raise InvalidPipeline(partition_after_later(write, order.partition, f"{later_one}, which main contains"))
 
+    def check_partitions(self, pipeline: str, write: Write, partitions: Sequence[str], *, again: bool) -> None:
+        """Verify that no partition of a backfill is older than one on main.
+
+        Args:
+            again: True if partitions that main contains are loaded again. Otherwise they are skipped.
+
+        Raises:
+            InvalidPipeline: one is.
+        """
+        loaded = find_loaded_partitions(self.catalog, pipeline) if partitions else set[str]()
+        for partition in partitions:
+            if (again or partition not in loaded) and (later_one := latest_of(loaded, partition)):
+                raise InvalidPipeline(partition_after_later(write, partition, f"{later_one}, which main contains"))
+
+
+def find_loaded_partitions(catalog: BranchCatalog, pipeline: str) -> set[str]:
+    """Return the partitions and scheduled times of a pipeline on main, except those of runs that were rolled back."""
+    properties = [commit.properties for commit in catalog.list_published({PIPELINE: pipeline}, _EVER)]
+    loads = [(each.get(RUN_ID, ""), each[PARTITION]) for each in properties if each.get(PARTITION)]
+    taken = runs_taken_back(read_published_commits(catalog)) if loads else {}
+    return {partition for run, partition in loads if run not in taken}
+
 
 def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) -> str:
     """Return the latest partition of a pipeline on main that comes after another one; empty if there is none.

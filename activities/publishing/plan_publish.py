@@ -26,4 +26,5 @@ class PlanPublishActivity:
         if input.write:
             loads = LaterLoads(self.catalog, self.io)
             loads.check_youngest(input.pipeline, input.write, input.tables, input.order)
+            loads.check_partitions(input.pipeline, input.write, input.partitions, again=input.again)
         return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

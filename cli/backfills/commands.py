@@ -30,12 +30,13 @@ from cli.options import AsJson, By
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import program
 from runtime.arrivals.conflicting_starts import refuse_backfill
+from runtime.backfills.backfill_order import refuse_older_partitions
 from runtime.backfills.backfills import (
     change_backfill,
     read_backfill,
     start_backfill,
 )
-from sluice.backfills.ending import backfill_exit_code
+from sluice.backfills.ending import backfill_exit_code, option_to_repeat
 from sluice.backfills.progress import FAILURES, count_states, partition_states
 from sluice.contracts.backfill import MAX_WINDOW, BackfillChange, BackfillInput, BackfillStatus
 
@@ -128,6 +129,7 @@ def start(
 async def _start(context: CommandContext, given: BackfillInput, *, over_younger: bool, detach: bool) -> int:
     """Start a backfill, and follow it unless the person detaches; return the exit code."""
     await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
+    await refuse_older_partitions(context.client, context.installation_with_id, given)
     context.interruption.message = (
         f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
     )
@@ -286,7 +288,7 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
             ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
             print_line(context.console, Text(" " * 7), ending)
     elif any(state in FAILURES for state in partition_states(now.progress).values()):
-        again = f"{program()} backfill {now.pipeline} --only failed"
+        again = f"{program()} backfill {now.pipeline} --only failed{option_to_repeat(now)}"
         print_line(context.console, Text("again: "), again)
     return code
 

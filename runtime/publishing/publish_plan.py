@@ -47,6 +47,16 @@ async def plan_publish(
         write=pipeline.write if asks_main else None,
         order=order,
     )
+    return await ask_plan(client, settings, query)
+
+
+async def ask_plan(client: Client, settings: InstallationSettings, query: PlanPublishInput) -> PublishPlan:
+    """Return the answer of a worker to a query about a publish.
+
+    Raises:
+        InvalidPipeline: the publish is refused.
+        ServiceUnavailable: no worker answers.
+    """
     limit = settings.sluice_worker_wait + _ANSWER_WITHIN
     try:
         return await asyncio.wait_for(query_lake(client, settings, query, PublishPlan), limit)

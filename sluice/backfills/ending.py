@@ -3,6 +3,7 @@
 from sluice.backfills.progress import DONE, count_states, partition_states
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.contracts.run import RunResult
+from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.publishing.exit_codes import exit_code
 
 _INVALID = 2
@@ -47,6 +48,11 @@ def _is_unfinished(now: BackfillStatus) -> bool:
     counts = count_states(now.progress)
     has_no_merge = now.together is not None and now.together.ended is None
     return bool(counts["running"] or counts["waiting"]) or has_no_merge
+
+
+def option_to_repeat(last: BackfillStatus) -> str:
+    """Return the option that a repeated start needs, since main has younger partitions than those that failed."""
+    return f" {OVER_YOUNGER}" if any(OVER_YOUNGER in note.reason for note in last.progress.notes.values()) else ""
 
 
 def not_published(last: BackfillStatus) -> list[str]:

@@ -255,7 +255,7 @@ class BackfillProgress:
         self._notes[ended.key] = PartitionNote(
             outcome=ended.outcome,
             cause=ended.cause,
-            reason=ended.reason[:_MAX_REASON],
+            reason="; ".join(filter(None, map(str.strip, ended.reason.splitlines())))[:_MAX_REASON],
             workflow_id=ended.workflow_id,
             run_id=ended.run_id,
         )

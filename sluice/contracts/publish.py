@@ -147,6 +147,10 @@ class PlanPublishInput(LakeQueryMessage):
     """Write of the run; None if the order of loads does not matter."""
     order: LoadOrder = LoadOrder()
     """Age of the rows of the run."""
+    partitions: list[str] = Field(default_factory=list)
+    """Partitions of a backfill that is about to be started."""
+    again: bool = False
+    """True if the backfill loads partitions again that main contains."""
 
 
 class PublishPlan(WireMessage):

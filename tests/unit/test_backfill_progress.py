@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluice.backfills.ending import backfill_exit_code, not_published, partitions_exit_code
+from sluice.backfills.ending import backfill_exit_code, not_published, option_to_repeat, partitions_exit_code
 from sluice.backfills.progress import BackfillProgress, count_states, partition_states
 from sluice.causes import Cause
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish
@@ -267,3 +267,24 @@ def test_what_was_collected_is_not_published_before_the_merge_of_all() -> None:
     assert not_published(status("psf", JointPublish(branch="b"))) == ["p0", "p1", "p2"]
     assert not_published(status("ps", JointPublish(ended=KEPT))) == ["p0", "p1"]
     assert not_published(status("ps", PUBLISHED_TOGETHER)) == []
+
+
+def test_the_lines_of_a_reason_are_told_apart() -> None:
+    """An earlier version joined two sentences without a stop, of a file with a header alone."""
+    progress = BackfillProgress(BackfillState(partitions=["p"]))
+    progress.started("p")
+    progress.ended(EndedRun(key="p", outcome="failed", cause="invalid", reason="t.x has no column 'a'\n\n  no types\n"))
+    assert progress.state.notes["p"].reason == "t.x has no column 'a'; no types"
+
+
+@pytest.mark.parametrize(
+    ("reason", "option"), [("2018-01 is older: add --over-younger", " --over-younger"), ("not_null failed", "")]
+)
+def test_the_command_to_repeat_a_backfill_has_the_option_that_it_needs(reason: str, option: str) -> None:
+    """Without it, the partition would be refused again."""
+    progress = BackfillProgress(BackfillState(partitions=["p"]))
+    progress.started("p")
+    progress.ended(EndedRun(key="p", outcome="failed", cause="invalid", reason=reason))
+    assert (
+        option_to_repeat(BackfillStatus(name="x", starter="ana", pipeline="x.yml", progress=progress.state)) == option
+    )

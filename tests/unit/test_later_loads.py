@@ -114,6 +114,25 @@ def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:
     assert run_activity(planning, PlanPublishInput(tables=["t.x"]))
 
 
+def test_a_backfill_with_a_partition_older_than_main_is_refused_before_it_starts(lake: MemoryLake) -> None:
+    """An earlier version started it. The run of the partition failed, and so did every further try."""
+    for run, month in {"r1": "2018-01", "r3": "2018-03", "r4": "2018-04"}.items():
+        load(lake, run, month)
+    planning = PlanPublishActivity(lake.catalog, {}).plan_publish
+
+    def plan(*partitions: str, **more: Any) -> object:
+        given = PlanPublishInput(tables=["t.x"], pipeline="p", write=MERGE, partitions=list(partitions), **more)
+        return run_activity(planning, given)
+
+    with pytest.raises(ApplicationError, match=r"2018-02 is older than 2018-04, which main contains.*--over-younger"):
+        plan("2018-01", "2018-02", "2018-05")
+    assert plan("2018-01", "2018-03", "2018-05"), "those that main contains are skipped"
+    with pytest.raises(ApplicationError, match=r"2018-01 is older than 2018-04"):
+        plan("2018-01", again=True)
+    roll_back(lake, "r3", "r4")
+    assert plan("2018-02", "2018-03")
+
+
 REQUEUED = parse_pipeline(
     "name: p\nwrite: {mode: merge, keys: [id], source: {path: in.csv}}\n"
     "tables: {t.x: {on_bad_rows: quarantine, max_bad_rows: 9}}\n",
