@@ -1,9 +1,9 @@
 """Exit codes of backfills."""
 
 from sluice.backfills.progress import DONE, count_states, partition_states
+from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.contracts.run import RunResult
-from sluice.pipeline.loading_rules import OVER_YOUNGER
 from sluice.publishing.exit_codes import exit_code
 
 _INVALID = 2
