@@ -17,7 +17,7 @@ _HEADER = """\
 
 On a terminal, lines wrap, and a row that does not fit takes several lines. In a pipe or a file, each row is one line of
 any length, with two spaces or more between its columns, as kubectl prints it: `grep` and `awk -F'  +'` read it, and
-nothing is cut. `--json` prints one object for programs.
+nothing is cut. With `COLUMNS=80`, lines wrap there too. `--json` prints one object for programs.
 
 This page is made from the help of the commands by `make docs`.
 """

@@ -2,9 +2,11 @@
 
 On a terminal, an event wraps at words. A table that does not fit becomes a record, or two lines, for each row. A word
 is folded only if it is wider than the console. If the output is not a terminal, each event and each row is one line of
-any length, with two spaces or more between the cells, so that grep and awk can read it: nothing is cut or folded.
+any length, with two spaces or more between the cells, so that grep and awk can read it: nothing is cut or folded. With
+COLUMNS in the environment, it is as on a terminal of that width.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,12 +27,17 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) i
 
 
 def make_console(*, to_stderr: bool = False) -> Console:
-    """Return a console. If the output is not a terminal, it wraps no line."""
+    """Return a console, which wraps lines on a terminal only, or at the width that COLUMNS states."""
     console = Console(stderr=to_stderr)
-    if not console.is_terminal:
+    if not wraps(console):
         console.width = _LOG_WIDTH
         console.soft_wrap = True
     return console
+
+
+def wraps(console: Console) -> bool:
+    """Return True if lines wrap: on a terminal, and where the environment states a width as COLUMNS."""
+    return console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,8 @@ class Column:
 def print_line(console: Console, label: Text, text: str | Text) -> None:
     """Print a label and a text. On a terminal the text wraps next to its label; elsewhere both are one line."""
     body = visible(text)
-    if not console.is_terminal or not 0 < label.cell_len <= console.width // 2:
-        console.print(Text.assemble(label, body), highlight=False, soft_wrap=not console.is_terminal)
+    if not wraps(console) or not 0 < label.cell_len <= console.width // 2:
+        console.print(Text.assemble(label, body), highlight=False, soft_wrap=not wraps(console))
         return
     grid = Table.grid()
     grid.add_column(no_wrap=True, width=label.cell_len)
@@ -56,9 +63,9 @@ def print_line(console: Console, label: Text, text: str | Text) -> None:
 
 def print_entry(console: Console, label: Text, name: str, text: str) -> None:
     """Print a label, a name and a text in one line. If a terminal is too narrow, the text gets its own lines."""
-    shown = visible(" ".join(text.split()))
+    shown = visible(joined(text))
     named = Text.assemble(label, visible(name))
-    if not console.is_terminal or named.cell_len + _GAP + shown.cell_len <= console.width:
+    if not wraps(console) or named.cell_len + _GAP + shown.cell_len <= console.width:
         print_line(console, Text(), Text.assemble(named, " " * _GAP, shown) if shown else named)
         return
     print_line(console, Text(), named)
@@ -83,8 +90,8 @@ def print_rows(
     cells = [[visible(cell) for cell in row] for row in rows]
     style = "dim" if dim else "bold"
     if title:
-        console.print(Text(visible(title).plain, style="italic"), soft_wrap=not console.is_terminal)
-    if not console.is_terminal:
+        console.print(Text(visible(title).plain, style="italic"), soft_wrap=not wraps(console))
+    if not wraps(console):
         _print_plain_lines(console, named, cells)
         return
     widths = _column_widths(console, named, cells)
@@ -124,7 +131,7 @@ def print_entries(
     Args:
         beside: number of cells in the first of the two lines; the second has the rest.
     """
-    if not console.is_terminal or fits(console, columns, rows):
+    if not wraps(console) or fits(console, columns, rows):
         print_rows(console, columns, rows)
         return
     for row in rows:
@@ -140,10 +147,15 @@ def visible(text: str | Text) -> Text:
     return text if not _CONTROLS.keys() & set(map(ord, text.plain)) else Text(text.plain.translate(_CONTROLS))
 
 
+def joined(text: str) -> str:
+    """Return the lines of a text as one line, with semicolons between them."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "; ".join(filter(None, lines))
+
+
 def one_line(text: str, width: int) -> str:
     """Return a text with its lines joined by semicolons, shortened to a width."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    plain = visible("; ".join(filter(None, lines)))
+    plain = visible(joined(text))
     plain.truncate(width, overflow="ellipsis")
     return plain.plain
 

@@ -62,12 +62,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def plain_environment() -> None:
-    """Remove this shell's settings of Temporal, Nessie and Slack: tests bring their own. Start Spark for short use.
+    """Remove this shell's width and its settings of Temporal, Nessie and Slack: tests bring their own.
 
-    A worker keeps a Spark warm only where a test says so.
+    Spark is started for short use. A worker keeps a Spark warm only where a test says so.
     """
     for name in list(os.environ):
-        if name.startswith(_PREFIXES) and name not in _KEPT:
+        if (name.startswith(_PREFIXES) or name == "COLUMNS") and name not in _KEPT:
             del os.environ[name]
     os.environ |= {"SPARK_SUBMIT_OPTS": _SHORT_JVM, "SPARK_ENGINE": "submit"}
 

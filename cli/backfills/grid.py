@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from cli.context import CommandContext
-from cli.layout import one_line, print_entry, visible
+from cli.layout import joined, one_line, print_entry, visible
 from runtime.backfills.backfills import backfill_handle, read_backfill
 from runtime.run.find_run import query_status
 from sluice.backfills.progress import count_states, partition_states
@@ -98,7 +98,7 @@ def describe_backfill(
     progress = status.progress
 
     def line(text: str, style: str) -> Text:
-        return Text(one_line(text, width) if cuts else visible(" ".join(text.split())).plain, style=style)
+        return Text(one_line(text, width) if cuts else visible(joined(text)).plain, style=style)
 
     yield from grid_rows(progress, width)
     for name, stage in stages.items():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from cli.layout import fits, one_line, print_line, print_rows
+from cli.layout import fits, one_line, print_line, print_rows, wraps
 from sluice.approval.waivers import WaivedCheck
 from sluice.audit.observed import describe_observed
 from sluice.checks.verdicts import CheckResult
@@ -68,7 +68,7 @@ def describe_verdict(check: CheckResult) -> str:
 def _print_in_one_line(console: Console, check: CheckResult) -> None:
     label = _label(check.verdict, _style(check))
     text = _evidence(check)
-    if console.is_terminal and label.cell_len + text.cell_len > console.width:
+    if wraps(console) and label.cell_len + text.cell_len > console.width:
         text = Text(one_line(text.plain, console.width - label.cell_len))
     print_line(console, label, text)
 

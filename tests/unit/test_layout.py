@@ -111,7 +111,7 @@ def test_what_controls_a_terminal_is_shown_and_not_sent() -> None:
 
 
 def test_a_text_is_shortened_to_one_line() -> None:
-    assert one_line("a job\nthat  writes", 40) == "a job that writes"
+    assert one_line("a job\nthat  writes", 40) == "a job; that writes"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
 
 
@@ -160,7 +160,7 @@ def test_only_the_layout_decides_where_lines_end() -> None:
 
 
 def test_each_check_is_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("COLUMNS", raising=False)
     list_checks()
     lines = capsys.readouterr().out.splitlines()
     for check in known_checks():
@@ -169,11 +169,24 @@ def test_each_check_is_one_line_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsy
     assert len(lines) == 1 + len(known_checks()) + 3
 
 
+def test_a_stated_width_holds_in_a_pipe_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    list_checks()
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert words(lines) >= {word for check in known_checks() for word in check.meaning.split()}
+    monkeypatch.setenv("COLUMNS", "wide")
+    list_checks()
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 80
+
+
 @pytest.mark.parametrize("to_stderr", [True, False])
 def test_a_console_of_a_pipe_wraps_no_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, to_stderr: bool
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("COLUMNS", raising=False)
     text = "word " * 100
     make_console(to_stderr=to_stderr).print(text)
     assert text in "".join(capsys.readouterr())
