@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from cli.backfills.grid import ShownPartitions, describe_backfill, grid_rows
 from cli.backfills.start import StartBackfill
+from cli.layout import joined
 from sluice.backfills.progress import LETTERS
 from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote, PartitionState
 from sluice.errors import InvalidPipeline
@@ -199,12 +200,12 @@ def test_an_end_keeps_its_run_and_its_whole_reason(*, terminal: bool) -> None:
     """They take lines of their own on a terminal. Elsewhere they are one line that programs can read."""
     output = io.StringIO()
     shown = ShownPartitions(Console(file=output, width=80, force_terminal=terminal, color_system=None))
-    reason = "not_null(passenger_count)\nof nyc.rides: " + "observed 12 of 48,231 rows " * 15
+    reason = "not_null(passenger_count) of nyc.rides\nunique(ride_id): " + "observed 12 of 48,231 rows " * 15
     note = PartitionNote(outcome="quarantined", cause="audit", reason=reason, workflow_id="rides-4f6b2a1c9d3e")
     ended = progress("kept out").model_copy(update={"notes": {"2018-01": note}})
     shown.update(BackfillStatus(name="rides", starter="ada", pipeline="rides.yml", progress=ended))
     lines = output.getvalue().splitlines()
-    assert " ".join(output.getvalue().split()) == f"kept out 2018-01 rides-4f6b2a1c9d3e {' '.join(reason.split())}"
+    assert " ".join(output.getvalue().split()) == f"kept out 2018-01 rides-4f6b2a1c9d3e {joined(reason)}"
     if terminal:
         assert lines[0].split() == ["kept", "out", "2018-01", "rides-4f6b2a1c9d3e"]
         assert max(map(len, lines)) <= 80
