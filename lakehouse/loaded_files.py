@@ -73,11 +73,13 @@ class LoadedFiles:
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
                     by_file[file] = each
-        return [self._with_later(each) if each.is_renamed else each for each in by_file.values()]
+        return self._with_later(list(by_file.values()))
 
-    def _with_later(self, held: HeldFile) -> HeldFile:
-        later = self._ask(lambda index, _: index.find_later(held.load, held.wanted.scope))
-        return replace(held, overtaken_by=later)
+    def _with_later(self, held: Sequence[HeldFile]) -> list[HeldFile]:
+        """Return the held files; each renamed one with the first load of other content after its own."""
+        renamed = [(each.load, each.wanted.scope) for each in held if each.is_renamed]
+        later = iter(self._index().find_later(renamed) if renamed else ())
+        return [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
 
     def find_input(
         self, pipeline: str, digest: str, tables: Sequence[str] = (), replaces: Replaced = ""

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from lakehouse.loaded_files_tables import (
     FIND,
-    LATER,
     LOAD_COLUMNS,
     REPLACED,
     REPLACED_IN_SCOPE,
@@ -18,6 +17,7 @@ from lakehouse.loaded_files_tables import (
     VERSION,
     create_tables,
     loaded_file,
+    read_later,
 )
 from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
@@ -160,12 +160,9 @@ class LoadedFilesIndex:
 
         return self._use(read)
 
-    def find_later(self, load: LoadedFile, scope: LoadScope) -> LoadedFile | None:
-        """Return the first load in effect of other content after a load, in its table and in a scope."""
-        given = {"table": load.table, "commit": load.commit, "identity": load.identity}
-        given |= {"path_scope": scope.path, "content_scope": scope.content}
-        row = self._use(lambda database: database.execute(LATER, given).fetchone())
-        return loaded_file(row) if row else None
+    def find_later(self, loads: Sequence[tuple[LoadedFile, LoadScope]]) -> list[LoadedFile | None]:
+        """Return, for each load, the first later load in effect of other content into its table, in the given scope."""
+        return self._use(lambda database: [read_later(database, load, scope) for load, scope in loads])
 
     def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published a whole input."""

@@ -39,7 +39,7 @@ FIND = f"""
 SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
 """
-LATER = f"""
+_LATER = f"""
 SELECT {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.seq > (SELECT seq FROM commits WHERE hash = :commit) AND f.table_name = :table AND f.identity != :identity
 AND r.in_effect AND f.content_scope = :content_scope AND (f.path_scope IN ('', :path_scope) OR :path_scope = '')
@@ -75,3 +75,11 @@ def loaded_file(fields: Sequence[Any]) -> LoadedFile:
     table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
     scope = LoadScope(path=path_scope, content=content_scope)
     return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)
+
+
+def read_later(database: sqlite3.Connection, load: LoadedFile, scope: LoadScope) -> LoadedFile | None:
+    """Return the first load in effect of other content after a load, in its table and in a scope."""
+    given = {"table": load.table, "commit": load.commit, "identity": load.identity}
+    given |= {"path_scope": scope.path, "content_scope": scope.content}
+    row = database.execute(_LATER, given).fetchone()
+    return loaded_file(row) if row else None

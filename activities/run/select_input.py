@@ -12,7 +12,7 @@ from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import SelectInputInput
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import ManifestRef, SelectedInput
-from sluice.errors import InputChanged, InputIncomplete
+from sluice.errors import InputChanged, InputIncomplete, ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import LoadedFile, WantedFile, overtaken_files
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
@@ -115,7 +115,10 @@ class SelectInputActivity:
         """Return the loads of other content from the paths of files whose rows are appended to it."""
         if input.order_matters or not input.reads_selection:
             return []
-        loads = self.loaded_files.find_other_content(input.tables, files)
+        try:
+            loads = self.loaded_files.find_other_content(input.tables, files)
+        except (ManifestUnreadable, ServiceUnavailable):  # `--again` loads files even if nobody knows what main has
+            return []
         return [load for load in loads if load.scope.covers(input.scope, is_same_path=True)]
 
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:

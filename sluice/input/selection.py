@@ -129,7 +129,7 @@ def describe_selection(files: Sequence[ManifestFile], loaded: LoadedByPath) -> s
 
 
 def describe_changed_files(loads: Sequence[LoadedFile]) -> str:
-    """Describe files that a run appends although main contains other content of their paths; empty if there are none.
+    """Describe files that a run appends although main contains other content of their paths.
 
     Args:
         loads: the loads of the other content.

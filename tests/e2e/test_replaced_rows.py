@@ -33,8 +33,31 @@ def test_older_rows_win_only_where_a_person_says_so(system: SystemHarness, lake:
     older = system.command("run", file, "--partition", "2026-01", "--json")
     assert older.code != 0 and "--over-younger" in older.out + older.err, older
     assert [row["price"] for row in lake.rows("t.prices")] == [20]
+    refused = system.command("backfill", file, "--partitions", "2026-01..2026-02", "--json")
+    assert refused.code == 2 and "2026-01 is older than 2026-02" in refused.out + refused.err, refused
+    unknown = system.command("backfill", "status", "prices", "--json")
+    assert unknown.code != 0, "no backfill was started"
     stated = system.command("run", file, "--partition", "2026-01", "--over-younger", "--json")
     assert stated.code == 0 and [row["price"] for row in lake.rows("t.prices")] == [10], stated
+
+
+@pytest.mark.slow
+def test_a_price_that_comes_again_in_a_new_file_is_loaded_only_where_a_person_says_so(
+    system: SystemHarness, lake: LakeReader, tmp_path: Path
+) -> None:
+    text = _PRICES.format(folder=tmp_path).replace("{{ partition }}", "day-*").replace("prices", "days")
+    file = str(system.file(text))
+    for day, price in enumerate((10, 20), 1):
+        csv_file(tmp_path / f"day-{day}.csv", [{"id": 1, "price": price}])
+        assert system.command("run", file, "--json").code == 0
+    csv_file(tmp_path / "day-3.csv", [{"id": 1, "price": 10}])
+    refused = system.command("run", file, "--json")
+    assert refused.code != 0 and "day-3.csv has the content of" in refused.out + refused.err, refused
+    assert [row["price"] for row in lake.rows("t.days")] == [20]
+    assert system.command("run", file, "--over-younger", "--json").code == 0
+    assert [row["price"] for row in lake.rows("t.days")] == [10]
+    again = system.command("run", file, "--json")
+    assert '"outcome":"skipped"' in again.out, again
 
 
 @pytest.mark.slow

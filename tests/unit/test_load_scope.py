@@ -263,5 +263,5 @@ write: {{{keys}mode: {mode}, source: {{format: csv}}}}
 tables: [t.x]
 arrival: {{from: /in/, overwritten: {overwritten}}}
 """
-    found = hints_on_repeated_loads(parse_pipeline(text, "p.yml", {}))
-    assert len(found) == hints and all("use `mode: merge` with keys" in each for each in found)
+    given = hints_on_repeated_loads(parse_pipeline(text, "p.yml", {}))
+    assert len(given) == hints and all("use `mode: merge` with keys" in each for each in given)
