@@ -233,6 +233,21 @@ def test_values_with_line_breaks_count_their_lines(tmp_path: Path) -> None:
     assert "not 'odd' in in.csv, line 54" in hints(tmp_path, text)[0]
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("id,name,\n1,a,\n", ["column 3 (after 'name') has no name"]),
+        ("1,2\n3,4\n", ["is read as the header, although it has only numbers"]),
+        (" id,name \n1,a\n", ["the column name ' id' in the header has spaces"]),
+        ("id,name\n1,a\n", []),
+    ],
+)
+def test_a_check_says_what_a_run_would_refuse_or_mistake(tmp_path: Path, content: str, words: list[str]) -> None:
+    file = orders(tmp_path, "name: orders\nwrite:\n  source: {path: FILE}\ntables: [t.orders]\n", content)
+    hints = inspect_input(load_pipeline(file, {}, tmp_path), file).hints
+    assert len(hints) == len(words) and all(word in hint for word, hint in zip(words, hints, strict=True))
+
+
 def test_the_hint_is_part_of_a_check(tmp_path: Path) -> None:
     text = "name: orders\nwrite:\n  source: {path: FILE}\ntables: [t.orders]\n"
     file = orders(tmp_path, text, HEADER + "1,2026-01-01,2,DE\n" * 40 + "1,2026-01-01,many,DE\n")
