@@ -15,10 +15,11 @@ from typing import TypeVar
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.iceberg.table_identity import loads_on_main
 from lakehouse.input_manifests import InputManifests
+from lakehouse.intact_loads import is_intact
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
-from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile
+from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile, overtaken_files
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
 from sluice.pipeline.write_modes import Replaced
@@ -73,13 +74,32 @@ class LoadedFiles:
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
                     by_file[file] = each
-        return self._with_later(list(by_file.values()))
+        return self._with_later(list(by_file.values()), at)
 
-    def _with_later(self, held: Sequence[HeldFile]) -> list[HeldFile]:
-        """Return the held files; each renamed one with the first load of other content after its own."""
+    def _with_later(self, held: Sequence[HeldFile], at: str) -> list[HeldFile]:
+        """Return the held files; each renamed one with the first load of other content after its own.
+
+        The later load is left out if main still has the rows of its own load.
+        """
         renamed = [(each.load, each.wanted.scope) for each in held if each.is_renamed]
         later = iter(self._index().find_later(renamed) if renamed else ())
-        return [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
+        found = [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
+        if not overtaken_files(found):
+            return found
+        intact: dict[tuple[str, str], bool] = {}
+        for load in (each.load for each in found if each.overtaken_by):
+            if (load.table, load.commit) not in intact:
+                intact[load.table, load.commit] = self._is_intact(load, at)
+        return [
+            replace(each, overtaken_by=None, is_intact=True)
+            if each.overtaken_by and intact[each.load.table, each.load.commit]
+            else each
+            for each in found
+        ]
+
+    def _is_intact(self, load: LoadedFile, at: str) -> bool:
+        before = self._index().find_previous(load.commit)
+        return bool(before) and is_intact(self._catalog, self.manifests.io, load, before, at)
 
     def find_input(
         self, pipeline: str, digest: str, tables: Sequence[str] = (), replaces: Replaced = ""

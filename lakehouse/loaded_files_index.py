@@ -164,6 +164,12 @@ class LoadedFilesIndex:
         """Return, for each load, the first later load in effect of other content into its table, in the given scope."""
         return self._use(lambda database: [read_later(database, load, scope) for load, scope in loads])
 
+    def find_previous(self, commit: str) -> str:
+        """Return the hash of main before a commit; empty if the commit is the first or unknown."""
+        select = "SELECT hash FROM commits WHERE seq = (SELECT seq FROM commits WHERE hash = ?) - 1"
+        row = self._use(lambda database: database.execute(select, [commit]).fetchone())
+        return str(row[0]) if row else ""
+
     def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
         """Return the latest run in effect of a pipeline that published a whole input."""
 

@@ -42,6 +42,8 @@ class HeldFile:
     """True if main has the content from other paths only, and no run left this path out as a copy."""
     overtaken_by: LoadedFile | None = None
     """First load of other content after that of a renamed file, if it may have replaced its rows."""
+    is_intact: bool = False
+    """True if other content was loaded after that of a renamed file, and main still has its rows as they were."""
 
 
 def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
@@ -50,7 +52,7 @@ def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
     Nobody can tell which. There are none if the latest loaded content was renamed, too: then the files were moved
     together, and main is as they would leave it.
     """
-    if any(each.is_renamed and each.overtaken_by is None for each in held):
+    if any(each.is_renamed and each.overtaken_by is None and not each.is_intact for each in held):
         return []
     return [each for each in held if each.overtaken_by]
 

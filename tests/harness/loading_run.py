@@ -72,13 +72,16 @@ class Run:
         scope: LoadScope = NO_SCOPE,
         order_matters: bool = False,
         over_younger: bool = False,
+        replaces: bool | None = None,
         row: Callable[[str], int] | None = None,
     ) -> None:
         """Identify the source files.
 
         Args:
+            replaces: True if the run replaces the rows of earlier ones, as by default where the order matters.
             row: the number that is loaded for a file; by default one computed from its content.
         """
+        self.replaces = order_matters if replaces is None else replaces
         self.row = row or (lambda path: row_of(Path(path)))
         self.lake, self.catalog, self.source = lake, lake.catalog, source
         run_id = f"{name}-".ljust(36, "0")
@@ -125,7 +128,9 @@ class Run:
         branch = self.open()
         selected = await self.select(branch)
         loaded = self.lake.manifests.read(selected.manifest).loaded
-        self.lake.append(branch.name, TABLE, [self.row(file.path) for file in loaded], self.ref)
+        rows = [{"id": self.row(file.path)} for file in loaded]
+        write = self.lake.replace_rows if self.replaces else self.lake.append_rows
+        write(branch.name, TABLE, rows, self.ref)
         return branch, selected
 
     def publish(self, branch: BranchRef, selected: SelectedInput, **properties: str) -> Publication:

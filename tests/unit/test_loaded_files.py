@@ -286,6 +286,38 @@ async def test_content_that_comes_again_under_a_new_name_is_refused_with_what_to
     assert await loaded(folder, "*.csv") == ["d4.csv"], "the path of d3.csv is known by now"
 
 
+async def test_content_under_a_new_name_is_left_out_while_main_has_its_rows_as_they_were(folder: Folder) -> None:
+    """Each region sends a file a day. That of the south is unchanged, and the rows of the north are other rows."""
+    for name, content in {"north1.csv": "1", "south1.csv": "2", "north2.csv": "3", "south2.csv": "2"}.items():
+        folder.file(name, content)
+    for name in ("north1.csv", "south1.csv", "north2.csv"):
+        await folder.run(name, order_matters=True, replaces=False).load()
+    run = folder.run("south2.csv", order_matters=True)
+    with pytest.raises(ApplicationError, match="already published"):
+        await run.select(run.open())
+    folder.file("north3.csv", "4")
+    assert await loaded(folder, "*.csv") == ["north3.csv"], "which replaces the rows of the south"
+    folder.file("south4.csv", "2")
+    run = folder.run("south4.csv", order_matters=True)
+    with pytest.raises(ApplicationError, match=r"south4\.csv has the content of \S*south1\.csv"):
+        await run.select(run.open())
+
+
+async def test_files_whose_rows_are_as_they_were_prove_no_move_of_the_others(folder: Folder) -> None:
+    """One region is unchanged. The prices of the other were 10 and 20, and are 10 again: this file is not left out."""
+    for name, content in {"a1.csv": "10", "b1.csv": "7", "a2.csv": "20", "c1.csv": "30"}.items():
+        folder.file(name, content)
+    for name in ("a1.csv", "a2.csv"):
+        await folder.run(name, order_matters=True).load()
+    for name in ("b1.csv", "c1.csv"):
+        await folder.run(name, order_matters=True, replaces=False).load()
+    folder.file("a3.csv", "10")
+    folder.file("b3.csv", "7")
+    run = folder.run("a3.csv", "b3.csv", order_matters=True)
+    with pytest.raises(ApplicationError, match=r"a3\.csv has the content of \S*a1\.csv"):
+        await run.select(run.open())
+
+
 async def test_a_copy_that_a_run_left_out_stays_out_after_younger_loads(folder: Folder) -> None:
     """It lay in the folder all the time, and no supplier sent it again."""
     folder.file("a.csv", "10")
