@@ -124,6 +124,7 @@ class WriteTableActivity:
             rounded=loaded.inspection.rounded,
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
+            foreign_times=loaded.inspection.foreign_times,
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,

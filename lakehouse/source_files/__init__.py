@@ -3,6 +3,7 @@
 from lakehouse.source_files.arriving import ArrivingFile, list_arriving
 from lakehouse.source_files.beginnings import problems_of_beginnings
 from lakehouse.source_files.columns import read_column_names
+from lakehouse.source_files.early_check import check_columns_in
 from lakehouse.source_files.identify import (
     check_unchanged,
     count_files,
@@ -30,7 +31,6 @@ from lakehouse.source_files.paths import (
 from lakehouse.source_files.records import find_line, find_repeated_key
 from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.type_preview import first_records, preview_types
-from lakehouse.source_files.variants import check_variants_in
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
@@ -41,8 +41,8 @@ __all__ = [
     "absolute_source",
     "arrow_table",
     "base_path",
+    "check_columns_in",
     "check_unchanged",
-    "check_variants_in",
     "check_writable",
     "count_files",
     "distinct_files",

@@ -8,19 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakehouse.source_files.csv_content import CsvReader
-from lakehouse.source_files.headers import check_distinct, check_headers
+from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, foreign_times
+from lakehouse.source_files.headers import check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import check_line_encoding, read_json
 from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.listing import ListedFile, changed
+from lakehouse.source_files.orc_footer import read_orc_footer
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
-from lakehouse.source_files.paths import base_path, is_remote
+from lakehouse.source_files.paths import base_path
 from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
 from sluice.contracts.run_request import InputFile
-from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
-from sluice.errors import InvalidInput
+from sluice.contracts.spark_jobs import ColumnGroup, ForeignTimes, NanosecondColumn
 from sluice.pipeline.source import Format, Source
 
 
@@ -40,6 +41,8 @@ class Inspection:
     """All Parquet files in groups, if columns have different types, or none, in some files; else empty."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
     """Columns of Parquet files with times in nanoseconds."""
+    foreign_times: list[ForeignTimes] = field(default_factory=list)
+    """Files with times that Spark may read as other times."""
     states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """State reported by the file system or store, by path. Another state later shows that the file was touched."""
 
@@ -51,6 +54,7 @@ class _Content:
     is_one_value: bool = False
     rounded: str = ""
     footer: ParquetFooter | None = None
+    times: ColumnsOfTimes = NO_TIMES
     first_line: str = ""
     state: tuple[object, ...] = ()
 
@@ -89,6 +93,7 @@ def inspect_files(
         spans_lines=any(content.spans_lines for content in contents),
         column_groups=column_groups(footers),
         nanoseconds=nanosecond_columns(footers),
+        foreign_times=foreign_times({path: content.times for path, content in inspected}),
         one_value=[path for path, content in inspected if content.is_one_value],
         rounded={path: content.rounded for path, content in inspected if content.rounded},
         states={path: content.state for path, content in inspected},
@@ -124,24 +129,9 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
     """Return the row count and the columns from the footer of a Parquet or ORC file."""
     if format == "parquet":
         footer = read_footer(file)
-        return _Content(rows=footer.rows, footer=footer)
-    if is_remote(file.path):
-        return _Content()
-    from pyarrow import ArrowException, orc  # noqa: PLC0415  # slow to import
-
-    try:
-        content = orc.ORCFile(file.path)
-        rows, schema = content.nrows, content.schema
-    except (ArrowException, OSError) as error:
-        raise InvalidInput(f"{file.path} is not a complete orc file: {str(error).splitlines()[0][:200]}") from error
-    check_distinct(file.path, schema.names)
-    for each in schema:
-        if getattr(each.type, "tz", None):
-            raise InvalidInput(
-                f"{file.path}: the column {each.name} is a timestamp with local time zone, which Spark does not read: "
-                "write it as a timestamp without a zone"
-            )
-    return _Content(rows=rows)
+        return _Content(rows=footer.rows, footer=footer, times=footer.int96)
+    orc = read_orc_footer(file)
+    return _Content(rows=orc.rows, times=orc.times)
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING
 
+from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, is_of_spark
 from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
 from lakehouse.source_files.variants import variant_columns
@@ -15,13 +16,16 @@ from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pyarrow import DataType
-    from pyarrow.parquet import FileMetaData
+    from pyarrow import DataType, Schema
+    from pyarrow.parquet import ColumnSchema, FileMetaData
 
 _UNTYPED = "null"
 _MAX_PRECISION = 38
 _NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
 """Replacements for the types that Spark does not read."""
+_BYTES_OF_INT128 = 16
+_ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:arro"
+"""Key of the types of the writing library in the metadata, and a key of the same length that PyArrow ignores."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
 _TAIL = 64 * 1024
 """Number of bytes read at first, enough for most footers."""
@@ -41,43 +45,86 @@ class ParquetFooter:
     """
     nanoseconds: Mapping[str, bool] = field(default_factory=dict)
     """Columns with times in nanoseconds; True for a column in UTC."""
+    int96: ColumnsOfTimes = NO_TIMES
+    """Columns with times of the type INT96, unless Spark wrote the file: Spark writes no nanoseconds."""
     variants: Sequence[str] = ()
     """Columns and fields of the type VARIANT."""
+
+
+@dataclass(frozen=True)
+class OpenedFooter:
+    """The footer of a Parquet file, before its columns are checked."""
+
+    path: str
+    metadata: "FileMetaData"
+    schema: "Schema"
+    has_int128: bool
+    """True if columns are whole numbers of 128 bits, as Polars writes them."""
 
 
 def read_footer(file: ListedFile) -> ParquetFooter:
     """Read the footer of a Parquet file.
 
     Raises:
-        InvalidInput: it has none, was changed, or has a list, map or struct of values without a type, or another type
-            or a compression that Spark does not read.
+        InvalidInput: it has none, was changed, or has a column that `check_columns` refuses.
         ServiceUnavailable: its store does not answer.
     """
-    from pyarrow import ArrowException, parquet  # noqa: PLC0415  # slow to import
+    opened = open_footer(file)
+    check_columns(opened)
+    metadata, schema = opened.metadata, opened.schema
+    return ParquetFooter(
+        metadata.num_rows,
+        _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema)),
+        _nanoseconds(file.path, metadata),
+        _int96(metadata, schema),
+        variant_columns(metadata),
+    )
+
+
+def open_footer(file: ListedFile) -> OpenedFooter:
+    """Read the footer of a Parquet file without any check of its columns.
+
+    Raises:
+        InvalidInput: the file has none, or was changed.
+        ServiceUnavailable: its store does not answer.
+    """
+    from pyarrow import ArrowException, ArrowNotImplementedError  # noqa: PLC0415  # slow to import
 
     tail = file.read_tail(min(_TAIL, file.size))
     size = int.from_bytes(tail[-_END:-4], "little") + _END
     if len(tail) < size <= file.size:
         tail = file.read_tail(size)
     try:
-        metadata = parquet.read_metadata(io.BytesIO(tail))
-        schema = metadata.schema.to_arrow_schema()
+        try:
+            return _opened(file.path, tail)
+        except ArrowNotImplementedError:  # by the types of the writing library, such as Polars' Int128
+            return _opened(file.path, tail.replace(_ARROW_SCHEMA, _NO_SCHEMA), has_int128=True)
     except (ArrowException, OSError) as error:
         raise InvalidInput(f"{file.path} is not a complete parquet file: {str(error).splitlines()[0][:200]}") from error
-    _check_readable(file.path, metadata)
-    check_distinct(file.path, schema.names)
-    for each in schema:
+
+
+def _opened(path: str, tail: bytes, *, has_int128: bool = False) -> OpenedFooter:
+    from pyarrow import parquet  # noqa: PLC0415
+
+    metadata = parquet.read_metadata(io.BytesIO(tail))
+    return OpenedFooter(path, metadata, metadata.schema.to_arrow_schema(), has_int128)
+
+
+def check_columns(footer: OpenedFooter) -> None:
+    """Check that Spark reads the columns of a Parquet file.
+
+    Raises:
+        InvalidInput: there is a list, map or struct of values without a type, another type or a compression that Spark
+            does not read, or two columns whose names differ only in capital letters.
+    """
+    _check_readable(footer)
+    check_distinct(footer.path, footer.schema.names)
+    for each in footer.schema:
         if _contains_untyped(each.type):
             raise InvalidInput(
-                f"{file.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
+                f"{footer.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
                 "whole numbers: write the column with the type of its values, or leave it out of the file"
             )
-    return ParquetFooter(
-        metadata.num_rows,
-        _shared(tuple((intern(each.name), _type_name(each.type)) for each in schema)),
-        _nanoseconds(file.path, metadata),
-        variant_columns(metadata),
-    )
 
 
 def nanosecond_columns(footers: Mapping[str, ParquetFooter]) -> list[NanosecondColumn]:
@@ -134,27 +181,37 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
     return [group for _, group in groups]
 
 
-def _check_readable(path: str, metadata: "FileMetaData") -> None:
+def _check_readable(footer: OpenedFooter) -> None:
     """Verify that Spark reads the types and the compression of all columns.
 
     Raises:
         InvalidInput: it does not.
     """
+    path, metadata = footer.path, footer.metadata
     for number in range(metadata.num_columns):
         column = metadata.schema.column(number)
-        type = column.logical_type.type
-        is_long = type == "DECIMAL" and column.precision > _MAX_PRECISION
-        if type in _NOT_READ or is_long:
-            name = f"DECIMAL({column.precision},{column.scale})" if is_long else type
-            remedy = "text, or with fewer digits" if is_long else _NOT_READ[type]
+        if stated := _not_read(column, has_int128=footer.has_int128):
+            type, remedy = stated
             raise InvalidInput(
-                f"{path}: the column {column.path} is {name}, which Spark does not read: write it as {remedy}"
+                f"{path}: the column {column.path} is {type}, which Spark does not read: write it as {remedy}"
             )
         if metadata.num_row_groups and (codec := metadata.row_group(0).column(number).compression) in _NOT_UNPACKED:
             raise InvalidInput(
                 f"{path}: the column {column.path} is compressed by {codec}, which Spark does not read: write the file "
                 "with zstd, snappy or gzip"
             )
+
+
+def _not_read(column: "ColumnSchema", *, has_int128: bool) -> tuple[str, str] | None:
+    """Return the name of a column's type and what to write instead, or None if Spark reads the type."""
+    type = column.logical_type.type
+    if type == "DECIMAL" and column.precision > _MAX_PRECISION:
+        return f"DECIMAL({column.precision},{column.scale})", "text, or with fewer digits"
+    if column.converted_type == "INTERVAL":
+        return "INTERVAL", "text, or as a number of seconds, days or months"
+    if has_int128 and column.length == _BYTES_OF_INT128 and type == "NONE":
+        return "INT128", "a BIGINT, or as DECIMAL(38,0)"
+    return (type, _NOT_READ[type]) if type in _NOT_READ else None
 
 
 def _nanoseconds(path: str, metadata: "FileMetaData") -> Mapping[str, bool]:
@@ -177,6 +234,15 @@ def _nanoseconds(path: str, metadata: "FileMetaData") -> Mapping[str, bool]:
                 )
             columns[column.name] = stated["isAdjustedToUTC"]
     return columns
+
+
+def _int96(metadata: "FileMetaData", schema: "Schema") -> ColumnsOfTimes:
+    columns = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    paths = [column.path for column in columns if column.physical_type == "INT96"]
+    if not paths or is_of_spark(metadata.metadata):
+        return NO_TIMES
+    fields = [each for each in schema if any(path == each.name or path.startswith(f"{each.name}.") for path in paths)]
+    return ColumnsOfTimes("int96", tuple((each.name, str(each.type)) for each in fields))
 
 
 @lru_cache(maxsize=32)

@@ -8,15 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakehouse.source_files.paths import is_remote
-from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData
 
-_FILES = 64
-"""Maximum number of files to read at the start of a run. The worker reads all files before Spark does."""
 _GROUP = re.compile(r"( *)\w+ group field_id=-?\d+ (.+?)( \(Variant\(\d+\)\))?(?: \(\w+\))? \{")
 """A group in PyArrow's text of a schema, which alone has the logical type of groups."""
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
@@ -47,24 +43,6 @@ def check_variants(columns: Mapping[str, Sequence[str]]) -> None:
                 f"{path}: the column {names[0]} is VARIANT, a type that Sluice's tables cannot store: write it as text "
                 f"or as a struct, or convert it by a transform, such as to_json({names[0]})"
             )
-
-
-def check_variants_in(files: Sequence[InputFile]) -> None:
-    """Check that the first Parquet files on this machine have no VARIANT column.
-
-    Raises:
-        InvalidInput: a file has one.
-    """
-    from pyarrow import ArrowException, parquet  # noqa: PLC0415  # slow to import
-
-    for file in files[:_FILES]:
-        if is_remote(file.path):
-            continue
-        try:
-            columns = variant_columns(parquet.read_metadata(file.path))
-        except (ArrowException, OSError):  # the error is reported when the file is read
-            continue
-        check_variants({file.path: columns})
 
 
 def _annotated(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from lakehouse.source_files import (
     absolute_path,
     absolute_source,
-    check_variants_in,
+    check_columns_in,
     find_files,
     identify_input,
     is_remote,
@@ -166,8 +166,8 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
     write = pipeline.write
     if write.source:
         files = find_files(write.source)
-        if write.built_in and write.transform is None and write.source.reader_format() == "parquet":
-            check_variants_in(files)
+        if write.built_in:
+            check_columns_in(files, write.source.reader_format(), is_transformed=write.transform is not None)
         columns = read_column_names(write.source, files)
         _check_columns(pipeline, columns, file)
         types = preview_types(write.source, files) if write.built_in else TypePreview()

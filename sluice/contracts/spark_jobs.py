@@ -27,6 +27,20 @@ class NanosecondColumn(WireMessage):
     """True for points in time, False for local times without a zone."""
 
 
+KindOfTimes = Literal["int96", "orc", "orc_without_calendar"]
+"""Kinds of times that Spark may read as other times: INT96 of Parquet; times of ORC; times and days of ORC files that
+do not state the calendar of days before 1582-10-15."""
+
+
+class ForeignTimes(WireMessage):
+    """Files of other programs than Spark, with times that the job verifies before it loads them."""
+
+    kind: KindOfTimes
+    columns: list[str]
+    """Columns with such times, at any depth. They have the same types in all files."""
+    files: list[str]
+
+
 class IngestSpec(WireMessage):
     """Input of `spark_jobs/ingest.py`: the files and the write."""
 
@@ -46,6 +60,7 @@ class IngestSpec(WireMessage):
     column_groups: list[ColumnGroup] = Field(default_factory=list)
     """All files in groups, if columns of Parquet files have no type or differ in type; otherwise empty."""
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)
+    foreign_times: list[ForeignTimes] = Field(default_factory=list)
     is_sorted: bool = False
     """True if the table exists and Spark sorts the written rows. Spark then samples the rows first."""
     base_path: str | None = None

@@ -48,6 +48,7 @@ class Ingester:
             rounded=inspection.rounded,
             column_groups=inspection.column_groups,
             nanoseconds=inspection.nanoseconds,
+            foreign_times=inspection.foreign_times,
             base_path=base_path(stated.source) if stated.source else None,
             tables={self.table: Table.model_validate(table or {})},
             answer="",
@@ -57,8 +58,15 @@ class Ingester:
 
     def refused(self, source: dict[str, Any] | None = None, **write: Any) -> str:
         """Return the job's refusal, which must be final and one line long."""
+        refusal = self.refusal(source, **write)
+        assert refusal is not None, "the job wrote the rows"
+        return refusal
+
+    def refusal(self, source: dict[str, Any] | None = None, **write: Any) -> str | None:
+        """Return the job's refusal, which must be final and one line long, or None if the job wrote the rows."""
         try:
-            answer = self(source, **write)
+            self(source, **write)
+            return None
         except Exception as error:
             own = JobAnswer(error=str(error), error_kind="InvalidInput")
             answer = own if isinstance(error, InvalidInput) else error_answer(error, show_values=True)

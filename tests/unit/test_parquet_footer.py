@@ -25,6 +25,14 @@ def test_a_footer_tells_rows_and_types(tmp_path: Path) -> None:
     assert [footer.types[name] for name in ("id", "name", "fee")] == ["int64", "", "null"]
 
 
+def test_times_of_int96_are_verified_unless_spark_wrote_them(tmp_path: Path) -> None:
+    times = pa.table({"id": [1], "s": [{"t": None}], "t": pa.array([1], pa.timestamp("ns"))})
+    for metadata, columns in ((None, ["t"]), ({"org.apache.spark.version": "4.1.4"}, [])):
+        path = tmp_path / "a.parquet"
+        parquet.write_table(times.replace_schema_metadata(metadata), path, use_deprecated_int96_timestamps=True)
+        assert [name for name, _ in read_footer(describe_local(path)).int96.columns] == columns
+
+
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"x" * 100_000])
 def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
