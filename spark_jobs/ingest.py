@@ -30,10 +30,12 @@ from spark_jobs.create_table import create_table
 from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_names
+from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, negative_times
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.nanoseconds import LOST_NANOSECONDS
 from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
 from spark_jobs.schemas import ambiguous_name
+from spark_jobs.storable_values import NOT_STORABLE, keep_values_storable, unstorable_values
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
@@ -61,12 +63,17 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
         return _load(spark, spec, _WRITERS[spec.write.mode], existing)
     except (PySparkException, Py4JJavaError) as error:
         answer = error_answer(error, show_values=spec.show_values)
+        if NEGATIVE_NANOSECONDS in str(error) and (negative := negative_times(spark, spec)):
+            log_error(error)
+            raise InvalidInput("; ".join(negative)) from None
         if answer.error_kind != "InvalidInput":
             raise
         target = _target(spec, existing)
         problems = type_problems(spark, spec, target)
         if not problems and any(sign in str(error) for sign in (LOSS, LOST_NANOSECONDS)):
             problems = _inexact_values(spark, spec, existing)
+        if not problems and NOT_STORABLE in str(error):
+            problems = unstorable_values(_read(spark, spec, existing), spec, existing)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
@@ -83,7 +90,12 @@ def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType 
     problems = find_inexact_values(spark, spec, target)
     if problems or existing is None:
         return problems
-    return inexact_values(_transform(spark, read_source(spark, spec, target)[0], spec.write.transform), existing)
+    return inexact_values(_read(spark, spec, existing), existing)
+
+
+def _read(spark: SparkSession, spec: IngestSpec, existing: StructType | None) -> DataFrame:
+    """Return the rows of the source as the write gets them, without guards."""
+    return _transform(spark, read_source(spark, spec, _target(spec, existing))[0], spec.write.transform)
 
 
 def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:
@@ -96,6 +108,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
     report_progress(f"reading {len(spec.files)} files")
+    check_foreign_times(spark, spec)
     source, guessed = read_source(spark, spec, _target(spec, existing))
     types = listed_types(guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()
@@ -107,6 +120,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     _check_columns(rows, name, table, existing, untyped)
     if existing is not None:
         rows = keep_values_exact(rows, existing)
+    rows = keep_values_storable(rows, spec, existing)
     report_progress(f"writing {name}")
     if spec.write.transform is None:
         written = read  # the same rows are read and written, and each count costs a tenth of the write
