@@ -65,7 +65,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     expected = {field.name.lower(): field.dataType for field in wanted or ()}
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it. Without a stated schema, Spark merges the files' types."""
-    folders = columns_of_folders(spec)
+    left_out = {*columns_of_folders(spec), *(each.name for each in spec.nanoseconds)}  # Spark reads these as numbers
     untyped = {file: {name.lower() for name in group.untyped} for group in spec.column_groups for file in group.files}
     for file in spec.files[:_MAX_FILES]:
         schema = load_plainly(spark, source.reader_format(), _options(source.options), [file], None).schema
@@ -75,7 +75,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
             is_good = (
                 _is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else _is_readable
             )
-            if field.name in folders or name in untyped.get(file, ()):
+            if field.name in left_out or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
                 yield _problem(file, field, owner, other)

@@ -223,6 +223,14 @@ def test_nanoseconds_that_are_whole_microseconds(job: Ingester, zone: str | None
     assert shown == ["2024-01-05T10:00:00.123456", None, "1969-12-31T23:59:59.999999"] * 2
 
 
+def test_another_refusal_in_a_file_with_nanoseconds(job: Ingester) -> None:
+    """Spark reads nanoseconds as numbers, which is no other type than that of the table."""
+    times = pa.array([1704448800123456000], pa.timestamp("ns"))
+    job({"path": parquet(job.folder / "a.parquet", id=pa.array([1]), t=times, x=pa.array([1]))})
+    path = parquet(job.folder / "b.parquet", id=pa.array([2]), t=times, x=pa.array([1.5]))
+    assert job.refused({"path": path}).startswith("x: 1 value of type double")
+
+
 def test_nanoseconds_that_would_be_lost(job: Ingester) -> None:
     good = pa.array([1704448800123456000], pa.timestamp("ns"))
     parquet(job.folder / "a.parquet", id=pa.array([1]), t=good)
