@@ -26,7 +26,7 @@ def test_a_footer_tells_rows_and_types(tmp_path: Path) -> None:
 
 
 def test_times_of_int96_are_verified_unless_spark_wrote_them(tmp_path: Path) -> None:
-    times = pa.table({"id": [1], "s": [{"t": None}], "t": pa.array([1], pa.timestamp("ns"))})
+    times = pa.table({"id": [1], "s": [{"t": 1}], "t": pa.array([1], pa.timestamp("ns"))})
     for metadata, columns in ((None, ["t"]), ({"org.apache.spark.version": "4.1.4"}, [])):
         path = tmp_path / "a.parquet"
         parquet.write_table(times.replace_schema_metadata(metadata), path, use_deprecated_int96_timestamps=True)
