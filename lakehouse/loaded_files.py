@@ -83,18 +83,18 @@ class LoadedFiles:
         """
         renamed = [(each.load, each.wanted.scope) for each in held if each.is_renamed]
         later = iter(self._index().find_later(renamed) if renamed else ())
-        found = [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
-        if not overtaken_files(found):
-            return found
+        files = [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
+        if not overtaken_files(files):
+            return files
         intact: dict[tuple[str, str], bool] = {}
-        for load in (each.load for each in found if each.overtaken_by):
+        for load in (each.load for each in files if each.overtaken_by):
             if (load.table, load.commit) not in intact:
                 intact[load.table, load.commit] = self._is_intact(load, at)
         return [
             replace(each, overtaken_by=None, is_intact=True)
             if each.overtaken_by and intact[each.load.table, each.load.commit]
             else each
-            for each in found
+            for each in files
         ]
 
     def _is_intact(self, load: LoadedFile, at: str) -> bool:

@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
-from spark_jobs.stated_notation import AS_USUAL, StatedNotation
+from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
 
 NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
@@ -147,7 +147,7 @@ def _stated_value(text: Column, type: DataType, rules: Rules) -> Column:
     """Return the value of a text in the notation that options state; NULL if it is not exactly one."""
     plain = F.when(_is_exact(text, type, rules), _value(text, type))
     value = rules.notation.value(text, type, plain)
-    return F.when(_is_known_year(value, type), value)
+    return once(value, lambda each: F.when(_is_known_year(each, type), each))
 
 
 def _is_known_year(value: Column, type: DataType) -> Column:

@@ -5,7 +5,7 @@ notation, and a time that the zone's clocks skip moves by an hour.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, SparkSession
@@ -98,11 +98,11 @@ class StatedNotation:
         """
         pattern = self.options.get(_FORMAT_OF[_class_of(type)])
         if pattern is None:
-            local = F.when(text.rlike(_NO_OFFSET), plain)
-            return F.when(text.rlike(_NO_OFFSET), self._in_zone(local)).otherwise(plain)
+            is_local = text.rlike(_NO_OFFSET)
+            return F.when(is_local, self._in_zone(plain)).otherwise(plain)
         moment = self._parsed(text, pattern)
         if isinstance(type, DateType):
-            return F.when(moment == F.date_trunc("day", moment), moment.cast(type))
+            return once(moment, lambda each: F.when(each == F.date_trunc("day", each), each.cast(type)))
         if isinstance(type, TimestampType) and not states_zone(pattern):
             return self._in_zone(moment)
         return moment.cast(type)
@@ -116,17 +116,28 @@ class StatedNotation:
         zone = self.options.get("timeZone")
         if zone is None:
             return local
-        moment = F.to_utc_timestamp(local, zone)
-        return F.when(F.from_utc_timestamp(moment, zone) == local, moment)
+
+        def moment_of(local: Column) -> Column:
+            moment = F.to_utc_timestamp(local, zone)
+            return F.when(F.from_utc_timestamp(moment, zone) == local, moment)
+
+        return once(local, moment_of)
 
     def _parsed(self, text: Column, pattern: str) -> Column:
         """Return the moment that a text states; NULL if it is not in the pattern. Without a zone, it is in UTC.
 
-        It is a TIMESTAMP for every type, since Spark reads the names of months in no other one by the locale.
+        It is a TIMESTAMP for every type, since Spark reads the names of months in no other one by the locale. Its CSV
+        reader alone knows a locale, and takes some ten times as long.
         """
-        locale = {"locale": self.options["locale"]} if "locale" in self.options else {}
-        read = _read(text, "TIMESTAMP", {"timestampFormat": pattern, **locale})
+        if "locale" not in self.options:
+            return F.try_to_timestamp(text, F.lit(pattern))
+        read = _read(text, "TIMESTAMP", {"timestampFormat": pattern, "locale": self.options["locale"]})
         return F.when(~text.rlike(_CONTROL), read)
+
+
+def once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Return an expression that uses a value several times. Spark would compute it each time."""
+    return F.get(F.transform(F.array(value), use), 0)
 
 
 AS_USUAL = StatedNotation()

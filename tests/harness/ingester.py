@@ -65,8 +65,9 @@ class Ingester:
     def refusal(self, source: dict[str, Any] | None = None, **write: Any) -> str | None:
         """Return the job's refusal, which must be final and one line long, or None if the job wrote the rows."""
         try:
-            self(source, **write)
-            return None
+            answer = self(source, **write)
+            if not answer.error:
+                return None
         except Exception as error:
             own = JobAnswer(error=str(error), error_kind="InvalidInput")
             answer = own if isinstance(error, InvalidInput) else error_answer(error, show_values=True)
