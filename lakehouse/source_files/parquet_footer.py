@@ -24,7 +24,7 @@ _MAX_PRECISION = 38
 _NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
 """Replacements for the types that Spark does not read."""
 _BYTES_OF_INT128 = 16
-_ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:arro"
+_ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:type"
 """Key of the types of the writing library in the metadata, and a key of the same length that PyArrow ignores."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
 _TAIL = 64 * 1024
