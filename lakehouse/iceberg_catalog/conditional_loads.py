@@ -4,6 +4,9 @@ Source: Iceberg's REST specification, `loadTable`. `ETag` names one version of a
 answers 304 to a request that names it in `If-None-Match`. A server without `ETag` sends the metadata each time.
 """
 
+import time
+
+import requests
 from pyiceberg.catalog.rest import Endpoints, RestCatalog, TableResponse
 from requests import Response
 
@@ -11,6 +14,9 @@ from lakehouse.iceberg_catalog.transactions import CatalogTable
 
 _MOST = 2_000
 """Maximum number of cached tables."""
+_PAUSES = (0.1, 0.4)
+"""Pauses, in seconds, before a load is repeated whose connection broke. Main is observed by one load for each table: in
+a catalog of many tables, one lost connection would otherwise fail the whole observation each time."""
 
 
 class ConditionalLoads:
@@ -41,7 +47,15 @@ class ConditionalLoads:
     def _ask(self, identifier: tuple[str, ...], etag: str) -> Response:
         path = self._catalog._split_identifier_for_path(identifier)
         url = self._catalog.url(Endpoints.load_table, prefixed=True, **path)
-        return self._catalog._session.get(url, headers={"If-None-Match": etag} if etag else {})
+        headers = {"If-None-Match": etag} if etag else {}
+        for pause in _PAUSES:
+            try:
+                return self._catalog._session.get(url, headers=headers)
+            except requests.Timeout:  # a repeat would take as long again
+                raise
+            except requests.ConnectionError:
+                time.sleep(pause)
+        return self._catalog._session.get(url, headers=headers)
 
     def _remember(self, etag: str, table: CatalogTable) -> None:
         self._known.pop(table.identifier, None)

@@ -1,9 +1,11 @@
 """Loads of tables of a REST catalog: unchanged metadata are not sent again, and every change is noticed."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
@@ -11,6 +13,7 @@ from lakehouse.iceberg_catalog.conditional_loads import ConditionalLoads
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from tests.harness.iceberg_lake import SCHEMA, IcebergLake, ids
 from tests.harness.iceberg_rest import IcebergRestServer
+from tests.harness.proxies import IcebergProxy
 from tests.harness.rest_catalog import RestCatalogServer
 
 
@@ -79,3 +82,34 @@ def test_a_server_without_etag_is_asked_each_time(
     lake.append("t", 3)
     without_etag.tables["n", "t"] = lake.table("t").metadata_location
     assert loads.load(("n", "t")).ref("main") == lake.snapshot("t") and statuses == [200, 200]
+
+
+@pytest.mark.parametrize(("lost", "is_loaded"), [(1, True), (2, True), (3, False)])
+def test_a_load_is_repeated_when_its_connection_breaks(
+    lake: IcebergLake, iceberg_rest: IcebergRestServer, lost: int, *, is_loaded: bool
+) -> None:
+    """Main is observed by one load for each table, so one lost connection in thirty failed nearly every look."""
+    proxy = IcebergProxy(iceberg_rest.uri, lambda _, kind, number: "drop" if 1 < number <= 1 + lost else None)
+    try:
+        loads = ConditionalLoads(RestCatalog("through", uri=proxy.uri))  # asks once for the server's settings
+        expected = nullcontext() if is_loaded else pytest.raises(requests.ConnectionError)
+        with expected:
+            assert loads.load((lake.namespace, "t")).ref("main") == lake.snapshot("t")
+        assert len(proxy.done) == lost
+    finally:
+        proxy.stop()
+
+
+def test_a_load_that_takes_too_long_is_not_repeated(
+    iceberg_rest: IcebergRestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, asked = iceberg_rest.open(), []
+
+    def time_out(url: str, **_: object) -> None:
+        asked.append(url)
+        raise requests.ReadTimeout
+
+    monkeypatch.setattr(client._session, "get", time_out)
+    with pytest.raises(requests.ReadTimeout):
+        ConditionalLoads(client).load(("n", "t"))
+    assert len(asked) == 1
