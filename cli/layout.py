@@ -17,6 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sluice.lines import joined_lines
+
 _GAP = 2
 """Number of spaces between two columns."""
 _WIDEST = 60
@@ -110,8 +112,8 @@ def _print_plain_lines(console: Console, columns: Sequence[Column], rows: Sequen
         for cell, column, width in zip(line, columns, widths, strict=True):
             space = " " * (width - cell.cell_len)
             cell.plain = space + cell.plain if column.justify == "right" else cell.plain + space
-        joined = Text((" " * _GAP).join(cell.plain for cell in line).rstrip())
-        console.print(joined, highlight=False, soft_wrap=True)
+        row = (" " * _GAP).join(cell.plain for cell in line).rstrip()
+        console.print(Text(row), highlight=False, soft_wrap=True)
 
 
 def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]]) -> bool:
@@ -129,7 +131,7 @@ def print_entries(
     """Print rows as a table, or as two lines for each row if a cell would wrap on a terminal.
 
     Args:
-        beside: number of cells in the first of the two lines; the second has the rest.
+        beside: number of cells in the first of the two lines.
     """
     if not wraps(console) or fits(console, columns, rows):
         print_rows(console, columns, rows)
@@ -148,9 +150,8 @@ def visible(text: str | Text) -> Text:
 
 
 def joined(text: str) -> str:
-    """Return the lines of a text as one line, with semicolons between them."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    return "; ".join(filter(None, lines))
+    """Return the lines of a text as one line, with semicolons between them and one space between words."""
+    return " ".join(joined_lines(text).split())
 
 
 def one_line(text: str, width: int) -> str:

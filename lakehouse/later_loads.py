@@ -57,12 +57,17 @@ class LaterLoads:
                 raise InvalidPipeline(partition_after_later(write, partition, f"{later_one}, which main contains"))
 
 
-def find_loaded_partitions(catalog: BranchCatalog, pipeline: str) -> set[str]:
-    """Return the partitions and scheduled times of a pipeline on main, except those of runs that were rolled back."""
+def find_loaded_partitions(catalog: BranchCatalog, pipeline: str, after: str = "") -> set[str]:
+    """Return the partitions and scheduled times of a pipeline on main, except those of runs that were rolled back.
+
+    Args:
+        after: a partition; only later ones are returned.
+    """
     properties = [commit.properties for commit in catalog.list_published({PIPELINE: pipeline}, _EVER)]
     loads = [(each.get(RUN_ID, ""), each[PARTITION]) for each in properties if each.get(PARTITION)]
-    taken = runs_taken_back(read_published_commits(catalog)) if loads else {}
-    return {partition for run, partition in loads if run not in taken}
+    wanted = [(run, partition) for run, partition in loads if not after or latest_of([partition], after)]
+    taken = runs_taken_back(read_published_commits(catalog)) if wanted else {}
+    return {partition for run, partition in wanted if run not in taken}
 
 
 def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) -> str:
@@ -70,12 +75,7 @@ def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) 
 
     A run that was rolled back does not count.
     """
-    later: dict[str, str] = {}
-    for commit in catalog.list_published({PIPELINE: pipeline}, _EVER):
-        if loaded := latest_of([commit.properties.get(PARTITION, "")], partition):
-            later[commit.properties.get(RUN_ID, "")] = loaded
-    taken = runs_taken_back(read_published_commits(catalog)) if later else {}
-    return latest_of((loaded for run, loaded in later.items() if run not in taken), partition)
+    return latest_of(find_loaded_partitions(catalog, pipeline, after=partition), partition)
 
 
 def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, runs: Collection[str]) -> list[str]:

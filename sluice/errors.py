@@ -81,6 +81,11 @@ class InputChanged(InvalidInput):
 
     cause = "input_changed"
 
+    def __init__(self, message: str, change: str = "") -> None:
+        """Keep what happened to the file, for a message that says otherwise when it happened."""
+        super().__init__(message)
+        self.change = change or message
+
 
 class InputIncomplete(InvalidInput):
     """Raised when a file to load is empty or cut off: the program that writes it may not have finished."""

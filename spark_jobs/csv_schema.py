@@ -5,24 +5,22 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     DataType,
-    DateType,
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
+from sluice.pipeline.time_patterns import PATTERN_OPTIONS
 from spark_jobs.file_columns import in_order_of
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.guessed_types import guess_types, type_of
 from spark_jobs.load_files import load_plainly
+from spark_jobs.times import TIMES
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
-_TIMES = (DateType, TimestampType, TimestampNTZType)
-_TIME_FORMATS = ("dateformat", "timestampformat", "timestampntzformat")
+_PATTERN_OPTIONS = {name.lower() for name in PATTERN_OPTIONS}
 
 
 def csv_schema(
@@ -59,9 +57,9 @@ def _guessed_schema(
     folders = columns_of_folders(spec)
     names = [field.name for field in read if field.name not in folders]
     known: dict[str, DataType] = {field.name: field.dataType for field in read if field.name in folders}
-    if not stated.keys().isdisjoint(_TIME_FORMATS):
+    if not stated.keys().isdisjoint(_PATTERN_OPTIONS):
         inferred = load_plainly(spark, "csv", {**plain, "inferSchema": "true"}, spec.files, None).schema
-        known |= {each.name: each.dataType for each in inferred if isinstance(each.dataType, _TIMES)}
+        known |= {each.name: each.dataType for each in inferred if isinstance(each.dataType, TIMES)}
     guessed = _guess_columns(spark, plain, spec, [name for name in names if name not in known])
     known |= {each.name: type_of(each) for each in guessed}
     return StructType([StructField(field.name, known[field.name]) for field in read]), guessed

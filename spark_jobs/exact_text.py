@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 
 from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
 from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
+from spark_jobs.times import FIRST_YEAR, TIMES, is_known_year
 
 NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
@@ -46,12 +47,8 @@ _MOST_OF_FLOAT = 9
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
 """The smallest normal DOUBLE and FLOAT. A smaller value keeps fewer digits."""
 _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
-_TIMES = (DateType, TimestampType, TimestampNTZType)
-_EXACT_TYPES = (DecimalType, DoubleType, FloatType, *_TIMES)
-CONVERTED = (NullType, *_EXACT_TYPES)  # Spark's readers do not support the type of a column without values
-"""The types whose text this module converts, instead of Spark's readers."""
-_FIRST_YEAR, _FIRST_DAY, _DAY_AFTER_LAST = "0001", "0001-01-01", "+10000-01-01"
-"""Limits of the days that readers other than Spark know too."""
+CONVERTED = (NullType, DecimalType, DoubleType, FloatType, *TIMES)
+"""The types whose text this module converts. Spark's readers change values of them, and do not support NullType."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +144,7 @@ def _stated_value(text: Column, type: DataType, rules: Rules) -> Column:
     """Return the value of a text in the notation that options state; NULL if it is not exactly one."""
     plain = F.when(_is_exact(text, type, rules), _value(text, type))
     value = rules.notation.value(text, type, plain)
-    return once(value, lambda each: F.when(_is_known_year(each, type), each))
-
-
-def _is_known_year(value: Column, type: DataType) -> Column:
-    first, end = (F.lit(day).cast(type) for day in (_FIRST_DAY, _DAY_AFTER_LAST))
-    return (value >= first) & (value < end)
+    return once(value, lambda each: F.when(is_known_year(each, type), each))
 
 
 def _all(elements: Column, condition: Callable[[Column], Column]) -> Column:
@@ -185,11 +177,11 @@ def is_usual(text: Column, type: DataType) -> Column:
         case IntegralType() | DecimalType() | DoubleType():
             return text.try_cast(type).cast(StringType()) == text
         case DateType():
-            return (text.try_cast(type).cast(StringType()) == text) & (text >= F.lit(_FIRST_YEAR))
+            return (text.try_cast(type).cast(StringType()) == text) & (text >= F.lit(FIRST_YEAR))
         case TimestampType() | TimestampNTZType():
             marks = [(5, "-"), (8, "-"), (14, ":"), (17, ":")]
             has_marks = reduce(and_, [F.substring(text, position, 1) == F.lit(mark) for position, mark in marks])
-            is_year = text >= F.lit(_FIRST_YEAR)
+            is_year = text >= F.lit(FIRST_YEAR)
             return (F.length(text) == F.lit(_LENGTH_OF_TIME)) & has_marks & is_year & text.try_cast(type).isNotNull()
     return F.lit(False)
 
@@ -213,7 +205,7 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
             notation = rf"({DAY}|{MOMENT})"
         case _:
             notation = rf"{DAY}([T ]{TIME})?"
-    is_value = _is_known_year(value, type) if isinstance(type, _TIMES) else value.isNotNull()
+    is_value = is_known_year(value, type) if isinstance(type, TIMES) else value.isNotNull()
     return text.rlike(rf"^{notation}\z") & is_value
 
 

@@ -22,8 +22,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from sluice.contracts.spark_jobs import ForeignTimes, IngestSpec
@@ -36,15 +34,13 @@ from spark_jobs.load_files import load_plainly, path_of_address
 from spark_jobs.nested_values import any_value
 from spark_jobs.schemas import replace_types
 from spark_jobs.storable_values import BAD_YEAR
+from spark_jobs.times import FIRST_SECOND, LAST_SECOND, MOMENTS, TIMES
 
 NEGATIVE_NANOSECONDS = "nanos > 999999999 or < 0"
 """Text of Java's error when Spark reads a time of an ORC file with negative nanoseconds."""
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _SECONDS = DecimalType(38, 9)
 """The type as which ORC's reader returns times with all their digits: seconds since 1970."""
-_TIMES = (TimestampType, TimestampNTZType)
-_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
-"""The first second of the year 1, and the last of the year 9999, in seconds since 1970."""
 _GREGORIAN_DAY, _GREGORIAN_SECOND = "1582-10-15", -12_219_292_800
 """The first day of the Gregorian calendar."""
 _DAY_OF_1970, _SECONDS_OF_DAY = 2_440_588, 86_400
@@ -100,13 +96,13 @@ def _rows(spark: SparkSession, group: ForeignTimes) -> DataFrame:
     read = load_plainly(spark, format, {}, group.files[:1], None).schema
     kept = StructType([field for name in group.columns for field in _only_times(StructType([read[name]]))])
     as_read = BinaryType() if group.kind == "int96" else _SECONDS
-    schema = StructType([replace_types(field, _TIMES, as_read) for field in kept])
+    schema = StructType([replace_types(field, MOMENTS, as_read) for field in kept])
     return load_plainly(spark, format, {}, group.files, schema)
 
 
 def _only_times(type: StructType) -> StructType:
     """Return a struct without the fields that contain no times or days, at any depth."""
-    fields = [field for field in type if contains_type(field.dataType, (*_TIMES, DateType))]
+    fields = [field for field in type if contains_type(field.dataType, TIMES)]
     return StructType([StructField(each.name, _pruned(each.dataType)) for each in fields])
 
 
@@ -157,13 +153,13 @@ def _text(column: Column, type: DataType) -> Column:
         return column.cast(StringType()) if isinstance(type, DateType) else F.lit(None).cast(StringType())
     second, fraction = F.floor(seconds), F.substring(seconds.cast(StringType()), -9, 9)
     moment = F.concat_ws(".", F.timestamp_seconds(second).cast(StringType()), fraction)
-    is_shown = ((seconds >= 0) | (seconds == second)) & seconds.between(_FIRST_SECOND, _LAST_SECOND)
+    is_shown = ((seconds >= 0) | (seconds == second)) & seconds.between(FIRST_SECOND, LAST_SECOND)
     return F.when(is_shown, moment)
 
 
 def _is_out_of_range(value: Column, type: DataType) -> Column | None:
     seconds = _seconds(value, type)
-    return None if seconds is None else ~F.floor(seconds).between(_FIRST_SECOND, _LAST_SECOND)
+    return None if seconds is None else ~F.floor(seconds).between(FIRST_SECOND, LAST_SECOND)
 
 
 def _has_nanoseconds(value: Column, type: DataType) -> Column | None:

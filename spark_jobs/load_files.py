@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     CharType,
     DataType,
-    DecimalType,
     DoubleType,
     FloatType,
     IntegralType,
@@ -76,9 +75,7 @@ class Reading:
         """Return a column of text with plain numbers. In CSV, an empty text is NULL, and options state that of NaN."""
         if self.format != "csv":
             return column
-        text = F.nullif(column, F.lit(""))
-        if self.notation.numbers and isinstance(field.dataType, DecimalType | DoubleType | FloatType):
-            text = self.notation.numbers.plain(text)
+        text = self.notation.plain_number(F.nullif(column, F.lit("")), field.dataType)
         if not isinstance(field.dataType, DoubleType | FloatType):
             return text
         options = {name.lower(): value for name, value in self.options.items()}

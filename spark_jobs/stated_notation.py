@@ -21,13 +21,11 @@ from pyspark.sql.types import (
 )
 
 from sluice.errors import InvalidInput
+from sluice.pipeline.time_patterns import PATTERN_OPTIONS
 from sluice.pipeline.value_notation import states_zone
 
-_FORMAT_OF: Mapping[type[DataType], str] = {
-    DateType: "dateFormat",
-    TimestampType: "timestampFormat",
-    TimestampNTZType: "timestampNTZFormat",
-}
+_LOCALIZED = (DecimalType, DoubleType, FloatType)
+"""Types whose notation a locale states."""
 _POINTS, _GROUPS = (".", ",", "\u066b"), (".", ",", "'", "\u2019", "\u00a0", "\u202f", " ", "\u066c")
 _SEPARATOR = "\x01"
 """A separator that no value contains: a value with such a character is refused."""
@@ -70,25 +68,28 @@ class StatedNotation:
             InvalidInput: the locale's notation of numbers is unknown.
         """
         lower = {name.lower(): value for name, value in options.items()}
-        names = ("locale", "timeZone", *_FORMAT_OF.values())
+        names = ("locale", "timeZone", *PATTERN_OPTIONS)
         stated = {name: lower[name.lower()] for name in names if name.lower() in lower}
         has_numbers = is_csv and "locale" in stated
         return cls(stated, _numbers_of(spark, stated["locale"]) if has_numbers else None)
 
     def describe(self, type: DataType) -> str:
         """Return the notation of a type's values as text, such as ` in the notation of de-DE`; empty if it is plain."""
-        if self.numbers and isinstance(type, DecimalType | DoubleType | FloatType):
+        if self.numbers and isinstance(type, _LOCALIZED):
             return f" in the notation of {self.numbers.locale}"
-        zone = ("timeZone",) if isinstance(type, TimestampType) else ()
-        own = [name for name in (_FORMAT_OF.get(_class_of(type), ""), *zone) if name in self.options]
-        if self.options.keys() & {_FORMAT_OF.get(_class_of(type), "")} and "locale" in self.options:
-            own.append("locale")
-        return f" in {', '.join(f'{name} {self.options[name]}' for name in own)}" if own else ""
+        pattern = _pattern_option(type)
+        used = [pattern, *(["timeZone"] if isinstance(type, TimestampType) else [])]
+        used += ["locale"] if pattern in self.options else []
+        stated = [f"{name} {self.options[name]}" for name in used if name in self.options]
+        return f" in {', '.join(stated)}" if stated else ""
+
+    def plain_number(self, text: Column, type: DataType) -> Column:
+        """Return the text of a number in plain notation, if a locale states the notation of the type's values."""
+        return self.numbers.plain(text) if self.numbers and isinstance(type, _LOCALIZED) else text
 
     def states(self, type: DataType) -> bool:
         """Return True if options state the notation of a type's values, so that `value` reads them."""
-        own = _FORMAT_OF.get(_class_of(type), "")
-        return own in self.options or (isinstance(type, TimestampType) and "timeZone" in self.options)
+        return _pattern_option(type) in self.options or (isinstance(type, TimestampType) and "timeZone" in self.options)
 
     def value(self, text: Column, type: DataType, plain: Column) -> Column:
         """Return the value that a text states in this notation; NULL if it states none exactly.
@@ -96,7 +97,7 @@ class StatedNotation:
         Args:
             plain: the value that the text states in plain notation; NULL if it states none.
         """
-        pattern = self.options.get(_FORMAT_OF[_class_of(type)])
+        pattern = self.options.get(_pattern_option(type))
         if pattern is None:
             is_local = text.rlike(_NO_OFFSET)
             return F.when(is_local, self._in_zone(plain)).otherwise(plain)
@@ -126,8 +127,8 @@ class StatedNotation:
     def _parsed(self, text: Column, pattern: str) -> Column:
         """Return the moment that a text states; NULL if it is not in the pattern. Without a zone, it is in UTC.
 
-        It is a TIMESTAMP for every type, since Spark reads the names of months in no other one by the locale. Its CSV
-        reader alone knows a locale, and takes some ten times as long.
+        It is a TIMESTAMP for every type, since Spark reads the names of months in no other one by the locale. Only its
+        CSV reader knows a locale, and takes longer.
         """
         if "locale" not in self.options:
             return F.try_to_timestamp(text, F.lit(pattern))
@@ -144,8 +145,10 @@ AS_USUAL = StatedNotation()
 """No option states a notation."""
 
 
-def _class_of(type: DataType) -> type[DataType]:
-    return type.__class__
+def _pattern_option(type: DataType) -> str:
+    """Return the option that states the pattern of a type's values; empty if there is none."""
+    options = zip((DateType, TimestampType, TimestampNTZType), PATTERN_OPTIONS, strict=True)
+    return next((name for each, name in options if isinstance(type, each)), "")
 
 
 def _read(text: Column, type: str, options: Mapping[str, str]) -> Column:

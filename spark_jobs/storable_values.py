@@ -8,12 +8,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     DataType,
-    DateType,
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
@@ -25,6 +22,7 @@ from spark_jobs.load_files import path_of_address
 from spark_jobs.many_columns import with_columns, with_each
 from spark_jobs.nested_values import any_value
 from spark_jobs.schemas import replace_types
+from spark_jobs.times import TIMES, is_known_year
 
 NOT_STORABLE = "which most readers of Iceberg cannot read"
 BAD_YEAR = (
@@ -37,8 +35,6 @@ _BAD_TEXT = (
 )
 _REPLACE = ", or replace it by a transform"
 _TEXT_FORMATS = ("csv", "json")
-_YEARS = "0001-01-01", "9999-12-31 23:59:59.999999"
-_TIMES = (TimestampType, TimestampNTZType)
 _SHOWN = 32
 """Maximum number of bytes of a text that are shown."""
 _TOGETHER = 100
@@ -84,14 +80,14 @@ def _problem(rows: DataFrame, field: StructField, bad: Column, count: int, spec:
     file, text = (path_of_address(first[0]["file"]), first[0]["shown"]) if first else ("", None)
     details = ", ".join(part for part in (file, f"such as {text}" if text and spec.show_values else "") if part)
     where = f" ({details})" if details else ""
-    is_time = contains_type(field.dataType, (DateType, *_TIMES))
+    is_time = contains_type(field.dataType, TIMES)
     what = f"{BAD_YEAR}{_REPLACE}" if is_time else _BAD_TEXT.format(name=quoted(field.name))
     return f"{field.name}: {format_count(count, 'row')}{where} {what}"
 
 
 def _shown(column: Column, type: DataType) -> Column:
     """Return the text of a value, in hexadecimal digits if it is no time, or NULL for a nested value."""
-    if isinstance(type, (DateType, *_TIMES)):
+    if isinstance(type, TIMES):
         return column.cast(StringType())
     if isinstance(type, StringType | BinaryType):
         return F.concat(F.lit("0x"), F.hex(F.substring(column.cast(BinaryType()), 1, _SHOWN)))
@@ -128,10 +124,7 @@ def _becomes_text(field: StructField, target: StructType | None) -> bool:
 
 
 def _is_bad_year(value: Column, type: DataType) -> Column | None:
-    if not isinstance(type, (DateType, *_TIMES)):
-        return None
-    first, last = (F.lit(each).cast(TimestampNTZType()).cast(type) for each in _YEARS)
-    return ~value.between(first, last)
+    return ~is_known_year(value, type) if isinstance(type, TIMES) else None
 
 
 def _is_bad_year_or_text(value: Column, type: DataType) -> Column | None:

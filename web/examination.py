@@ -60,5 +60,5 @@ def _slack(settings: Settings) -> list[Finding]:
     except SluiceError as error:
         return [failed(part, str(error), remedy)]
     if not people:
-        return [failed(part, "SLUICE_SLACK_PEOPLE_FILE names nobody, so nobody can decide", remedy)]
+        return [failed(part, "SLUICE_SLACK_PEOPLE_FILE lists no people, so the page refuses every decision", remedy)]
     return [Finding(part=part, state="ok", detail=f"{len(people)} of Slack's members may decide")]

@@ -11,9 +11,6 @@ from sluice.errors import InputChanged
 from sluice.input.manifest import ManifestFile
 from sluice.pipeline.placeholders import partition_values
 
-_DURING_A_RUN = " while the run read it"
-"""Beginning of the part of a message that is about a run under way."""
-
 
 def check_collected_files(
     text: PipelineText, partitions: Iterable[tuple[str, Sequence[ManifestFile]]], on_progress: OnProgress
@@ -37,8 +34,7 @@ def check_collected_files(
         try:
             check_unchanged(read, source, on_progress)
         except InputChanged as error:
-            change = str(error).partition(_DURING_A_RUN)[0]
             raise InputChanged(
-                f"partition {partition}: {change} after the backfill wrote its rows. Nothing was published, and what "
-                "was collected is deleted: start the backfill again"
+                f"partition {partition}: {error.change} after the backfill wrote its rows. Nothing was published, and "
+                "what was collected is deleted: start the backfill again"
             ) from error

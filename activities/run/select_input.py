@@ -117,7 +117,7 @@ class SelectInputActivity:
             return []
         try:
             loads = self.loaded_files.find_other_content(input.tables, files)
-        except (ManifestUnreadable, ServiceUnavailable):  # `--again` loads files even if nobody knows what main has
+        except (ManifestUnreadable, ServiceUnavailable):  # `--again` loads the files in this case, too
             return []
         return [load for load in loads if load.scope.covers(input.scope, is_same_path=True)]
 

@@ -1,6 +1,7 @@
 """Plan the load of landing zone files named by a person, by the rules of the zone."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lakehouse.arrivals.file_loads import FileLoads
 from lakehouse.arrivals.held_files import HeldFiles, wanted
@@ -18,8 +19,15 @@ from sluice.pipeline.source import Source
 
 _NOT_LISTED = "it is not in the landing zone, or its name begins with _ or ."
 _OVERWRITTEN = "overwritten: "
-_ROLLED_BACK = ", and was rolled back"
-_OLDER = f"; only {OVER_YOUNGER} loads it"
+
+
+@dataclass(frozen=True)
+class _Reason:
+    """Why a loadable file was not loaded yet."""
+
+    text: str
+    was_rolled_back: bool = False
+    may_be_older: bool = False
 
 
 class NamedLoad:
@@ -49,22 +57,24 @@ class NamedLoad:
         identified, refused = identify_arrived(self._source, files, on_progress)
         problems |= {each.path: each.reason for each in refused}
         by_path = {file.path: file for file in identified}
-        reasons: dict[str, str] = {}
+        reasons: dict[str, _Reason] = {}
         if identified:
             reasons, more = self._judge(identified, copies)
             problems |= more
         chosen = {by_path[path].identity: by_path[path] for path in reversed([*reasons])}
-        planned = [
-            PlannedFile(
-                path=path,
-                size=listed[path].size if path in listed else 0,
-                is_loadable=path in reasons,
-                reason=reasons.get(path) or problem or "it is still changing: try again later",
-                was_rolled_back=reasons.get(path, "").endswith(_ROLLED_BACK),
-                may_be_older=reasons.get(path, "").endswith(_OLDER),
+        planned = []
+        for path, problem in problems.items():
+            reason = reasons.get(path) or _Reason(problem or "it is still changing: try again later")
+            planned.append(
+                PlannedFile(
+                    path=path,
+                    size=listed[path].size if path in listed else 0,
+                    is_loadable=path in reasons,
+                    reason=reason.text,
+                    was_rolled_back=reason.was_rolled_back,
+                    may_be_older=reason.may_be_older,
+                )
             )
-            for path, problem in problems.items()
-        ]
         return planned, [*chosen.values()][::-1]
 
     def _problem(self, file: RememberedFile | None) -> str:
@@ -78,7 +88,7 @@ class NamedLoad:
 
     def _judge(
         self, files: Sequence[ArrivedFile], copies: Mapping[str, Sequence[str]]
-    ) -> tuple[dict[str, str], dict[str, str]]:
+    ) -> tuple[dict[str, _Reason], dict[str, str]]:
         """Return, by path, why loadable files were not loaded yet, and why other files cannot be loaded."""
         by_identity = self._loads.by_identity([file.identity for file in files])
         copied = self._loads.other_content(files, copies)
@@ -86,21 +96,24 @@ class NamedLoad:
         overtaken = {
             each.wanted: each for each in self._loads.held([*map(wanted, files)]).values() if each.overtaken_by
         }
-        reasons: dict[str, str] = {}
+        reasons: dict[str, _Reason] = {}
         problems: dict[str, str] = {}
         for file in files:
             load, earlier = by_identity.get(file.identity), by_path.get(file.path)
             if held_file := overtaken.get(wanted(file)):
-                reasons[file.path] = f"{describe_overtaken(held_file)}{_OLDER}"
+                text = f"{describe_overtaken(held_file)}; only {OVER_YOUNGER} loads it"
+                reasons[file.path] = _Reason(text, may_be_older=True)
             elif load and load.in_effect:
                 problems[file.path] = f"main contains it: run {load.file.workflow_id} loaded it"
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
                 problems[file.path] = f"batch {held} contains it: wait for its end, or decide about the batch"
             elif load:
-                reasons[file.path] = f"run {load.file.workflow_id} loaded it{_ROLLED_BACK}"
+                text = f"run {load.file.workflow_id} loaded it, and was rolled back"
+                reasons[file.path] = _Reason(text, was_rolled_back=True)
             elif earlier and earlier.in_effect:
                 copied_from = earlier.file.path if earlier.file.path != file.path else ""
-                reasons[file.path] = f"{describe_overwritten(earlier.file.workflow_id, copied_from)}, and its rows stay"
+                text = f"{describe_overwritten(earlier.file.workflow_id, copied_from)}, and its rows stay"
+                reasons[file.path] = _Reason(text)
             else:
-                reasons[file.path] = "it is settled, and waits for its batch"
+                reasons[file.path] = _Reason("it is settled, and waits for its batch")
         return reasons, problems

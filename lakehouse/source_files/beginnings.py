@@ -1,6 +1,6 @@
 """Read the beginnings of text files before a run, and find those that the run would refuse."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from lakehouse.source_files.columns import first_line
@@ -38,15 +38,10 @@ def _problem(path: str, source: Source, format: Format, options: Mapping[str, st
     try:
         texts = decoded(path, describe(path).read(), encoding, is_json=format == "json")
         if format == "csv":
-            check_headers(_header(path, texts), source)
+            line = first_line(texts)
+            check_headers([(path, line)] if line else [], source)
         else:
             check_beginning(path, next(texts, ""), encoding, has_line_end="linesep" in options)
     except InvalidInput as error:
         return f"{error}. A run that loads this file fails"
     return ""
-
-
-def _header(path: str, texts: Iterator[str]) -> Iterator[tuple[str, str]]:
-    line = first_line(texts)
-    if line:
-        yield path, line

@@ -133,9 +133,14 @@ class CsvReader:
         self._records += sum(1 for line in lines if line.strip(WHITESPACE))
         self._lines += len(lines)
         if self._is_white:
-            empty = sum(1 for line in lines if self._separator in line and not line.strip(WHITESPACE))
-            self._records += empty
-            self._spans = self._spans or empty > 0
+            self._count_empty_rows(lines)
+
+    def _count_empty_rows(self, lines: list[str]) -> int:
+        """Count the lines of separators alone, which look like empty lines to Spark; return their number."""
+        number = sum(1 for line in lines if self._separator in line and not line.strip(WHITESPACE))
+        self._records += number
+        self._spans = self._spans or number > 0
+        return number
 
     def _read_line_without_quotes(self, line: str) -> None:
         self._lines += 1
@@ -149,10 +154,7 @@ class CsvReader:
         self._lines += 1
         was_inside = self._inside
         if not was_inside and not line.strip(WHITESPACE):
-            if self._separator in line:
-                self._count([line])
-                self._lines -= 1
-            else:
+            if not self._count_empty_rows([line]):
                 self._empty_lines += bool(self._records)
             return
         self._has_gap = self._has_gap or (self._empty_lines > 0 and not was_inside)
@@ -184,10 +186,9 @@ class CsvReader:
         end = line.find(self._separator, position)
         if self._lenient or not line[position : end if end >= 0 else None].strip(WHITESPACE):
             return
-        is_doubled = line.startswith(self._quote, position)
         remedy = (
             f"set source.options.escape to '{self._quote}' if quotes are doubled"
-            if is_doubled
+            if line.startswith(self._quote, position)
             else "double a quote that belongs to the value, or set source.options.escape"
         )
         raise InvalidInput(

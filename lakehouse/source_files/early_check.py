@@ -24,13 +24,16 @@ def check_columns_in(files: Sequence[InputFile], format: Format, *, is_transform
     Raises:
         InvalidInput: a file has a column that Spark does not read, or that no table can store.
     """
-    check = {"parquet": _check_parquet, "orc": _check_orc}.get(format)
-    for file in files[:_FILES] if check else ():
-        if check and not is_remote(file.path):
-            check(file.path, is_transformed)
+    for file in files[:_FILES]:
+        if is_remote(file.path):
+            continue
+        if format == "parquet":
+            _check_parquet(file.path, is_transformed=is_transformed)
+        elif format == "orc":
+            _check_orc(file.path)
 
 
-def _check_parquet(path: str, is_transformed: bool) -> None:
+def _check_parquet(path: str, *, is_transformed: bool) -> None:
     try:
         footer = open_footer(describe(path))
     except InvalidInput:  # the error is reported when the file is identified
@@ -40,7 +43,7 @@ def _check_parquet(path: str, is_transformed: bool) -> None:
         check_variants({path: variant_columns(footer.metadata)})
 
 
-def _check_orc(path: str, _: bool) -> None:
+def _check_orc(path: str) -> None:
     try:
         schema = open_orc(describe(path)).schema
     except InvalidInput:  # the error is reported when the file is read

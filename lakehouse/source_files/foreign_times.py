@@ -26,7 +26,7 @@ def is_of_spark(metadata: Mapping[bytes, bytes] | None) -> bool:
 
 
 def foreign_times(files: Mapping[str, ColumnsOfTimes]) -> list[ForeignTimes]:
-    """Return groups of files with the same columns of times, without the files that have none."""
+    """Group files by their columns of times. Files without such columns are left out."""
     groups: dict[ColumnsOfTimes, list[str]] = {}
     for path, times in files.items():
         if times.columns:

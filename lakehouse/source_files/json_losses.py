@@ -53,17 +53,21 @@ def _end_of_names(text: str) -> int:
 
 
 def _check(path: str, text: str, line: int) -> None:
+    """Check a part of a file that begins in a line."""
     if any(each in text for each in _SURROGATES):
         for match in _WHOLE_OR_LONE.finditer(text):
             if match[1]:
                 raise InvalidInput(
-                    f"{path}: line {line + text.count(chr(10), 0, match.start()):,} contains {match[1]}, which is only "
-                    "half of a character, and which Spark would replace by '?': write the whole character, or remove "
-                    "the half"
+                    f"{path}: line {_line_of(match, line):,} contains {match[1]}, which is only half of a character, "
+                    "and which Spark would replace by '?': write the whole character, or remove the half"
                 )
     for match in _EMPTY_NAME.finditer(text):
         if text[: match.start()].rstrip(WHITESPACE).endswith(("{", ",")):
             raise InvalidInput(
-                f"{path}: line {line + text.count(chr(10), 0, match.start()):,} has a field with an empty name, which "
-                "Spark would drop: give it a name, or remove it"
+                f"{path}: line {_line_of(match, line):,} has a field with an empty name, which Spark would drop: give "
+                "it a name, or remove it"
             )
+
+
+def _line_of(match: re.Match[str], first: int) -> int:
+    return first + match.string.count("\n", 0, match.start())

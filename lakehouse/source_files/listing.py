@@ -41,7 +41,8 @@ def vanished(path: str) -> InputChanged:
 
 def changed(path: str, what: str = "changed") -> InputChanged:
     """Return the error for a file that changed."""
-    return InputChanged(f"{path} {what} while the run read it: start the run again when the file is complete")
+    change = f"{path} {what}"
+    return InputChanged(f"{change} while the run read it: start the run again when the file is complete", change)
 
 
 def empty(path: str) -> InputIncomplete:

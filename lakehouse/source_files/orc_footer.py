@@ -31,7 +31,7 @@ def read_orc_footer(file: ListedFile) -> OrcFooter:
     """Read the footer of an ORC file.
 
     Raises:
-        InvalidInput: it has none, was changed, or has a column that `check_orc_columns` refuses.
+        InvalidInput: the file has no footer or was changed, or Spark does not read one of its columns.
         ServiceUnavailable: its store does not answer.
     """
     content = open_orc(file)
@@ -43,7 +43,7 @@ def open_orc(file: ListedFile) -> "orc.ORCFile":
     """Open an ORC file without any check of its columns.
 
     Raises:
-        InvalidInput: the file has no footer, or was changed.
+        InvalidInput: the file has no footer, or it was changed.
         ServiceUnavailable: its store does not answer.
     """
     from pyarrow import ArrowException, orc  # noqa: PLC0415  # slow to import
@@ -89,7 +89,7 @@ def _has_times(type: "DataType", *, days: bool) -> bool:
 
 
 class _Tail(io.RawIOBase):
-    """A file of which only the end is read, as far as a reader asks for it."""
+    """View of a file that fetches only the bytes at its end, as many as a reader needs."""
 
     def __init__(self, file: ListedFile) -> None:
         super().__init__()

@@ -66,7 +66,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
     """Read the footer of a Parquet file.
 
     Raises:
-        InvalidInput: it has none, was changed, or has a column that `check_columns` refuses.
+        InvalidInput: the file has no footer or was changed, or Spark does not read one of its columns.
         ServiceUnavailable: its store does not answer.
     """
     opened = open_footer(file)
@@ -85,7 +85,7 @@ def open_footer(file: ListedFile) -> OpenedFooter:
     """Read the footer of a Parquet file without any check of its columns.
 
     Raises:
-        InvalidInput: the file has none, or was changed.
+        InvalidInput: the file has no footer, or it was changed.
         ServiceUnavailable: its store does not answer.
     """
     from pyarrow import ArrowException, ArrowNotImplementedError  # noqa: PLC0415  # slow to import

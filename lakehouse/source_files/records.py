@@ -8,6 +8,9 @@ from lakehouse.source_files.identify import describe
 from lakehouse.source_files.text import decoded
 from sluice.errors import InvalidInput
 
+_LARGEST_VALUE = 64 * 2**20
+"""Maximum number of characters of a JSON value over several lines in which a key is searched for."""
+
 
 def find_line(path: str, encoding: str, record: str) -> int | None:
     """Return the number of the line, from 1, at which a record first begins in a file; None if it does not occur."""
@@ -25,10 +28,6 @@ def find_line(path: str, encoding: str, record: str) -> int | None:
     except InvalidInput:  # another problem of the file, reported elsewhere
         return None
     return None
-
-
-_LARGEST_VALUE = 64 * 2**20
-"""Maximum number of characters of a JSON value over several lines in which a key is searched for."""
 
 
 class _RepeatedKeyError(Exception):
@@ -55,7 +54,9 @@ def _repeated_key(path: str, encoding: str) -> tuple[int, str | None]:
     number, size, seen = 0, 0, list[str]()
     for text in whole_lines(decoded(path, describe(path).read(), encoding)):
         size += len(text)
-        seen = [*seen, text] if size <= _LARGEST_VALUE else []
+        seen.append(text)
+        if size > _LARGEST_VALUE:
+            seen.clear()
         for line in text.removesuffix("\n").split("\n"):
             number += 1
             if (key := _key_in(line)) is not None:

@@ -8,6 +8,7 @@ from sluice.backfills.partitions import MAX_PARTITIONS
 from sluice.contracts.backfill import BackfillState, PartitionNote, PartitionState
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
+from sluice.lines import joined_lines
 from sluice.pipeline.loading_order import out_of_order
 
 LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
@@ -255,7 +256,7 @@ class BackfillProgress:
         self._notes[ended.key] = PartitionNote(
             outcome=ended.outcome,
             cause=ended.cause,
-            reason="; ".join(filter(None, map(str.strip, ended.reason.splitlines())))[:_MAX_REASON],
+            reason=joined_lines(ended.reason)[:_MAX_REASON],
             workflow_id=ended.workflow_id,
             run_id=ended.run_id,
         )

@@ -49,8 +49,8 @@ class HeldFile:
 def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
     """Return the renamed files that are newer deliveries, or older ones: other content was loaded after theirs.
 
-    Nobody can tell which. There are none if the latest loaded content was renamed, too: then the files were moved
-    together, and main is as they would leave it.
+    Their content does not show which. There are none if the latest loaded content was renamed, too: then the files
+    were moved together, and main is as they would leave it.
     """
     if any(each.is_renamed and each.overtaken_by is None and not each.is_intact for each in held):
         return []

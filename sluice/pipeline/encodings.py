@@ -21,7 +21,7 @@ ENCODING_OPTIONS = ("encoding", "charset")
 
 
 def spark_encoding(name: str) -> str:
-    """Return Spark's name of an encoding: `latin1` is ISO-8859-1. A name that Spark or nobody knows stays the same."""
+    """Return Spark's name of an encoding: `latin1` is ISO-8859-1. An unknown name stays the same."""
     known = _SPARK_NAMES.values()
     return name if name.upper() in known else _SPARK_NAMES.get(_python_name(name), name)
 

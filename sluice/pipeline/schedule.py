@@ -2,14 +2,13 @@
 
 from functools import cache
 from typing import Annotated, Literal
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator
 
 from sluice.base_model import StrictModel
 from sluice.durations import Duration, format_duration
-from sluice.identifiers import suggestion
 from sluice.pipeline.cron import parse_cron
+from sluice.pipeline.time_zones import known_zones, unknown_zone
 
 Overlap = Literal["skip", "buffer_one", "buffer_all", "cancel_other", "allow_all"]
 """Reaction to a start time at which the previous run has not ended. Temporal's `terminate_other` is not supported: it
@@ -20,7 +19,7 @@ _SHORTEST_CATCH_UP = 10.0
 
 @cache
 def _zones() -> frozenset[str]:
-    return frozenset(name for name in available_timezones() if "/" in name or name in ("UTC", "GMT"))
+    return frozenset(name for name in known_zones() if "/" in name or name in ("UTC", "GMT"))
 
 
 def _cron(text: str) -> str:
@@ -30,10 +29,7 @@ def _cron(text: str) -> str:
 
 def _zone(name: str) -> str:
     if name not in _zones():
-        raise ValueError(
-            f"{name!r} is not a valid time zone{suggestion(name, _zones())}: write a name of the IANA database, "
-            "such as Europe/Berlin, or UTC"
-        )
+        raise ValueError(unknown_zone(name, _zones(), "UTC"))
     return name
 
 

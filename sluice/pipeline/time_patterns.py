@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-PATTERN_OPTIONS = ("dateformat", "timestampformat", "timestampntzformat")
-"""Options that state a pattern, in lower case."""
+PATTERN_OPTIONS = ("dateFormat", "timestampFormat", "timestampNTZFormat")
+"""Options that state the pattern of a DATE, of a TIMESTAMP and of a TIMESTAMP_NTZ."""
 _LONGEST = {
     "G": 4, "y": 6, "M": 4, "L": 4, "D": 3, "d": 2, "a": 1, "H": 2, "h": 2, "K": 2, "k": 2, "m": 2, "s": 2, "S": 9,
     "V": 2, "z": 4, "O": 4, "X": 5, "x": 5, "Z": 5,

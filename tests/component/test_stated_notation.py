@@ -57,6 +57,7 @@ _TYPES: dict[str, DataType] = {
         ("TIMESTAMP", {"timeZone": "Europe/Berlin"}, "2024-01-05 10:30:00", "2024-01-05 09:30:00"),
         ("TIMESTAMP", {"timeZone": "Europe/Berlin"}, "2024-01-05", "2024-01-04 23:00:00"),
         ("TIMESTAMP", {"timeZone": "Europe/Berlin"}, "2024-01-05T10:30:00Z", "2024-01-05 10:30:00"),
+        ("TIMESTAMP", {"timeZone": "Europe/Berlin"}, "2024-10-27 02:30:00", "2024-10-27 00:30:00"),
         ("TIMESTAMP", {"timeZone": "+05:30"}, "2024-01-05 10:30:00", "2024-01-05 05:00:00"),
         ("TIMESTAMP_NTZ", {"timestampNTZFormat": "dd.MM.yyyy HH:mm"}, "05.01.2024 10:30", "2024-01-05 10:30:00"),
         ("TIMESTAMP_NTZ", {"timeZone": "Europe/Berlin"}, "2024-01-05 10:30:00", "2024-01-05 10:30:00"),

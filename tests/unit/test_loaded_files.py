@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
@@ -271,16 +272,22 @@ async def loaded(folder: Folder, *names: str, over_younger: bool = False) -> lis
     return sorted(Path(each.file.path).name for each in loads)
 
 
+async def refused(folder: Folder, *names: str, because: str, **options: Any) -> ApplicationError:
+    """Start a run of files where the order matters, and return the error by which it loads none."""
+    run = folder.run(*names, **{"order_matters": True, **options})
+    with pytest.raises(ApplicationError, match=because) as error:
+        await run.select(run.open())
+    return error.value
+
+
 async def test_content_that_comes_again_under_a_new_name_is_refused_with_what_to_do(folder: Folder) -> None:
     """Prices of three days were 10, 20, 10. An earlier version left the third file out, and main kept 20."""
     for name, price in {"d1.csv": "10", "d2.csv": "20", "d3.csv": "10"}.items():
         folder.file(name, price)
     assert await loaded(folder, "d1.csv") == ["d1.csv"] and await loaded(folder, "d2.csv") == ["d2.csv"]
-    run = folder.run("*.csv", order_matters=True)
     expected = r"d3\.csv has the content of \S*d1\.csv, which run w-r1 loaded into t\.x .*Run w-r2 loaded other content"
-    with pytest.raises(ApplicationError, match=expected) as refused:
-        await run.select(run.open())
-    assert refused.value.type == "InvalidInput" and "--over-younger" in str(refused.value)
+    error = await refused(folder, "*.csv", because=expected)
+    assert error.type == "InvalidInput" and "--over-younger" in str(error)
     assert await loaded(folder, "*.csv", over_younger=True) == ["d3.csv"], "and no other file again"
     folder.file("d4.csv", "40")
     assert await loaded(folder, "*.csv") == ["d4.csv"], "the path of d3.csv is known by now"
@@ -292,15 +299,11 @@ async def test_content_under_a_new_name_is_left_out_while_main_has_its_rows_as_t
         folder.file(name, content)
     for name in ("north1.csv", "south1.csv", "north2.csv"):
         await folder.run(name, order_matters=True, replaces=False).load()
-    run = folder.run("south2.csv", order_matters=True)
-    with pytest.raises(ApplicationError, match="already published"):
-        await run.select(run.open())
+    await refused(folder, "south2.csv", because="already published")
     folder.file("north3.csv", "4")
     assert await loaded(folder, "*.csv") == ["north3.csv"], "which replaces the rows of the south"
     folder.file("south4.csv", "2")
-    run = folder.run("south4.csv", order_matters=True)
-    with pytest.raises(ApplicationError, match=r"south4\.csv has the content of \S*south1\.csv"):
-        await run.select(run.open())
+    await refused(folder, "south4.csv", because=r"south4\.csv has the content of \S*south1\.csv")
 
 
 async def test_files_whose_rows_are_as_they_were_prove_no_move_of_the_others(folder: Folder) -> None:
@@ -313,9 +316,7 @@ async def test_files_whose_rows_are_as_they_were_prove_no_move_of_the_others(fol
         await folder.run(name, order_matters=True, replaces=False).load()
     folder.file("a3.csv", "10")
     folder.file("b3.csv", "7")
-    run = folder.run("a3.csv", "b3.csv", order_matters=True)
-    with pytest.raises(ApplicationError, match=r"a3\.csv has the content of \S*a1\.csv"):
-        await run.select(run.open())
+    await refused(folder, "a3.csv", "b3.csv", because=r"a3\.csv has the content of \S*a1\.csv")
 
 
 async def test_a_copy_that_a_run_left_out_stays_out_after_younger_loads(folder: Folder) -> None:
@@ -337,9 +338,7 @@ async def test_files_that_were_moved_together_are_left_out(folder: Folder) -> No
         await loaded(folder, name)
     for name in names:
         (folder.path / name).rename(folder.path / f"moved_{name}")
-    run = folder.run("moved_*.csv", order_matters=True)
-    with pytest.raises(ApplicationError, match="all 3 files were already published"):
-        await run.select(run.open())
+    await refused(folder, "moved_*.csv", because="all 3 files were already published")
 
 
 async def test_a_load_that_was_rolled_back_or_has_no_order_overtakes_nothing(folder: Folder) -> None:
@@ -348,13 +347,9 @@ async def test_a_load_that_was_rolled_back_or_has_no_order_overtakes_nothing(fol
     await loaded(folder, "d1.csv")
     await loaded(folder, "d2.csv")
     folder.file("d3.csv", "10")
-    unordered = folder.run("d3.csv")
-    with pytest.raises(ApplicationError, match="already published"):
-        await unordered.select(unordered.open())
+    await refused(folder, "d3.csv", because="already published", order_matters=False)
     roll_back(folder.lake, "back", "r2-".ljust(36, "0"))
-    run = folder.run("d3.csv", order_matters=True)
-    with pytest.raises(ApplicationError, match="already published"):
-        await run.select(run.open())
+    await refused(folder, "d3.csv", because="already published")
 
 
 async def test_other_partitions_overtake_nothing(folder: Folder) -> None:
@@ -364,9 +359,7 @@ async def test_other_partitions_overtake_nothing(folder: Folder) -> None:
     await folder.run("d1.csv", order_matters=True, scope=january).load()
     await folder.run("d2.csv", order_matters=True, scope=february).load()
     folder.file("d3.csv", "10")
-    run = folder.run("d3.csv", order_matters=True, scope=january)
-    with pytest.raises(ApplicationError, match="already published"):
-        await run.select(run.open())
+    await refused(folder, "d3.csv", because="already published", scope=january)
 
 
 async def test_a_file_that_grew_is_loaded_whole_and_the_report_says_so(folder: Folder) -> None:

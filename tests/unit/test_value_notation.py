@@ -28,7 +28,7 @@ from sluice.pipeline.source_options import check_options
         ("timestampFormat", "yyyy-MM-dd HH:mm:ss.SSSSSSSSS", "more than six S"),
         ("timestampNTZFormat", "yyyy-MM-dd HH:mmZ", "use timestampFormat"),
         ("timeZone", "Europe/Berln", "(did you mean 'Europe/Berlin'?)"),
-        ("timeZone", "+2", "is not a time zone"),
+        ("timeZone", "+2", "is not a valid time zone"),
         ("locale", "de_DE", "write it as in de-DE"),
         ("locale", "german", "write it as in de-DE"),
         ("enableDateTimeParsingFallback", "true", "other rules"),

@@ -65,7 +65,9 @@ class JointPublication:
             await self._publish(input, values_of_all(partitions))
         except FailureError as error:
             self._fail(error, "failed")
-            if root_cause(error)[0] == InputChanged.__name__:  # a second start would write beside the old rows
+            if (
+                self.state.ended and self.state.ended.cause == "input_changed"
+            ):  # a second start would add rows to the old ones
                 with suppress(ActivityError):
                     await self.discard()
         except asyncio.CancelledError:

@@ -45,8 +45,8 @@ def test_a_proxy_needs_all_of_its_settings(tmp_path: Path) -> None:
     ("stated", "people", "expected"),
     [
         ({"slack_signing_secret": "secret"}, "U012AB3CD ana", "SLACK_TOKEN is missing"),
-        (_SLACK, None, "names nobody"),
-        (_SLACK, "", "names nobody"),
+        (_SLACK, None, "lists no people"),
+        (_SLACK, "", "lists no people"),
         (_SLACK, "ana", "people:1: write the id of a member"),
     ],
 )
