@@ -65,9 +65,8 @@ class JointPublication:
             await self._publish(input, values_of_all(partitions))
         except FailureError as error:
             self._fail(error, "failed")
-            if (
-                self.state.ended and self.state.ended.cause == "input_changed"
-            ):  # a second start would add rows to the old ones
+            if self.state.ended and self.state.ended.cause == "input_changed":
+                # A second start would add rows to the old ones.
                 with suppress(ActivityError):
                     await self.discard()
         except asyncio.CancelledError:
