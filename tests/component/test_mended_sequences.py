@@ -93,6 +93,16 @@ MENDS = (
         {"KEYS": ("path",), "MODES": ("merge",)},
     ),
     Mend(
+        "old content under a new name is not left out without a word",
+        "zone",
+        {
+            "lakehouse.loaded_files.overtaken_files": lambda _: [],
+            "lakehouse.arrivals.file_loads.overtaken_files": lambda _: [],
+            "activities.run.select_input.overtaken_files": lambda _: [],
+        },
+        {"OVERWRITTEN": ("load",), "MODES": ("merge",)},
+    ),
+    Mend(
         "a link that leads out of a landing zone is not followed",
         "zone",
         {"lakehouse.source_files.arriving.LinkGuard.problem": lambda *_: ""},

@@ -17,6 +17,7 @@ from tests.harness.zone_driver import SETTLE, ZoneDriver
 from tests.harness.zone_model import MergedZoneModel, ZoneModel
 
 PATHS = ("a.csv", "b.csv", "c.csv")
+NEW_NAME = "renamed.csv"
 MODES = ("append", "merge")
 OVERWRITTEN = ("load", "ignore", "alert")
 
@@ -62,6 +63,13 @@ class ZoneSequence(CommandSequence):
             self._send(path, self.model.current[of].content)
             self.settles()
             self.arrives(path, 1, False)
+
+    @precondition(lambda self: self.driver.mode == "merge" and NEW_NAME not in self.model.current)
+    @rule(data=st.data())
+    def sent_again_under_a_new_name(self, data: st.DataObject) -> None:
+        """Write content that was sent before, after other content of the same key, under a name of its own."""
+        self._send(NEW_NAME, data.draw(st.sampled_from([each.content for each in self.model.sent])))
+        self.settles()
 
     @rule(path=st.sampled_from(PATHS), size=st.integers(1, 2))
     def half_written(self, path: str, size: int) -> None:

@@ -184,7 +184,7 @@ class MergedZoneModel(ZoneModel):
             if before >= 0 and sent[before].rows[0] == row:
                 continue
             later = [n for n, each in enumerate(sent) if each.rows[0] == row and each.is_settled and n > before]
-            later = [n for n in later if not self._stays_out(sent[n])]
+            later = [n for n in later if not self._stays_out(sent[n]) and not self._is_overtaken(sent[n])]
             assert later, f"main contains {row}: not settled, taken back, or older than what it held of {path}"
             self.merged[path] = later[0]
             self._load(path, sent[later[0]].content)
@@ -214,9 +214,17 @@ class MergedZoneModel(ZoneModel):
             for each in self.current.values()
             if each.is_settled
             and each.rows[0] not in rows
+            and each is self._sent_with_key(each.rows[0][0])[1][-1]
             and not self._was_undone(each)
             and (self.overwritten == "load" or each.path not in self.merged)
         ]
+
+    def _is_overtaken(self, sent: Sent) -> bool:
+        """Return True if main got this content from another path, and other content of its key after that."""
+        path, of_key = self._sent_with_key(sent.rows[0][0])
+        before = of_key[self.merged[path]].content if path in self.merged else sent.content
+        loaded = path, sent.content
+        return sent.path != path and before != sent.content and self.loads[loaded] > self.undone[loaded]
 
     def _sent_with_key(self, key: int) -> tuple[str, list[Sent]]:
         sent = [each for each in self.sent if each.rows[0][0] == key]
