@@ -2,8 +2,9 @@
 
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
 Processes share the quick tests by kind, longest kind first: one process begins with the whole runs and another with the
-component tests, so that neither starts services that it does not need. Modules of the other folders then go to any free
-process. Each process has a Temporal server and a catalog of its own.
+component tests, so that neither starts services that it does not need. Modules of the other folders, and those in
+subfolders of `component`, which need no Spark session, then go to any free process. Each process has a Temporal server
+and a catalog of its own.
 """
 
 from pathlib import Path
@@ -45,10 +46,11 @@ class ByKind(LoadScopeScheduling):  # type: ignore[misc]
 
 def group_of(nodeid: str) -> str:
     """Return the name of the group of tests that one process runs together."""
-    folder = nodeid.split("/")[1]
+    module = nodeid.split("::", maxsplit=1)[0]
+    folder, *rest = module.split("/")[1:]
     if folder in WHOLE_RUNS:
         return "whole runs"
-    return folder if folder == "component" else nodeid.split("::", maxsplit=1)[0]
+    return folder if folder == "component" and len(rest) == 1 else module
 
 
 def folder_of(path: Path) -> str:

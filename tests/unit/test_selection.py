@@ -39,4 +39,5 @@ def test_what_shares_a_server_stays_in_one_process_and_other_modules_go_where_th
     whole, component = group_of("tests/e2e/test_a.py::test_b"), group_of("tests/component/test_a.py::test_b")
     assert group_of("tests/faults/test_c.py::test_d[e]") == whole != component
     assert group_of("tests/component/test_c.py::test_d") == component
+    assert group_of("tests/component/sequences/test_c.py::test_d") != component
     assert group_of("tests/unit/test_a.py::test_b") != group_of("tests/unit/test_c.py::test_b")

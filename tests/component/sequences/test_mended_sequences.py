@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from sluice.input.held_files import LoadsOfTable
 from sluice.pipeline.loading_rules import Rule
 from sluice.pipeline.scope import NO_SCOPE
-from tests.component import test_partition_sequences as partitions
-from tests.component import test_sequences as runs
-from tests.component import test_zone_sequences as zones
+from tests.component.sequences import test_partition_sequences as partitions
+from tests.component.sequences import test_sequences as runs
+from tests.component.sequences import test_zone_sequences as zones
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import sequences
 
