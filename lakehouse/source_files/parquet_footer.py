@@ -114,8 +114,8 @@ def check_columns(footer: OpenedFooter) -> None:
     """Check that Spark reads the columns of a Parquet file.
 
     Raises:
-        InvalidInput: there is a list, map or struct of values without a type, another type or a compression that Spark
-            does not read, or two columns whose names differ only in capital letters.
+        InvalidInput: there is a list, map or struct of values without a type, a duration, another type or a compression
+            that Spark does not read, or two columns whose names differ only in capital letters.
     """
     _check_readable(footer)
     check_distinct(footer.path, footer.schema.names)
@@ -124,6 +124,11 @@ def check_columns(footer: OpenedFooter) -> None:
             raise InvalidInput(
                 f"{footer.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
                 "whole numbers: write the column with the type of its values, or leave it out of the file"
+            )
+        if _contains_duration(each.type):
+            raise InvalidInput(
+                f"{footer.path}: the column {each.name} is {each.type}, which Spark reads as whole numbers without "
+                "their unit: write it as BIGINT in a column whose name has the unit, such as wait_seconds, or as text"
             )
 
 
@@ -255,8 +260,18 @@ def _contains_untyped(type: "DataType") -> bool:
     """Return True if a list, map or struct contains values without a type, at any depth."""
     from pyarrow import types  # noqa: PLC0415
 
-    inner = [type.field(number).type for number in range(type.num_fields)]
-    return any(types.is_null(each) or _contains_untyped(each) for each in inner)
+    return any(types.is_null(each) or _contains_untyped(each) for each in _inner_types(type))
+
+
+def _contains_duration(type: "DataType") -> bool:
+    """Return True if a type is a duration, or contains one at any depth. Parquet has none; PyArrow adds it."""
+    from pyarrow import types  # noqa: PLC0415
+
+    return types.is_duration(type) or any(map(_contains_duration, _inner_types(type)))
+
+
+def _inner_types(type: "DataType") -> list["DataType"]:
+    return [type.field(number).type for number in range(type.num_fields)]
 
 
 def _type_name(type: "DataType") -> str:

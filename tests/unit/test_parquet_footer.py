@@ -56,6 +56,13 @@ def test_values_without_a_type_inside_others_are_refused(type: pa.DataType, tmp_
         read_footer(describe_local(file))
 
 
+@pytest.mark.parametrize("type", [pa.duration("ns"), pa.list_(pa.struct({"a": pa.duration("s")}))], ids=str)
+def test_a_duration_is_refused(tmp_path: Path, type: pa.DataType) -> None:
+    file = _write(tmp_path / "a.parquet", id=[1], wait=pa.nulls(1, type))
+    with pytest.raises(InvalidInput, match=r"a\.parquet: the column wait is .*duration.*: write it as BIGINT"):
+        read_footer(describe_local(file))
+
+
 def test_files_are_grouped_by_columns_without_a_type_and_numbers_of_different_types(tmp_path: Path) -> None:
     contents: dict[str, dict[str, Any]] = {
         "a": {"id": [1], "fee": pa.nulls(1), "note": ["x"]},
