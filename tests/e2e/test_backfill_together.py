@@ -61,20 +61,20 @@ def test_a_month_whose_file_is_replaced_before_the_merge_is_not_published(
     rides: BackfilledRides, lake: LakeReader
 ) -> None:
     before = lake.head()
-    file = rides.system.file(rides.file.read_text().replace("together", "replaced"))
+    file = rides.system.file(rides.file.read_text().replace("together", "outdated"))
     asked = (str(file), "--partitions", f"2019-01,{BAD}", "--publish", "together")
     code, paused = rides.backfill(*asked)
     assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), rides.reasons(paused)
     rides.share_a_key("2019-01", MONTHS["2018-12"])
     rides.write(BAD)
-    assert rides.backfill("retry", "replaced")[0] == 0
-    code, refused = rides.backfill("watch", "replaced")
+    assert rides.backfill("retry", "outdated")[0] == 0
+    code, refused = rides.backfill("watch", "outdated")
     reason = refused["together"]["ended"]["reason"]
     assert code != 0 and "partition 2019-01: " in reason and "after the backfill wrote its rows" in reason, refused
-    assert (lake.rows("t.replaced"), lake.head(), lake.branches("backfill/")) == ([], before, [])
+    assert (lake.rows("t.outdated"), lake.head(), lake.branches("backfill/")) == ([], before, [])
     code, published = rides.backfill(*asked)
     assert (code, published["counts"]) == (0, {"published": 2}), rides.reasons(published)
-    assert len(lake.rows("t.replaced")) == 100
+    assert len(lake.rows("t.outdated")) == 100
 
 
 @pytest.mark.slow
