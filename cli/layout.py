@@ -21,7 +21,7 @@ from sluice.lines import joined_lines
 
 _GAP = 2
 """Number of spaces between two columns."""
-_WIDEST = 60
+_WIDEST = 100
 """Maximum width to which the cells of a column are padded outside of a terminal. A longer cell moves the next ones."""
 _LOG_WIDTH = 140
 """Width of pictures of progress outside of a terminal, in characters. Lines of text are not limited there."""

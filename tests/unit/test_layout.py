@@ -141,10 +141,10 @@ def test_rows_are_one_line_each_outside_of_a_terminal() -> None:
 
 def test_numbers_are_aligned_outside_of_a_terminal_too() -> None:
     output = io.StringIO()
-    rows = [("a", "1"), ("b", "1,000"), ("c" * 100, "7")]
+    rows = [("a", "1"), ("b", "1,000"), ("c" * 120, "7")]
     print_rows(Console(file=output, force_terminal=False), ["table", Column("rows", "right")], rows)
     lines = output.getvalue().splitlines()
-    assert {len(line) for line in lines[:3]} == {60 + 2 + 5} and lines[3] == f"{'c' * 100}      7"
+    assert {len(line) for line in lines[:3]} == {100 + 2 + 5} and lines[3] == f"{'c' * 120}      7"
 
 
 def test_only_the_layout_decides_where_lines_end() -> None:
