@@ -16,7 +16,7 @@ CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows c
 TEXTS := README.md CONTRIBUTING.md CHANGELOG.md docs .env.example Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-audit
+.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-quick bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -95,9 +95,12 @@ lock: setup-python ## Resolve the dependencies again into locks/
 	for group in uv build temporal; do $(COMPILE) --group $$group -o locks/$$group.txt || exit 1; done
 
 bench: setup ## Measure whole runs beside what people do without Sluice, and draw the plots (hours)
-	for part in runs growth conflict throughput recovery arrivals backfill; do echo "--- $$part"; $(PY) -m bench.$$part || exit 1; done
+	$(PY) -m bench
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt
 	.sluice/bench/bin/python bench/plot_runs.py docs/measurements docs/images/runs.png
+
+bench-quick: setup ## Measure with small inputs and few rounds, for a look while you work
+	$(PY) -m bench --quick
 
 bench-audit: setup ## Measure the audit beside SQL by hand and the checking libraries (about half an hour)
 	$(PYTHON) -m venv .sluice/bench && .sluice/bench/bin/pip install -q --require-hashes -r locks/bench.txt

@@ -24,6 +24,8 @@ from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness, link_tools
 
 MEASUREMENTS = ROOT / "docs" / "measurements"
+RESULTS = "BENCH_RESULTS"
+"""The variable with the folder that gets the results instead of docs/measurements."""
 ENGINES = {"cold": "submit", "warm": "connect"}
 
 
@@ -131,5 +133,6 @@ def save(name: str, results: Any) -> None:
     machine["commit"] = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
-    MEASUREMENTS.mkdir(exist_ok=True)
-    (MEASUREMENTS / f"{name}.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+    folder = Path(os.environ.get(RESULTS) or MEASUREMENTS)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
