@@ -209,6 +209,7 @@ class MergedZoneModel(ZoneModel):
 
     def missing(self, rows: Counter[Row]) -> list[Sent]:
         """Return the content that lies in the zone, has settled, and must be on main but is not."""
+        by_path = {*self.merged} | {each.path for each in self.sent if each.rows[0] in rows}
         return [
             each
             for each in self.current.values()
@@ -216,7 +217,7 @@ class MergedZoneModel(ZoneModel):
             and each.rows[0] not in rows
             and each is self._sent_with_key(each.rows[0][0])[1][-1]
             and not self._was_undone(each)
-            and (self.overwritten == "load" or each.path not in self.merged)
+            and (self.overwritten == "load" or each.path not in by_path)
         ]
 
     def _is_overtaken(self, sent: Sent) -> bool:
