@@ -4,6 +4,7 @@ The model is pure and predicts no run. It decides which rows may be on main, and
 """
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from tests.harness.lake_model import Content
@@ -22,6 +23,8 @@ class Sent:
     """Time of the first listing that saw it."""
     is_settled: bool = False
     """True if a listing saw it unchanged for long enough."""
+    is_ignored: bool = False
+    """True if main had other content of its path then: it stays out, even after that content was rolled back."""
 
     @property
     def csv(self) -> str:
@@ -107,14 +110,13 @@ class ZoneModel:
         """Return the content that lies in the zone, has settled, and must be on main but is not."""
         held = self._contents_of(rows)
         by_path = {path for _, path in self.published} | {each.path for each in self.sent if each.content in held}
-        return [
-            each
-            for each in self.current.values()
-            if each.is_settled
-            and each.content not in held
-            and not self._was_undone(each)
-            and (self.overwritten == "load" or each.path not in by_path)
-        ]
+        absent = [each for each in self.current.values() if each.is_settled and each.content not in held]
+        self._note_ignored(absent, by_path)
+        return [each for each in absent if not self._was_undone(each) and not each.is_ignored]
+
+    def _note_ignored(self, absent: Sequence[Sent], by_path: Collection[str]) -> None:
+        for each in absent:
+            each.is_ignored = each.is_ignored or (self.overwritten != "load" and each.path in by_path)
 
     def _was_undone(self, sent: Sent) -> bool:
         """Return True if a load of this content was rolled back, under its path or another path that had it."""
@@ -210,15 +212,10 @@ class MergedZoneModel(ZoneModel):
     def missing(self, rows: Counter[Row]) -> list[Sent]:
         """Return the content that lies in the zone, has settled, and must be on main but is not."""
         by_path = {*self.merged} | {each.path for each in self.sent if each.rows[0] in rows}
-        return [
-            each
-            for each in self.current.values()
-            if each.is_settled
-            and each.rows[0] not in rows
-            and each is self._sent_with_key(each.rows[0][0])[1][-1]
-            and not self._was_undone(each)
-            and (self.overwritten == "load" or each.path not in by_path)
-        ]
+        absent = [each for each in self.current.values() if each.is_settled and each.rows[0] not in rows]
+        self._note_ignored(absent, by_path)
+        latest = [each for each in absent if each is self._sent_with_key(each.rows[0][0])[1][-1]]
+        return [each for each in latest if not self._was_undone(each) and not each.is_ignored]
 
     def _is_overtaken(self, sent: Sent) -> bool:
         """Return True if main got this content from another path, and other content of its key after that."""
