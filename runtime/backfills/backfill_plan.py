@@ -14,7 +14,7 @@ from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
-from sluice.pipeline.scope import placeholders_of_loads
+from sluice.pipeline.scope import load_scope, overlapping, placeholders_of_loads
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,16 @@ def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used
         used: the placeholders that decide what is written.
 
     Raises:
-        InvalidPipeline: two have the same values of these placeholders.
+        InvalidPipeline: two have the same values of these placeholders, or one contains the other.
     """
     seen: dict[tuple[str, ...], str] = {}
+    tree = YAML(typ="safe").load(stated.text)
+    scopes = {partition: load_scope(tree, partition_values(partition)) for partition in partitions}
+    if pair := overlapping(scopes):
+        raise InvalidPipeline(
+            f"{stated.name} writes rows of {pair[1]} for {pair[0]} too, since it does not select them by the path of "
+            "its files alone: name only one of the two"
+        )
     for partition in partitions:
         values = partition_values(partition)
         other = seen.setdefault(tuple(values.get(name, "") for name in used), partition)

@@ -1,5 +1,6 @@
 """The scope of a load: the partition and the scheduled time that decide what a run writes."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ from sluice.pipeline.placeholders import placeholders_in
 
 _WRITES_NOTHING = ("checks",)
 """The keys of a table whose placeholders do not decide what is written."""
+_DATE = re.compile(r"\d{4}(-\d\d){0,2}")
+"""A year, a month or a day. One contains another if it is its beginning."""
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = 4, 7, 10, 13, 16
 """Length of a time in ISO 8601 down to each part, in characters."""
 _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour": _HOUR, "minute": _MINUTE}
@@ -46,8 +49,15 @@ class LoadScope(StrictModel):
         return is_same_path or self.path == wanted.path or not self.path or not wanted.path
 
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
-        """Return True if one of the two loads is of the whole file, and the other of a partition of it."""
-        return bool(self.content) != bool(wanted.content)
+        """Return True if the two loads are of different parts of a file that have rows in common.
+
+        One is of the whole file and the other of a partition of it, or they are of two partitions that are dates of
+        which one contains the other, such as 2018 and 2018-01.
+        """
+        if not self.content or not wanted.content:
+            return self.content != wanted.content
+        one, other = sorted((self.content, wanted.content), key=len)
+        return bool(_DATE.fullmatch(one) and _DATE.fullmatch(other)) and other.startswith(f"{one}-")
 
 
 NO_SCOPE = LoadScope()
@@ -100,3 +110,17 @@ def _exact(value: str, parts: set[str]) -> str:
     if parts - _EXACTNESS.keys():
         return value
     return value[: max(_EXACTNESS[part] for part in parts)]
+
+
+def overlapping(scopes: Mapping[str, LoadScope]) -> tuple[str, str] | None:
+    """Return two partitions of which the first contains the second, or None if there are none.
+
+    Args:
+        scopes: the scope of the loads of each partition.
+    """
+    by_content = {scope.content: partition for partition, scope in scopes.items() if _DATE.fullmatch(scope.content)}
+    for content, partition in by_content.items():
+        for length in (_YEAR, _MONTH):
+            if length < len(content) and (larger := by_content.get(content[:length])):
+                return larger, partition
+    return None

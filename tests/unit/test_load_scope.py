@@ -16,7 +16,7 @@ from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.input.selection import describe_overlap, refuse_partly_loaded
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.placeholders import partition_values, time_values, values_of_all
-from sluice.pipeline.scope import NO_SCOPE, LoadScope, load_scope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope, load_scope, overlapping
 
 TIME = datetime(2026, 3, 2, 5, 30, tzinfo=timezone.utc)
 LAST_OF_JANUARY = partition_values("2018-01-31") | time_values(datetime(2018, 1, 31, tzinfo=timezone.utc))
@@ -223,6 +223,25 @@ def test_what_was_just_loaded_is_held_and_nothing_is_held_that_was_never_loaded(
     mine = load("a", "1", scope.path, scope.content, run="mine")
     after = find(wanted, *earlier, mine, order_matters=order_matters)
     assert after and not after.is_partly
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "overlap"),
+    [
+        ("2018", "2018-01", True),
+        ("2018-01-15", "2018", True),
+        ("2018-01", "2018-01-15", True),
+        ("2018-01", "2018-01", False),
+        ("2018-01", "2018-02", False),
+        ("2018", "2018-emea", False),
+        ("eu", "eu-west", False),
+    ],
+)
+def test_a_date_overlaps_the_dates_that_it_contains(one: str, other: str, overlap: bool) -> None:
+    loads = LoadScope(content=one), LoadScope(content=other)
+    assert [loads[0].overlaps_partly(loads[1]), loads[1].overlaps_partly(loads[0])] == [overlap, overlap]
+    pair = overlapping({one: loads[0], other: loads[1]})
+    assert pair == ((min(one, other, key=len), max(one, other, key=len)) if overlap else None)
 
 
 @given(scopes, scopes)
