@@ -8,13 +8,13 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from runtime.backfills.backfills import read_backfill
-from sluice.contracts.backfill import BackfillStatus
+from sluice.contracts.backfill import BACKFILL_WORKFLOW, BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import backfill_id
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 
-_WORKFLOW_TYPE = 'WorkflowType = "Backfill"'
+_WORKFLOW_TYPE = f'WorkflowType = "{BACKFILL_WORKFLOW}"'
 _MOST_LISTED = 1000
 """Maximum number of workflows read; a backfill that continued as new is several of them."""
 _AT_ONCE = 8

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from runtime.run.run_request import read_request
+from runtime.pipeline.pipeline_input import pipeline_of_text
+from runtime.run.run_request import read_backfill, read_request
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
@@ -15,6 +16,7 @@ from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.contracts.run_request import RunInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.placeholders import values_of_all
 from sluice.pipeline.write import Write
 from sluice.publishing.release import choose_pipeline
 from sluice.setting_groups import InstallationSettings
@@ -58,8 +60,14 @@ async def plan_release(
         ServiceUnavailable: no worker answers.
     """
     plan = await query_lake(client, settings, query, ReleasePlan)
-    earlier = await read_request(client, plan.summary.workflow_id, plan.summary.run_id)
-    return PlannedRelease(plan, choose_pipeline(plan.summary, earlier.pipeline if earlier else None, given))
+    workflow_id, run_id = plan.summary.workflow_id, plan.summary.run_id
+    earlier = await read_request(client, workflow_id, run_id)
+    pipeline = earlier.pipeline if earlier else None
+    if earlier is None and (backfill := await read_backfill(client, workflow_id, run_id)):
+        values = values_of_all(backfill.progress.partitions)  # the quarantine is that of a joint publish
+        pipeline = pipeline_of_text(backfill.pipeline, values)
+        plan = plan.model_copy(update={"partition": values["partition"]})
+    return PlannedRelease(plan, choose_pipeline(plan.summary, pipeline, given))
 
 
 def repair_statements(statements: Sequence[str]) -> list[str]:

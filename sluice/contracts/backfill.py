@@ -104,6 +104,10 @@ class BackfillBranch(WireMessage):
     """Identity of the catalog that contains the branch."""
 
 
+BACKFILL_WORKFLOW = "Backfill"
+"""Type of the workflow of a backfill."""
+
+
 class BackfillInput(WireMessage):
     """Input of the workflow `Backfill`."""
 

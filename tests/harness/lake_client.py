@@ -14,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from cli import context
 from sluice.contracts.lake_query import SentLakeQuery
+from sluice.contracts.run import RUN_WORKFLOW
 from sluice.contracts.run_request import RunRequest
 from tests.harness.activity import run_activity
 
@@ -77,7 +78,9 @@ class LakeClient:
         async def fetch_history_events(**_: object) -> AsyncIterator[HistoryEvent]:
             event = HistoryEvent()
             payloads = await self.data_converter.encode([self._request])
-            event.workflow_execution_started_event_attributes.input.payloads.extend(payloads)
+            started = event.workflow_execution_started_event_attributes
+            started.workflow_type.name = RUN_WORKFLOW
+            started.input.payloads.extend(payloads)
             yield event
 
         return SimpleNamespace(fetch_history_events=fetch_history_events)

@@ -15,20 +15,18 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.quarantine import list_quarantined_branches
 from runtime.pipeline.pipeline_input import find_input
+from runtime.quarantine.releasing import plan_release
 from runtime.run.find_run import Handle, query_status, read_result
-from runtime.run.run_request import read_request
 from runtime.run.start_run import StartOptions, start_run
 from runtime.run.starter import Starter
 from runtime.short_workflow import execute_short_workflow, query_lake
 from sluice.approval.decisions import Decision
-from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
-from sluice.contracts.load_order import LoadOrder
+from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.contracts.rollback import PlanRollbackInput, PlanRollbackResult
 from sluice.contracts.run import RunResult
 from sluice.errors import AlreadyPublished, SluiceError
 from sluice.pipeline.model import Pipeline
-from sluice.publishing.release import choose_pipeline
 from sluice.publishing.rollback import rollback_pipeline
 from sluice.settings import Settings
 from workflows.quarantine.manage_quarantine import ManageQuarantine
@@ -142,13 +140,10 @@ class LakeDriver:
         """Release a quarantine, repaired by the given statements."""
         try:
             query = PlanReleaseInput(run=run_id, statements=list(statements))
-            plan = await query_lake(self.client, self.settings.installation, query, ReleasePlan)
-            earlier = await read_request(self.client, plan.summary.workflow_id, plan.summary.run_id)
-            chosen = choose_pipeline(plan.summary, earlier.pipeline if earlier else None, pipeline)
+            planned = await plan_release(self.client, self.settings.installation, query, pipeline)
         except SluiceError as error:
             return refused(error)
-        options = StartOptions(resume=plan.resume, order=LoadOrder(partition=plan.partition))
-        handle = await self._start(chosen, options, run_input=earlier.input if earlier else None)
+        handle = await self._start(planned.pipeline, planned.options, run_input=planned.run_input)
         return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def roll_back(self, run_id: str) -> Ending:

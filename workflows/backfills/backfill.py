@@ -21,7 +21,13 @@ with workflow.unsafe.imports_passed_through():
     from sluice.backfills.progress import BackfillProgress
     from sluice.backfills.requests import problem_of_addition, problem_of_change
     from sluice.contracts.arrival_runs import WorkflowIds
-    from sluice.contracts.backfill import AddPartitions, BackfillChange, BackfillInput, BackfillStatus
+    from sluice.contracts.backfill import (
+        BACKFILL_WORKFLOW,
+        AddPartitions,
+        BackfillChange,
+        BackfillInput,
+        BackfillStatus,
+    )
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, StartPipelineInput
     from sluice.errors import InvalidPipeline
     from sluice.pipeline.placeholders import partition_values
@@ -36,7 +42,7 @@ _CANCEL_AGAIN = timedelta(minutes=10)
 """Maximum wait for reports of cancelled children. Then the workflow asks Temporal which ended, and cancels again."""
 
 
-@workflow.defn(name="Backfill")
+@workflow.defn(name=BACKFILL_WORKFLOW)
 class Backfill:
     """The backfill of one pipeline."""
 
