@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.iceberg.table_identity import commits_before_present_table
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
 from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
 from sluice.errors import InvalidPipeline
-from sluice.pipeline.loading_order import latest_of, partition_after_later, rows_before_later
+from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
 from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION, REQUEUED_RUNS
@@ -39,43 +40,54 @@ class LaterLoads:
             return
         if order.runs and (later := find_later_runs(self.catalog, self.io, tables[0], order.runs)):
             raise InvalidPipeline(rows_before_later(tables[0], later))
-        if order.partition and (later_one := find_later_partition(self.catalog, pipeline, order.partition)):
-            raise InvalidPipeline(partition_after_later(write, order.partition, f"{later_one}, which main contains"))
+        if order.partition:
+            self.check_partitions(pipeline, write, tables, [order.partition], again=True)
 
-    def check_partitions(self, pipeline: str, write: Write, partitions: Sequence[str], *, again: bool) -> None:
-        """Verify that no partition of a backfill is older than one on main.
+    def check_partitions(
+        self, pipeline: str, write: Write, tables: Sequence[str], partitions: Sequence[str], *, again: bool
+    ) -> None:
+        """Verify that no partition that is about to be loaded is older than one on main.
 
         Args:
+            tables: the tables of the pipeline. A load counts while one of them is the table that it wrote to.
             again: True if partitions that main contains are loaded again. Otherwise they are skipped.
 
         Raises:
             InvalidPipeline: one is.
         """
-        loaded = find_loaded_partitions(self.catalog, pipeline) if partitions else set[str]()
+        if not partitions:
+            return
+        earliest = partitions[0] if len(partitions) == 1 and again else ""
+        loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables, after=earliest)
         for partition in partitions:
-            if (again or partition not in loaded) and (later_one := latest_of(loaded, partition)):
+            if (again or not is_within(partition, loaded)) and (later_one := latest_of(loaded, partition)):
                 raise InvalidPipeline(partition_after_later(write, partition, f"{later_one}, which main contains"))
 
 
-def find_loaded_partitions(catalog: BranchCatalog, pipeline: str, after: str = "") -> set[str]:
-    """Return the partitions and scheduled times of a pipeline on main, except those of runs that were rolled back.
+def find_loaded_partitions(
+    catalog: BranchCatalog, io: Mapping[str, str], pipeline: str, tables: Sequence[str], after: str = ""
+) -> set[str]:
+    """Return the partitions and scheduled times of a pipeline on main.
+
+    Those of runs that were rolled back do not count, nor those before all tables were dropped.
 
     Args:
         after: a partition; only later ones are returned.
     """
-    properties = [commit.properties for commit in catalog.list_published({PIPELINE: pipeline}, _EVER)]
-    loads = [(each.get(RUN_ID, ""), each[PARTITION]) for each in properties if each.get(PARTITION)]
-    wanted = [(run, partition) for run, partition in loads if not after or latest_of([partition], after)]
-    taken = runs_taken_back(read_published_commits(catalog)) if wanted else {}
-    return {partition for run, partition in wanted if run not in taken}
-
-
-def find_later_partition(catalog: BranchCatalog, pipeline: str, partition: str) -> str:
-    """Return the latest partition of a pipeline on main that comes after another one; empty if there is none.
-
-    A run that was rolled back does not count.
-    """
-    return latest_of(find_loaded_partitions(catalog, pipeline, after=partition), partition)
+    commits = [each for each in catalog.list_published({PIPELINE: pipeline}, _EVER) if each.properties.get(PARTITION)]
+    wanted = [each for each in commits if not after or latest_of([each.properties[PARTITION]], after)]
+    if not wanted:
+        return set()
+    taken = runs_taken_back(read_published_commits(catalog))
+    head = catalog.head(catalog.main)
+    oldest_first = [each.hash for each in sorted(wanted, key=lambda each: each.committed_at)]
+    lost = [{*commits_before_present_table(catalog, io, table, oldest_first, head)} for table in tables]
+    dropped = set.intersection(*lost) if lost else set[str]()
+    return {
+        each.properties[PARTITION]
+        for each in wanted
+        if each.properties.get(RUN_ID, "") not in taken and each.hash not in dropped
+    }
 
 
 def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, runs: Collection[str]) -> list[str]:

@@ -7,6 +7,7 @@ from temporalio import activity
 
 from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog
+from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import SelectInputInput
@@ -51,11 +52,14 @@ class SelectInputActivity:
         files = self._list(input, on_progress)
         loaded = self._find_loaded(input, files)
         selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope)
+        chosen = [file for file in selected if file.left_out is None]
         if input.one_content_per_path:
-            self._refuse_overwritten(input, [file for file in selected if file.left_out is None])
+            self._refuse_overwritten(input, chosen)
+        if input.write and chosen:
+            loads = LaterLoads(self.catalog, self.loaded_files.manifests.io)
+            loads.check_youngest(input.run_ref.pipeline, input.write, input.tables, input.order)
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
         self._describe_branch(input, manifest)
-        chosen = [file for file in selected if file.left_out is None]
         sentences = (describe_selection(selected, loaded), describe_changed_files(self._find_changed(input, chosen)))
         return SelectedInput(
             manifest=manifest,
@@ -80,7 +84,7 @@ class SelectInputActivity:
         held = self.loaded_files.find(input.tables, wanted, order_matters=input.order_matters)
         refuse_partly_loaded(held)
         overtaken = overtaken_files(held)
-        if not input.over_younger:
+        if not input.order.over_younger:
             refuse_overtaken(overtaken)
         return {each.wanted.path: each.load for each in held if each not in overtaken}
 

@@ -49,11 +49,11 @@ def loads_on_main(
     for table in {load.table for load in loads}:
         commits = {load.commit: datetime.fromisoformat(load.at) for load in loads if load.table == table}
         ordered = sorted(commits, key=lambda commit: commits[commit])
-        lost |= {(table, commit) for commit in _before_present_table(catalog, io, table, ordered, at)}
+        lost |= {(table, commit) for commit in commits_before_present_table(catalog, io, table, ordered, at)}
     return [load for load in loads if (load.table, load.commit) not in lost]
 
 
-def _before_present_table(
+def commits_before_present_table(
     catalog: BranchCatalog, io: Mapping[str, str], table: str, commits: Sequence[str], at: str
 ) -> Sequence[str]:
     """Return the commits on main at which this name stood for another table than it does now.

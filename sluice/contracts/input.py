@@ -1,10 +1,12 @@
 """Input of the activity that selects the files of a run, and the check for an input on main."""
 
 from sluice.base_model import WireMessage
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.references import BranchMessage, RunRef
 from sluice.contracts.selected_input import ManifestRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
+from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
 
 
@@ -22,8 +24,9 @@ class SelectInputInput(BranchMessage):
     policy: LoadedFilePolicy
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""
-    over_younger: bool = False
-    """True if rows of the run may replace younger ones."""
+    write: Write | None = None
+    """Write of the run, if its files may be loaded only in the order of the loads on main."""
+    order: LoadOrder = ANY_ORDER
     again: bool
     reads_selection: bool
     """True if the job reads only the selected files. A user's program may read any files."""

@@ -118,8 +118,12 @@ def is_scheduled_time(partition: str) -> bool:
 def is_later(one: str, other: str) -> bool:
     """Return True if a partition, or a scheduled time, comes after the end of another one.
 
-    Only dates and times are compared; a name is never later. Offsets do not count: a time has the date of its own zone.
+    Only dates and times are compared; a name is never later. Two times are compared as moments. Beside a date, the
+    offset of a time does not count: it has the date of its own zone.
     """
+    moment, other_moment = _moment(one), _moment(other)
+    if moment and other_moment:
+        return moment > other_moment
     span, other_span = _span(one), _span(other)
     if span is None or other_span is None:
         return False
@@ -143,6 +147,15 @@ def _span(partition: str) -> tuple[datetime, datetime] | None:
         return None
 
 
+def _moment(partition: str) -> datetime | None:
+    """Return a scheduled time that states its offset, or None for any other partition."""
+    try:
+        time = datetime.fromisoformat(partition)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
+
+
 def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:
     """Return the first partition that is older than one before it, and that one; None if all are in order."""
     latest = ""
@@ -161,6 +174,15 @@ def latest_of(partitions: Iterable[str], than: str) -> str:
         if is_later(partition, than) and (not latest or is_later(partition, latest)):
             latest = partition
     return latest
+
+
+def is_within(partition: str, others: Collection[str]) -> bool:
+    """Return True if a partition is one of others, or lies in one that a joint publish named, such as `2018..2020`."""
+    ranges = [(first, other) for other in others for first, dots, _ in [other.partition("..")] if dots]
+    return partition in others or any(
+        _span(partition) and not is_later(first, partition) and not is_later(partition, whole)
+        for first, whole in ranges
+    )
 
 
 def older_partition(write_name: str, older: str, younger: str) -> str:

@@ -61,8 +61,9 @@ def partition_values(partition: str) -> dict[str, str]:
 def values_of_all(partitions: Sequence[str]) -> dict[str, str]:
     """Return the values of the placeholders for several partitions together.
 
-    `partition` is the first and the last of them, `partition.start` the first day of all, `partition.end` the day after
-    the last. A part with different values, such as the month of two months, is `*`, which matches all in a path.
+    `partition` is the first and the last of them, with names before dates; `partition.start` is the first day of all,
+    `partition.end` the day after the last. A part with different values, such as the month of two months, is `*`, which
+    matches all in a path.
     """
     each = [partition_values(name) for name in partitions]
     together = {}
@@ -70,7 +71,8 @@ def values_of_all(partitions: Sequence[str]) -> dict[str, str]:
         values = [values_of_one[key] for values_of_one in each]
         together[key] = values[0] if len({*values}) == 1 else "*"
     if len(partitions) > 1:
-        together["partition"] = f"{partitions[0]}..{partitions[-1]}"
+        in_order = sorted(each, key=lambda values: (values.get("partition.end", ""), values.get("partition.start", "")))
+        together["partition"] = f"{in_order[0]['partition']}..{in_order[-1]['partition']}"
     starts, ends = ([values.get(f"partition.{part}", "") for values in each] for part in ("start", "end"))
     return together | ({"partition.start": min(starts), "partition.end": max(ends)} if all(starts) else {})
 

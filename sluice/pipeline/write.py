@@ -105,6 +105,11 @@ class Write(StrictModel):
         return stated or (self.traits.loaded if self.built_in else "reload")
 
     @property
+    def selects_files(self) -> bool:
+        """True if main is searched for each file of the source, not for the input as a whole."""
+        return self.source is not None and self.loaded_files != "reload"
+
+    @property
     def knows_its_rows(self) -> bool:
         """True if the new rows can be distinguished from the existing ones."""
         return self.built_in and self.traits.knows_its_rows

@@ -18,6 +18,7 @@ from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
 from sluice.contracts.input import PublicationCheck, SelectInputInput
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput, VerifiedWrite
 from sluice.contracts.references import BranchRef, RunRef
@@ -111,7 +112,7 @@ class Run:
                 "scope": self.scope,
                 "policy": self.policy,
                 "order_matters": self.order_matters,
-                "over_younger": self.over_younger,
+                "order": LoadOrder(over_younger=self.over_younger),
                 "again": self.again,
                 "one_content_per_path": self.one_content_per_path,
                 "reads_selection": True,

@@ -9,11 +9,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.run.run_state import RunState
 
 
-def selects_files(state: RunState) -> bool:
-    """Return True if main is searched for each file of the input, not for the input as a whole."""
-    return bool(state.request.pipeline.write.source) and state.request.pipeline.write.loaded_files != "reload"
-
-
 async def select_input(calls: ActivityCalls, state: RunState) -> None:
     """Select the files that the attempt loads. Main may contain more of them than at the start of the run."""
     pipeline = state.request.pipeline
@@ -31,7 +26,8 @@ async def select_input(calls: ActivityCalls, state: RunState) -> None:
         scope=state.request.input.scope,
         policy=pipeline.write.loaded_files,
         order_matters=pipeline.write.traits.order_matters,
-        over_younger=state.request.order.over_younger,
+        write=pipeline.write if pipeline.write.selects_files else None,
+        order=state.request.order,
         again=state.request.again,
         reads_selection=pipeline.write.built_in,
         one_content_per_path=state.request.one_content_per_path,

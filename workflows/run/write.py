@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
         Resume,
         ResumeBranchInput,
     )
+    from sluice.contracts.load_order import ANY_ORDER
     from sluice.contracts.references import BranchRef
     from sluice.contracts.write import OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.pipeline.table_properties import tables_made_safe
@@ -19,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import attempt_failure, raise_if_cancelled
     from workflows.run.run_state import RunState
-    from workflows.run.select_input import select_input, selects_files
+    from workflows.run.select_input import select_input
 
 
 async def write(calls: ActivityCalls, state: RunState) -> None:
@@ -81,11 +82,12 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         tables=pipeline.tables,
         schema_is_fixed=pipeline.write.schema_is_fixed,
         input_digest=state.request.input.digest,
-        again=state.request.again or selects_files(state),
+        again=state.request.again or pipeline.write.selects_files,
         tables_made_safe=tables_made_safe(pipeline.write.statements, list(pipeline.tables)),
         after_publish=pipeline.after_publish,
         write=pipeline.write,
-        order=state.request.order,
+        # Files that main contains already have no age: the order counts only for those that are left to load.
+        order=ANY_ORDER if pipeline.write.selects_files else state.request.order,
         attempts=pipeline.write.attempts,
         allow_partial=pipeline.publish.allow_partial,
         catalog_id=state.catalog_id,

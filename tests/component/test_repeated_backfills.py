@@ -1,0 +1,146 @@
+"""Backfills that are repeated, extended or overlap: each row is on main once, and what did not change is skipped."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.backfills.start import StartBackfill
+from lakehouse.quarantine import list_quarantined_branches
+from runtime.backfills.backfills import backfill_handle, start_backfill
+from runtime.run.find_run import query_status
+from sluice.contracts.run import WAITING
+from sluice.contracts.starting import PipelineText
+from tests.harness.memory_system import MemorySystem
+from tests.harness.partition_driver import PartitionDriver
+from tests.harness.sequences import new_folder
+from workflows.write_audit_publish import WriteAuditPublish
+
+YEARS = ("2018", "2019", "2020", "2021")
+
+
+@dataclass
+class Spans(PartitionDriver):
+    """A driver whose pipeline selects the rows of a partition by its first day and its end."""
+
+    def _write(self) -> dict[str, Any]:
+        first, end = (f"CAST(replace('{{{{ partition.{part} }}}}', '-', '') AS INT)" for part in ("start", "end"))
+        return {
+            "source": {"path": f"{self.folder}/all/*.csv", "format": "csv"},
+            "transform": f"SELECT * FROM source WHERE p >= {first} AND p < {end}",
+        }
+
+
+@dataclass
+class Approved(PartitionDriver):
+    """A driver whose pipeline waits for an approval."""
+
+    approval: str | dict[str, int] = field(default_factory=lambda: {"required": 1})
+
+    @property
+    def _text(self) -> PipelineText:
+        text = super()._text
+        return text.model_copy(update={"text": json.dumps({**json.loads(text.text), "approval": self.approval})})
+
+    async def reject_joint_publish(self, partitions: str) -> None:
+        """Start a backfill that publishes together, and reject the run that waits for approval."""
+        self.file.write_text(self._text.text)
+        asked = StartBackfill(self.file, partitions, None, 1, 1, "together", again=False)
+        await start_backfill(self.client, self.settings.installation, asked.prepare())
+        while True:
+            async for each in self.client.list_workflows("WorkflowType = 'WriteAuditPublish'"):
+                handle = self.client.get_workflow_handle_for(WriteAuditPublish.run, each.id)
+                status = await query_status(handle)
+                if status and status.stage == WAITING:
+                    await self.decide(handle, approve=False)
+                    await backfill_handle(self.client, self.settings.installation, self.pipeline().name).result()
+                    return
+            await asyncio.sleep(0.1)
+
+
+def driver_of(memory: MemorySystem, folder: Path, of: type[PartitionDriver] = PartitionDriver) -> PartitionDriver:
+    memory.catalog.clear()
+    table = f"r{folder.name[-8:]}"
+    driver = of(memory.client, memory.settings, memory.catalog, {}, f"t.{table}", new_folder(folder, table))
+    driver.key, driver.mode = "path", "merge"
+    return driver
+
+
+def write_years(driver: PartitionDriver) -> None:
+    """Write a file of each year: a row of its own, and one with the key of all years."""
+    for year in YEARS:
+        (driver.folder / year).mkdir()
+        (driver.folder / year / "f.csv").write_text(f"id,v,p\n{year},1,{year}\n1,{year},{year}\n")
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["each", "together"])
+def test_an_extended_backfill_loads_what_is_new(memory: MemorySystem, tmp_path: Path, together: bool) -> None:
+    driver = driver_of(memory, tmp_path)
+    write_years(driver)
+    first = memory.run(driver.backfill("2018..2020", together=together))
+    assert set(first.states.values()) == {"published"}, first
+    again = memory.run(driver.backfill("2018..2021"))
+    assert again.states == {"2018": "skipped", "2019": "skipped", "2020": "skipped", "2021": "published"}, again
+    assert driver.table_rows() == {(1, 2021, 2021): 1, **{(int(year), 1, int(year)): 1 for year in YEARS}}
+
+
+def test_an_older_partition_with_new_rows_is_refused(memory: MemorySystem, tmp_path: Path) -> None:
+    driver = driver_of(memory, tmp_path)
+    write_years(driver)
+    memory.run(driver.backfill("2018..2020"))
+    (driver.folder / "2018" / "f.csv").write_text("id,v,p\n1,7,2018\n")
+    before = driver.table_rows()
+    ended = memory.run(driver.backfill("2018..2021"))
+    assert ended.states["2018"] == "failed" and driver.table_rows() == before
+    assert ended.status and "2018 is older than 2020" in ended.status.progress.notes["2018"].reason
+
+
+def test_partitions_of_a_dropped_table_are_loaded_again(memory: MemorySystem, tmp_path: Path) -> None:
+    driver = driver_of(memory, tmp_path)
+    write_years(driver)
+    memory.run(driver.backfill("2018..2020"))
+    rows = driver.table_rows()
+    memory.lake.recreate(driver.table)
+    ended = memory.run(driver.backfill("2018..2020"))
+    assert set(ended.states.values()) == {"published"} and driver.table_rows() == rows, ended
+
+
+def test_a_joint_publish_is_as_young_as_its_latest_partition(memory: MemorySystem, tmp_path: Path) -> None:
+    driver = driver_of(memory, tmp_path)
+    write_years(driver)
+    (driver.folder / "north").mkdir()
+    (driver.folder / "north" / "f.csv").write_text("id,v,p\n5,1,0\n")
+    assert memory.run(driver.backfill("2018,2020,north", together=True)).states["2020"] == "published"
+    ended = memory.run(driver.run_partition("2019"))
+    assert ended.outcome != "published" and "2019 is older than north..2020" in ended.why, ended
+
+
+def test_a_rejected_joint_publish_can_be_released(memory: MemorySystem, tmp_path: Path) -> None:
+    driver = driver_of(memory, tmp_path, Approved)
+    assert isinstance(driver, Approved)
+    write_years(driver)
+    memory.run(driver.reject_joint_publish("2019..2020"))
+    (quarantine,) = [each.branch for each in list_quarantined_branches(driver.catalog)]
+    driver.approval = "auto"
+    released = memory.run(driver.release(quarantine, driver.pipeline()))
+    assert released.outcome == "published" and sum(driver.table_rows().values()) == 3, released
+    older = memory.run(driver.run_partition("2018"))
+    assert older.outcome != "published" and "2018 is older than 2019..2020" in older.why, older
+
+
+def test_partitions_that_contain_each_other_are_not_loaded_both(memory: MemorySystem, tmp_path: Path) -> None:
+    driver = driver_of(memory, tmp_path, Spans)
+    (driver.folder / "all").mkdir()
+    (driver.folder / "all" / "f.csv").write_text("id,v,p\n1,1,20180115\n2,1,20180120\n")
+    both = memory.run(driver.backfill("2018-01,2018-01-15"))
+    assert not both.states and "writes rows of 2018-01-15 for 2018-01 too" in both.why, both
+    assert memory.run(driver.backfill("2018-01")).states == {"2018-01": "published"}
+    for overlapping in ("2018-01-15", "2018"):
+        ended = memory.run(driver.backfill(overlapping))
+        assert ended.states == {overlapping: "failed"}, ended
+        assert ended.status and "rows would be loaded twice" in ended.status.progress.notes[overlapping].reason
+        memory.run(driver.cancel_backfill())
+    assert set(driver.table_rows().values()) == {1}
