@@ -40,7 +40,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def measure(part: str, arguments: Sequence[str], results: Path) -> float:
-    """Run one measurement, print its figures beside those that `results` keeps, and return its seconds.
+    """Run one measurement, compare its figures with the kept ones, and return its duration in seconds.
 
     Raises:
         SystemExit: the measurement failed.

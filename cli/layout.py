@@ -126,20 +126,20 @@ def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Seque
 
 
 def print_entries(
-    console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, beside: int
+    console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, in_first_line: int
 ) -> None:
     """Print rows as a table, or as two lines for each row if a cell would wrap on a terminal.
 
     Args:
-        beside: number of cells in the first of the two lines.
+        in_first_line: number of cells in the first of the two lines of a row.
     """
     if not wraps(console) or fits(console, columns, rows):
         print_rows(console, columns, rows)
         return
     for row in rows:
         cells = [visible(cell) for cell in row]
-        print_line(console, Text(), Text("  ").join(cells[:beside]))
-        print_line(console, Text("    "), Text("  ").join([cell for cell in cells[beside:] if cell.plain]))
+        print_line(console, Text(), Text("  ").join(cells[:in_first_line]))
+        print_line(console, Text("    "), Text("  ").join([cell for cell in cells[in_first_line:] if cell.plain]))
 
 
 def visible(text: str | Text) -> Text:

@@ -41,7 +41,8 @@ class LaterLoads:
         if order.runs and (later := find_later_runs(self.catalog, self.io, tables[0], order.runs)):
             raise InvalidPipeline(rows_before_later(tables[0], later))
         if order.partition:
-            self.check_partitions(pipeline, write, tables, [order.partition], again=True)
+            loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables, after=order.partition)
+            _refuse_older(write, order.partition, loaded)
 
     def check_partitions(
         self, pipeline: str, write: Write, tables: Sequence[str], partitions: Sequence[str], *, again: bool
@@ -57,11 +58,15 @@ class LaterLoads:
         """
         if not partitions:
             return
-        earliest = partitions[0] if len(partitions) == 1 and again else ""
-        loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables, after=earliest)
+        loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables)
         for partition in partitions:
-            if (again or not is_within(partition, loaded)) and (later_one := latest_of(loaded, partition)):
-                raise InvalidPipeline(partition_after_later(write, partition, f"{later_one}, which main contains"))
+            if again or not is_within(partition, loaded):
+                _refuse_older(write, partition, loaded)
+
+
+def _refuse_older(write: Write, partition: str, loaded: Collection[str]) -> None:
+    if later := latest_of(loaded, partition):
+        raise InvalidPipeline(partition_after_later(write, partition, f"{later}, which main contains"))
 
 
 def find_loaded_partitions(

@@ -126,7 +126,7 @@ async def _print_zones(context: CommandContext, settings: InstallationSettings) 
         )
         for zone in zones
     ]
-    print_entries(context.console, ("pipeline", "state", "files", "batches", "latest arrival"), rows, beside=1)
+    print_entries(context.console, ("pipeline", "state", "files", "batches", "latest arrival"), rows, in_first_line=1)
     return code
 
 
@@ -151,7 +151,7 @@ async def _print_files(
         for each in listed.files
     ]
     if rows:
-        print_entries(context.console, ("file", "state", "why", "arrived"), rows, beside=1)
+        print_entries(context.console, ("file", "state", "why", "arrived"), rows, in_first_line=1)
     elif file:
         text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
         context.console.print(escape(text), highlight=False)

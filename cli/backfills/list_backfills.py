@@ -19,7 +19,7 @@ async def print_backfills(context: CommandContext, limit: int) -> int:
         print(json.dumps({"backfills": [_fields(each) for each in listed]}))
     elif listed:
         names = ("pipeline", "state", "started", "partitions")
-        print_entries(context.console, names, [_row(each) for each in listed], beside=3)
+        print_entries(context.console, names, [_row(each) for each in listed], in_first_line=3)
     else:
         context.console.print("There are no backfills yet: `backfill FILE --partitions …` starts one.")
     return 0

@@ -61,7 +61,7 @@ def _print(context: CommandContext, listed: ListFilesResult) -> None:
         names.append("loaded for")
         rows = [[*row, each.partition] for row, each in zip(rows, listed.files, strict=True)]
     if rows:
-        print_entries(console, names, rows, beside=1)
+        print_entries(console, names, rows, in_first_line=1)
     else:
         console.print("No run loaded such a file.")
     if listed.total > len(listed.files):

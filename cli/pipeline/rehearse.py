@@ -121,7 +121,7 @@ def _report(
     code, (before, after) = rehearsal_exit_code(checks), main
     if not context.as_json:
         rows = [(Text(_shown(each), _STYLES[each.result]), each.check, each.fault, each.why) for each in checks]
-        print_entries(context.console, ("result", "check", "fault planted", "why"), rows, beside=2)
+        print_entries(context.console, ("result", "check", "fault planted", "why"), rows, in_first_line=2)
     moved = f"main is unchanged, at {after[:16]}"
     if before != after:
         moved = f"others changed main meanwhile: from {before[:16]} to {after[:16]}"

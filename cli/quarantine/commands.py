@@ -92,7 +92,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
             rows.append((each.run_id, each.pipeline, created, kept_until, format_size(entry.bytes or 0), each.reason))
         if rows:
             names = ("run", "pipeline", "created", "kept until", "size", "reason")
-            print_entries(context.console, names, rows, beside=4)
+            print_entries(context.console, names, rows, in_first_line=4)
         if set_apart:
             print_listed_rows(context, set_apart)
         if not rows and not set_apart:

@@ -142,7 +142,7 @@ def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
         name = run["run_id"] if earlier else run["workflow_id"]
         what = run["summary"] or ", ".join(run["tables"])
         rows.append((name, _state(run), format_time(run["started"]), run["duration"], what))
-    print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, beside=4)
+    print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, in_first_line=4)
 
 
 async def _run_fields(run: WorkflowExecution, status: RunStatus | None) -> dict[str, Any]:

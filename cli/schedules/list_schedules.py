@@ -18,7 +18,7 @@ async def print_schedules(context: CommandContext) -> int:
         print(json.dumps({"schedules": [_fields(each) for each in listed]}))
     elif listed:
         names = ("pipeline", "last start", "how it ended", "next start", "missed starts", "schedule")
-        print_entries(context.console, names, [_row(each) for each in listed], beside=4)
+        print_entries(context.console, names, [_row(each) for each in listed], in_first_line=4)
     else:
         context.console.print("No schedules are deployed: `deploy DIR` applies those of pipeline files.")
     return 0

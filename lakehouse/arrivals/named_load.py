@@ -23,7 +23,7 @@ _OVERWRITTEN = "overwritten: "
 
 @dataclass(frozen=True)
 class _Reason:
-    """Why a loadable file was not loaded yet."""
+    """The reason that a loadable file was not loaded yet."""
 
     text: str
     was_rolled_back: bool = False

@@ -264,7 +264,7 @@ def _contains_untyped(type: "DataType") -> bool:
 
 
 def _contains_duration(type: "DataType") -> bool:
-    """Return True if a type is a duration, or contains one at any depth. Parquet has none; PyArrow adds it."""
+    """Return True if a type is a duration or contains one. Only PyArrow's own schema in the file states durations."""
     from pyarrow import types  # noqa: PLC0415
 
     return types.is_duration(type) or any(map(_contains_duration, _inner_types(type)))

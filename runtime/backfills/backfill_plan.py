@@ -60,16 +60,22 @@ def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipelin
     """Validate the pipeline of the first and the last partition; return that of the first.
 
     Raises:
-        InvalidPipeline: one is not valid, or two partitions would write the same.
+        InvalidPipeline: one is not valid, or two partitions would write the same rows.
     """
     first = pipeline_of(stated, partitions[0])
     if len(partitions) > 1:
         pipeline_of(stated, partitions[-1])
-    used = sorted(placeholders_of_loads(YAML(typ="safe").load(stated.text)))
+    tree = YAML(typ="safe").load(stated.text)
+    used = sorted(placeholders_of_loads(tree))
     if not used:
         raise InvalidPipeline(
             f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
             "into another key that decides what it loads"
+        )
+    if pair := overlapping({partition: load_scope(tree, partition_values(partition)) for partition in partitions}):
+        raise InvalidPipeline(
+            f"{stated.name} writes rows of {pair[1]} for {pair[0]} too, since it does not select them by the path of "
+            "its files alone: name only one of the two"
         )
     _check_that_all_differ(stated, partitions, used)
     return first
@@ -84,16 +90,9 @@ def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used
         used: the placeholders that decide what is written.
 
     Raises:
-        InvalidPipeline: two have the same values of these placeholders, or one contains the other.
+        InvalidPipeline: two have the same values of these placeholders.
     """
     seen: dict[tuple[str, ...], str] = {}
-    tree = YAML(typ="safe").load(stated.text)
-    scopes = {partition: load_scope(tree, partition_values(partition)) for partition in partitions}
-    if pair := overlapping(scopes):
-        raise InvalidPipeline(
-            f"{stated.name} writes rows of {pair[1]} for {pair[0]} too, since it does not select them by the path of "
-            "its files alone: name only one of the two"
-        )
     for partition in partitions:
         values = partition_values(partition)
         other = seen.setdefault(tuple(values.get(name, "") for name in used), partition)

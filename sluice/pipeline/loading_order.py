@@ -178,11 +178,10 @@ def latest_of(partitions: Iterable[str], than: str) -> str:
 
 def is_within(partition: str, others: Collection[str]) -> bool:
     """Return True if a partition is one of others, or lies in one that a joint publish named, such as `2018..2020`."""
-    ranges = [(first, other) for other in others for first, dots, _ in [other.partition("..")] if dots]
-    return partition in others or any(
-        _span(partition) and not is_later(first, partition) and not is_later(partition, whole)
-        for first, whole in ranges
-    )
+    if partition in others or _span(partition) is None:
+        return partition in others
+    ranges = [other for other in others if ".." in other]
+    return any(not is_later(each.partition("..")[0], partition) and not is_later(partition, each) for each in ranges)
 
 
 def older_partition(write_name: str, older: str, younger: str) -> str:

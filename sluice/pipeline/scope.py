@@ -113,7 +113,7 @@ def _exact(value: str, parts: set[str]) -> str:
 
 
 def overlapping(scopes: Mapping[str, LoadScope]) -> tuple[str, str] | None:
-    """Return two partitions of which the first contains the second, or None if there are none.
+    """Return a partition and a smaller one within it, or None if no partition lies within another.
 
     Args:
         scopes: the scope of the loads of each partition.

@@ -134,7 +134,7 @@ def test_rows_are_one_line_each_outside_of_a_terminal() -> None:
         ]
         output = io.StringIO()
         console = Console(file=output, width=width, force_terminal=False)
-        print_entries(console, COLUMNS, WIDE, beside=1)
+        print_entries(console, COLUMNS, WIDE, in_first_line=1)
         assert output.getvalue().splitlines() == lines
     assert len({cell_len(line.split("row_count")[0]) for line in lines[1:2]} | {lines[2].index("accepted")}) == 1
 
@@ -199,7 +199,7 @@ def test_entries_take_at_most_two_lines_each(width: int) -> None:
         (f"data/loans/2026/loans_of_the_day_{day:02}.csv", "library.loans", "published", "x" * 50) for day in (1, 2)
     ]
     console = Console(file=output, width=width, force_terminal=True, color_system=None)
-    print_entries(console, ("file", "table", "outcome", "run"), rows, beside=1)
+    print_entries(console, ("file", "table", "outcome", "run"), rows, in_first_line=1)
     lines = output.getvalue().splitlines()
     assert len(lines) == (3 if width > 100 else 4) and max(map(len, lines)) <= width
     assert width > 100 or [line.split() for line in lines[:2]] == [[rows[0][0]], list(rows[0][1:])]

@@ -43,7 +43,7 @@ async def test_a_pipeline_of_every_notation_is_decoded_in_a_workflow(
         starter="tester",
         policy=Policy(spark_queue=harness.queue),
     )
-    known_zones.cache_clear()
+    known_zones.cache_clear()  # as in a worker that has validated no pipeline yet
     async with Worker(
         client,
         task_queue=harness.queue,
