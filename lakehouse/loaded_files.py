@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.iceberg.table_identity import loads_on_main
+from lakehouse.iceberg.table_identity import commits_before_present_table, loads_on_main
 from lakehouse.input_manifests import InputManifests
 from lakehouse.intact_loads import is_intact
 from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
@@ -186,6 +186,19 @@ class LoadedFiles:
     def follow(self, earlier: str) -> tuple[str, bool]:
         """Return the head of main, and True if its history contains an earlier head: main may have been reset."""
         return self._ask(lambda index, at: (at, not earlier or index.knows(earlier)))
+
+    def on_present_tables(self, loads: Sequence[FileLoad]) -> list[FileLoad]:
+        """Return the loads whose table is still the one on main. A dropped table took the rows of its loads along."""
+        head = self._catalog.head(self._catalog.main)
+        present = loads_on_main(self._catalog, self.manifests.io, [load.file for load in loads], head)
+        kept = {(load.table, load.commit) for load in present}
+        return [load for load in loads if (load.file.table, load.file.commit) in kept]
+
+    def were_dropped(self, tables: Sequence[str], since: str) -> bool:
+        """Return True if a table of an earlier hash of main was dropped since, and maybe created again."""
+        head = self._catalog.head(self._catalog.main)
+        io = self.manifests.io
+        return any(commits_before_present_table(self._catalog, io, table, [since], head) for table in tables)
 
     @property
     def key(self) -> str:

@@ -198,7 +198,10 @@ class _ZoneListing:
         self._memory.release_batches(self._held.ids, self._held.set_aside, self._held.kept_out)
         self._loaded = self._loads.held_whole(self._held.files)
         self._memory.judge_again(self._held.paths_to_load(self._loaded))
-        head, is_history = self._collector.loaded_files.follow(self._memory.latest_head())
+        loaded_files, latest = self._collector.loaded_files, self._memory.latest_head()
+        head, is_history = loaded_files.follow(latest)
+        if latest and is_history and head != latest:
+            is_history = not loaded_files.were_dropped([*self._pipeline.tables], latest)
         rules, tables = digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
         self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:

@@ -91,13 +91,13 @@ class FileLoads:
         return {path: in_effect[identity] for path, identity in latest.items() if identity}
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
-        """Return the loads of files with these values of a column, in effect or not."""
+        """Return the loads of files with these values of a column, in effect or not, into the tables of now."""
         loads: list[FileLoad] = []
         for start in range(0, len(values), _AT_ONCE):
             some = values[start : start + _AT_ONCE]
             condition = f"f.table_name IN ({_marks(self.tables)}) AND {column} IN ({_marks(some)})"
             loads += self.loaded_files.list_files(condition, [*self.tables, *some], -1)[0]
-        return loads
+        return self.loaded_files.on_present_tables(loads)
 
 
 def name_run(load: FileLoad) -> str:

@@ -151,7 +151,8 @@ class ZoneMemory(ZoneDatabase):
                 again. Otherwise only files that were refused a while ago do, since the error may have been temporary.
             tables: names of the tables to load into. If they changed, all files wait again.
             head: the hash of main now.
-            is_another_history: True if main was reset, and may lack files that it had: all files wait again.
+            is_another_history: True if main was reset, or a table dropped: main may lack files that it had, and all
+                files wait again.
         """
         with self._open() as database:
             details = dict(database.execute("SELECT name, value FROM details").fetchall())

@@ -1,0 +1,38 @@
+"""A landing zone whose table another program dropped and created again: its files are not on main any more."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.memory_system import MemorySystem
+from tests.harness.sequences import new_folder
+from tests.harness.zone_driver import SETTLE, ZoneDriver
+
+pytestmark = pytest.mark.usefixtures("immediate_listings")
+
+
+def settle(memory: MemorySystem, driver: ZoneDriver) -> None:
+    for after in (0.0, SETTLE):
+        memory.run(driver.list_files(after))
+
+
+@pytest.mark.parametrize("value", [10, 11], ids=["the file that lies there", "other content"])
+def test_a_dropped_table_gets_its_files_again(memory: MemorySystem, tmp_path: Path, value: int) -> None:
+    memory.catalog.clear()
+    name = f"dropped{value}"
+    driver = ZoneDriver(memory.client, memory.settings, memory.catalog, {}, f"t.{name}", new_folder(tmp_path, name))
+    driver.clock, driver.options = memory.clock, {"overwritten": "ignore"}
+    memory.run(driver.deploy())
+    try:
+        (driver.zone / "p.csv").write_text("id,v\n1,10\n")
+        settle(memory, driver)
+        assert driver.table_rows() == {(1, 10): 1}
+        memory.lake.recreate(driver.table)
+        if value != 10:
+            (driver.zone / "p.csv").write_text(f"id,v\n1,{value}\n")
+        settle(memory, driver)
+        assert driver.table_rows() == {(1, value): 1}
+        settle(memory, driver)
+        assert driver.table_rows() == {(1, value): 1}
+    finally:
+        memory.run(driver.remove())
