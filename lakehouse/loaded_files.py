@@ -187,6 +187,10 @@ class LoadedFiles:
         """Return the head of main, and True if its history contains an earlier head: main may have been reset."""
         return self._ask(lambda index, at: (at, not earlier or index.knows(earlier)))
 
+    def find_later(self, load: LoadedFile) -> LoadedFile | None:
+        """Return the first load in effect of other content into the table of a load, after it."""
+        return self._ask(lambda index, _: index.find_later([(load, load.scope)]))[0]
+
     def on_present_tables(self, loads: Sequence[FileLoad]) -> list[FileLoad]:
         """Return the loads whose table is still the one on main. A dropped table took the rows of its loads along."""
         head = self._catalog.head(self._catalog.main)

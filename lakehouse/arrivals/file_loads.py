@@ -8,7 +8,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
 from sluice.arrivals.judging import KnownFile
 from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile
-from sluice.input.held_files import HeldFile, WantedFile, overtaken_files
+from sluice.input.held_files import HeldFile, LoadedFile, WantedFile, overtaken_files
 from sluice.pipeline.model import Pipeline
 
 _AT_ONCE = 400
@@ -89,6 +89,10 @@ class FileLoads:
         in_effect = {identity: load for identity, load in loads.items() if load.in_effect}
         latest = {path: next((each for each in of if each in in_effect), "") for path, of in earlier.items()}
         return {path: in_effect[identity] for path, identity in latest.items() if identity}
+
+    def find_later(self, load: FileLoad) -> LoadedFile | None:
+        """Return the first load of other content after a load; None if there is none, or the order does not matter."""
+        return self.loaded_files.find_later(load.file) if self.order_matters else None
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
         """Return the loads of files with these values of a column, in effect or not, into the tables of now."""

@@ -113,7 +113,11 @@ class NamedLoad:
             elif earlier and earlier.in_effect:
                 copied_from = earlier.file.path if earlier.file.path != file.path else ""
                 text = f"{describe_overwritten(earlier.file.workflow_id, copied_from)}, and its rows stay"
-                reasons[file.path] = _Reason(text)
+                later = self._loads.find_later(earlier)
+                if later:
+                    text += f". Its rows may be older than those of {later.path}, which run {later.workflow_id} loaded "
+                    text += f"since; only {OVER_YOUNGER} loads it"
+                reasons[file.path] = _Reason(text, may_be_older=later is not None)
             else:
                 reasons[file.path] = _Reason("it is settled, and waits for its batch")
         return reasons, problems

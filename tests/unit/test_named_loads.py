@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from sluice.contracts.arrivals import ROLLED_BACK
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from tests.harness.loading_run import roll_back
@@ -87,3 +89,18 @@ def test_copies_are_loaded_once_and_files_that_wait_are_loaded_at_once(tmp_path:
     planned = plan(zone, "a.csv", "copy.csv", "later.csv")
     assert [loadable for loadable, _ in reasons(planned).values()] == [True, True, False]
     assert planned.batch and planned.batch.files == 1
+
+
+@pytest.mark.parametrize("merges", [True, False])
+async def test_ignored_content_may_be_older_than_what_was_loaded_since(tmp_path: Path, merges: bool) -> None:
+    zone = Zone(tmp_path, overwritten="ignore", on_failure="pause")
+    if merges:
+        write = zone.pipeline.write.model_copy(update={"mode": "merge", "keys": ["id"]})
+        zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+    for name, content in (("p.csv", "10"), ("p.csv", "11"), ("q.csv", "20")):
+        zone.landing.file(name, content)
+        zone.settled()
+        await zone.load()
+    (planned,) = plan(zone, "p.csv").files
+    assert planned.is_loadable and planned.may_be_older == merges
+    assert ("older than those of" in planned.reason and "only --over-younger loads it" in planned.reason) == merges
