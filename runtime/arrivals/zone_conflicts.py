@@ -63,9 +63,9 @@ class KnownZone:
         )
 
     def problem_with_source(self, pipeline: Pipeline) -> str:
-        """Return why a run of another pipeline should not read its source; empty if it may."""
-        source = pipeline.write.source
-        if pipeline.name == self.pipeline or source is None or not self._may_share_table(frozenset(pipeline.tables)):
+        """Return why a run of another pipeline file should not read its source; empty if it may."""
+        source, is_own = pipeline.write.source, pipeline.name == self.pipeline and pipeline.arrival is not None
+        if is_own or source is None or not self._may_share_table(frozenset(pipeline.tables)):
             return ""
         shared = next((path for path in source.paths if may_share(self.path, resolved_source(path))), None)
         if shared is None:
