@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyiceberg.io import FileIO, load_file_io
 
 from lakehouse.iceberg.store_errors import explain_store_error
-from sluice.contracts.arrivals import ArrivedFile, BatchRef
+from sluice.contracts.arrivals import Age, ArrivedFile, BatchRef
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 
 _FOLDER = "sluice-arrivals"
@@ -26,15 +26,30 @@ class BatchStore:
     io: Mapping[str, str]
     _file_io: list[FileIO] = field(default_factory=list, repr=False)
 
-    def write(self, pipeline: str, files: Sequence[ArrivedFile]) -> BatchRef:
-        """Write a batch under a name derived from its files, so that the same files always make the same batch."""
+    def write(self, pipeline: str, files: Sequence[ArrivedFile], ages: Sequence[Age] = ()) -> BatchRef:
+        """Write a batch under a name derived from its files, so that the same files always make the same batch.
+
+        Args:
+            pipeline: the name of the pipeline.
+            files: the files of the batch.
+            ages: the ages of the files, if they are known.
+        """
         content = json.dumps([file.model_dump(mode="json") for file in files]).encode()
         id = _digest(file.identity for file in files)
         location = f"{self.lake.rstrip('/')}/{_FOLDER}/{pipeline}/{id}.json"
         with self._io.new_output(location).create(overwrite=True) as file:
             file.write(content)
         size, paths = sum(each.size for each in files), _digest(file.path for file in files)
-        return BatchRef(id=id, location=location, files=len(files), bytes=size, paths=paths)
+        return BatchRef(
+            id=id,
+            location=location,
+            files=len(files),
+            bytes=size,
+            paths=paths,
+            oldest=min(ages, default=()),
+            newest=max(ages, default=()),
+            is_sent_again=any(file.is_sent_again for file in files),
+        )
 
     def read(self, ref: BatchRef) -> list[ArrivedFile]:
         """Read the files of a batch, as `read_from` does."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakehouse.arrivals.arrival_order import ArrivalOrder
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.copy_memory import CopyMemory
 from lakehouse.arrivals.file_loads import FileLoads, name_run
@@ -130,16 +131,17 @@ class _ZoneListing:
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
         self._ends_at, self._loaded = 0.0, set[WantedFile]()
+        self._order = ArrivalOrder(self._arrival, self._held, matters=self._loads.order_matters)
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
         """Return the batches that can be loaded now, and the state of the zone."""
         now, room = self._collector.clock(), min(input.room, _MOST_BATCHES)
         is_current = input.files is not None and self._memory.is_current(input.received)
         waiting, manifests = self._list(now, input.files if is_current else None)
-        plan = plan_batches(waiting, manifests, self._arrival, now)
+        plan = plan_batches(self._order.ready(waiting), manifests, self._arrival, now, input.limits)
         batches, judged = self._make_batches(plan.batches[:room])
         has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == self._collector.most_waiting)
-        list_at = now if room and has_more else plan.list_at
+        list_at = now if room and has_more and not self._order.is_blocked else plan.list_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
         return CollectArrivalsResult(
@@ -182,10 +184,10 @@ class _ZoneListing:
         now = self._collector.clock()
         self._list(now)
         judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
-        copies = self._copies.identities(paths)
-        files, chosen = judge.plan(paths, self._memory.known(paths), copies, self._on_progress)
-        batch = self._collector.batches.write(self._pipeline.name, chosen) if chosen else None
-        return LoadPlan(files=files, batch=batch)
+        copies, listed = self._copies.identities(paths), self._memory.known(paths)
+        files, chosen = judge.plan(paths, listed, copies, self._on_progress)
+        self._listed_files |= {path: each.waiting for path, each in listed.items()}
+        return LoadPlan(files=files, batch=self._write_batch(chosen, chosen) if chosen else None)
 
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
         """Return the waiting files, and the time since when each folder has its manifest.
@@ -194,7 +196,7 @@ class _ZoneListing:
             named: files to examine besides the waiting ones; None lists the whole zone.
         """
         if named is None:
-            self._memory.record_listing(self._listed(), now)
+            self._memory.record_listing(self._listed(), now, self._arrival.settle)
         self._memory.release_batches(self._held.ids, self._held.set_aside, self._held.kept_out)
         self._loaded = self._loads.held_whole(self._held.files)
         self._memory.judge_again(self._held.paths_to_load(self._loaded))
@@ -208,10 +210,12 @@ class _ZoneListing:
             self._record_files(named, now)
         self._ends_at = time.monotonic() + self._collector.longest_listing  # however long the listing took
         if not self._arrival.manifest:
+            self._order.begin(self._memory, {})
             return self._memory.waiting(self._collector.most_waiting), {}
         folders = self._memory.waiting_folders()
         are_complete = {folder: file_exists(f"{folder}/{self._arrival.manifest}") for folder in folders}
         manifests = self._memory.record_manifests(are_complete, now)
+        self._order.begin(self._memory, manifests)
         return self._memory.waiting(self._collector.most_waiting, with_manifest=True), manifests
 
     def _record_files(self, named: list[str], now: float) -> None:
@@ -220,9 +224,9 @@ class _ZoneListing:
         asked = [path for path in {*named, *waiting} if not self._is_manifest(path)]
         there = find_arriving(self._arrival.from_, asked, follow_links=self._arrival.follow_links)
         if there is None:
-            self._memory.record_listing(self._listed(), now)
+            self._memory.record_listing(self._listed(), now, self._arrival.settle)
         else:
-            self._memory.record_files(asked, there, now)
+            self._memory.record_files(asked, there, now, self._arrival.settle)
 
     def _is_manifest(self, path: str) -> bool:
         return path.rsplit("/", 1)[-1] == self._arrival.manifest
@@ -243,7 +247,7 @@ class _ZoneListing:
         """Make batches while time is left; return them, and the number of planned batches that were judged."""
         made: list[BatchRef] = []
         for number, files in enumerate(planned):
-            if number and not self._has_time():
+            if number and (self._order.is_blocked or not self._has_time()):
                 return made, number
             if batch := self._make_batch(files):
                 made.append(batch)
@@ -255,15 +259,21 @@ class _ZoneListing:
         if not new:
             return None
         chosen = list({file.identity: file for file in reversed(new)}.values())[::-1]
-        batch = self._collector.batches.write(self._pipeline.name, chosen)
-        for file in new:
-            self._mark(file, "in a batch", batch.id)
         own = {file.path for file in chosen}
         self._copies.record((file.path, file.identity) for file in new if file.path not in own)
-        self._record_marks()
+        batch = self._write_batch(chosen, new)
         self._held.add(batch.id, chosen)
         arrivals = [self._listed_files[file.path].arrived_at for file in chosen]
         self._latest_arrival = max(self._latest_arrival or 0.0, *arrivals)
+        return batch
+
+    def _write_batch(self, chosen: Sequence[ArrivedFile], files: Sequence[ArrivedFile]) -> BatchRef:
+        """Write a batch of the chosen files, and mark all given files as files of it."""
+        ages = self._order.ages([self._listed_files[file.path] for file in chosen])
+        batch = self._collector.batches.write(self._pipeline.name, chosen, ages)
+        for file in files:
+            self._mark(file, "in a batch", batch.id)
+        self._record_marks()
         return batch
 
     def _sort(self, files: Sequence[WaitingFile], *, reports: bool) -> list[ArrivedFile]:
@@ -277,31 +287,35 @@ class _ZoneListing:
         if reports:
             for each in refused:
                 self._keep_out(each.path, "refused", each.reason, reports=each.is_reported)
+        identified = self._loads.with_sent_again(identified, self._written_at, self._arrival.settle)
         known = self._loads.known(identified, self._held, self._copies.identities([file.path for file in identified]))
-        self._copies.record((file.path, file.identity) for file in identified if self._is_copy(file, known[file.path]))
+        self._copies.record(
+            (file.path, file.identity) for file in identified if self._held.is_copy(file, known[file.path].held)
+        )
         new: list[ArrivedFile] = []
         for file in identified:
+            if self._order.is_behind_another(self._listed_files[file.path]):
+                break
             judged = judge(known[file.path], self._arrival.overwritten)
             if judged.status == "loaded" and self._waits(file, known[file.path], new):
                 continue
             if judged.status is None:
                 new.append(file)
             elif judged.status in ("loaded", "in a batch"):
+                self._order.note(self._listed_files[file.path], judged.detail)
                 self._mark(file, judged.status, judged.detail, file.identity if judged.status == "loaded" else "")
             elif reports:
                 self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
 
+    def _written_at(self, paths: Sequence[str]) -> dict[str, float]:
+        return {path: file.written_at for path, file in self._memory.known(paths).items()}
+
     def _waits(self, file: ArrivedFile, known: KnownFile, new: Sequence[ArrivedFile]) -> bool:
         """Return True if a file has loaded content under a new name, and batches may replace its rows."""
         is_renamed = known.held is not None and known.held.is_renamed
         return is_renamed and (bool(new) or self._held.has_others(file))
-
-    def _is_copy(self, file: ArrivedFile, known: KnownFile) -> bool:
-        """Return True if main or a batch has the content of a file under another path."""
-        held = known.held
-        return self._held.is_copy(file) or bool(held and not held.is_partly and held.load.path != file.path)
 
     def _mark(self, file: ArrivedFile, status: FileStatus, detail: str, identity: str = "") -> None:
         changed_at = self._listed_files[file.path].changed_at

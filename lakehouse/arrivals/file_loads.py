@@ -1,7 +1,8 @@
 """Query main for the loads of a landing zone's files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.loaded_files import LoadedFiles
@@ -76,6 +77,34 @@ class FileLoads:
             )
         return known
 
+    def with_sent_again(
+        self, files: Sequence[ArrivedFile], written_at: Callable[[Sequence[str]], Mapping[str, float]], pause: float
+    ) -> list[ArrivedFile]:
+        """Return the files; those that were written after main had got their content are marked as sent again.
+
+        If the latest loaded file was rewritten, too, the files written before that, or within `pause` seconds of
+        it, count as loaded: a program that copies all files again leaves main as it is.
+
+        Args:
+            files: the files, with the content that they have now.
+            written_at: returns the time of the last modification of files in the zone, by path.
+            pause: time without a modification that separates two deliveries, in seconds.
+        """
+        held = self.held([wanted(file) for file in files]) if self.order_matters else {}
+        times = written_at([file.wanted.path for file in held.values()]) if held else {}
+        again = {
+            file.path: times[file.path]
+            for file, each in held.items()
+            if not each.is_partly and times.get(file.path, 0.0) > _time_of(each.load)
+        }
+        if again:
+            marks = _marks(self.tables)
+            latest = self.loaded_files.list_files(f"r.in_effect AND f.table_name IN ({marks})", self.tables, 1)[0]
+            sent = [(written_at([each.file.path]).get(each.file.path, 0.0), _time_of(each.file)) for each in latest]
+            together = max((time for time, loaded_at in sent if time > loaded_at), default=-pause) + pause
+            again = {path: time for path, time in again.items() if time > together}
+        return [file.model_copy(update={"is_sent_again": True}) if file.path in again else file for file in files]
+
     def _settled(self, files: Sequence[WantedFile]) -> dict[WantedFile, HeldFile]:
         """Return the files that main contains. Those that were moved together count as loaded."""
         held = self.held(files)
@@ -107,6 +136,10 @@ class FileLoads:
 def name_run(load: FileLoad) -> str:
     """Return the workflow id of the run that loaded a file, marked if the run was rolled back."""
     return load.file.workflow_id + ("" if load.in_effect else ROLLED_BACK)
+
+
+def _time_of(load: LoadedFile) -> float:
+    return datetime.fromisoformat(load.at).timestamp()
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -6,12 +6,12 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.source_files import identify_input
 from sluice.contracts.arrivals import ArrivedFile, BatchRef, BatchState
 from sluice.contracts.run_request import InputFile, run_workflow_id
-from sluice.input.held_files import WantedFile
+from sluice.input.held_files import HeldFile, WantedFile
 
 
 def wanted(file: ArrivedFile) -> WantedFile:
     """Return an arrived file as a file to be loaded: whole, and for no scheduled time."""
-    return WantedFile(file.path, file.identity)
+    return WantedFile(file.path, file.identity, is_sent_again=file.is_sent_again)
 
 
 class HeldFiles:
@@ -77,8 +77,15 @@ class HeldFiles:
             for each in files
         )
 
-    def is_copy(self, file: ArrivedFile) -> bool:
-        """Return True if a batch has the content of a file under another path."""
+    def is_copy(self, file: ArrivedFile, held: HeldFile | None) -> bool:
+        """Return True if a batch, or main, has the content of a file under another path.
+
+        Args:
+            file: the file.
+            held: the load by which main contains it, if there is one.
+        """
+        if held and not held.is_partly and held.load.path != file.path:
+            return True
         return file.identity in self._identities and self._paths.get(file.path) != self._identities[file.identity]
 
     def batch_with_path(self, file: ArrivedFile) -> str:

@@ -8,7 +8,6 @@ from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.source_files import OnProgress
-from sluice.arrivals.batching import WaitingFile
 from sluice.arrivals.judging import LOADED_BEFORE, describe_overwritten
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import ArrivedFile
@@ -51,10 +50,9 @@ class NamedLoad:
         """
         problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
         known = {path: listed[path] for path, problem in problems.items() if not problem}
-        files = [
-            WaitingFile(path, each.size, each.arrived_at, each.changed_at, each.state) for path, each in known.items()
-        ]
-        identified, refused = identify_arrived(self._source, files, on_progress)
+        identified, refused = identify_arrived(self._source, [each.waiting for each in known.values()], on_progress)
+        written = {path: each.written_at for path, each in listed.items()}
+        identified = self._loads.with_sent_again(identified, lambda _: written, self._arrival.settle)
         problems |= {each.path: each.reason for each in refused}
         by_path = {file.path: file for file in identified}
         reasons: dict[str, _Reason] = {}

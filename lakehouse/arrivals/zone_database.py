@@ -12,12 +12,13 @@ from pathlib import Path
 
 from sluice.errors import ServiceUnavailable
 
-_VERSION = 4
+_VERSION = 5
 _WAIT = 30.0
 _SCHEMA = """
 CREATE TABLE files (
     path TEXT PRIMARY KEY, folder TEXT NOT NULL, size INTEGER NOT NULL, state TEXT NOT NULL,
-    arrived_at REAL NOT NULL, changed_at REAL NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
+    arrived_at REAL NOT NULL, changed_at REAL NOT NULL, listed_at REAL NOT NULL, written_at REAL NOT NULL,
+    status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '',
     listing INTEGER NOT NULL, identity TEXT NOT NULL DEFAULT '', finished TEXT NOT NULL DEFAULT '',
     problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0, is_judged INTEGER NOT NULL DEFAULT 0,
     report INTEGER NOT NULL DEFAULT 0, reported TEXT NOT NULL DEFAULT ''

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lakehouse.source_files.arriving import ArrivingFile
-from sluice.arrivals.batching import folder_of
+from sluice.arrivals.batching import WaitingFile, folder_of
 from sluice.contracts.arrivals import ArrivalEntry, FileStatus
 
 _NEVER = 1e15
@@ -25,6 +25,14 @@ class RememberedFile:
     identity: str
     state: str = ""
     """State reported by its file system or store."""
+    listed_at: float = 0.0
+    written_at: float = 0.0
+
+    @property
+    def waiting(self) -> WaitingFile:
+        """The file as one that waits for a batch."""
+        times = (self.arrived_at, self.changed_at, self.state, self.listed_at, self.written_at)
+        return WaitingFile(self.path, self.size, *times)
 
     def entry(self, detail: str, copy_of: str) -> ArrivalEntry:
         """Return the entry of the file for people."""
@@ -51,5 +59,5 @@ def row_of(file: ArrivingFile, now: float, listing: int | None) -> dict[str, Any
         **{"path": file.path, "folder": folder_of(file.path), "size": file.size, "state": file.state},
         **{"detail": file.refused or file.ignored, "reported": file.refused},
         **{"report": (listing or 0) if file.refused else 0, "try_at": _NEVER if file.refused else 0},
-        **{"now": now, "status": status, "listing": listing},
+        **{"now": now, "written_at": file.written_at, "status": status, "listing": listing},
     }

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
+from lakehouse.arrivals.listing_order import order_files
 from lakehouse.arrivals.zone_database import ZoneDatabase
 from lakehouse.arrivals.zone_files import MarkedFile, RememberedFile, row_of
 from lakehouse.source_files.arriving import ArrivingFile
@@ -15,11 +16,15 @@ _AT_ONCE = 400
 """Maximum number of files in one statement: SQLite before 3.32 allows 999 parameters."""
 _TRY_AGAIN = 600.0
 """Wait before a refused file is tried again, in seconds: the error may have been temporary."""
+_WAITING = "path, size, arrived_at, changed_at, state, listed_at, written_at"
 _RECORD = """
-INSERT INTO files (path, folder, size, state, arrived_at, changed_at, status, detail, listing, report, reported, try_at)
-VALUES (:path, :folder, :size, :state, :now, :now, :status, :detail, :listing, :report, :reported, :try_at)
+INSERT INTO files (path, folder, size, state, arrived_at, changed_at, listed_at, written_at, status, detail, listing,
+    report, reported, try_at)
+VALUES (:path, :folder, :size, :state, :now, :now, :now, :written_at, :status, :detail, :listing,
+    :report, :reported, :try_at)
 ON CONFLICT (path) DO UPDATE SET
-    listing = :listing, changed_at = :now, status = :status, detail = :detail, size = :size, state = :state,
+    listing = :listing, changed_at = :now, listed_at = :now, written_at = :written_at, status = :status,
+    detail = :detail, size = :size, state = :state,
     identity = '', finished = '', problem = '', try_at = :try_at, is_judged = 0, report = :report, reported = :reported,
     arrived_at = CASE WHEN status = 'waiting' THEN arrived_at ELSE :now END
     WHERE listing <= :listing AND state != :state
@@ -53,8 +58,12 @@ def _states(database: sqlite3.Connection, paths: Sequence[str]) -> dict[str, str
 class ZoneMemory(ZoneDatabase):
     """Files of one landing zone."""
 
-    def record_listing(self, files: Iterable[ArrivingFile], now: float) -> None:
+    def record_listing(self, files: Iterable[ArrivingFile], now: float, pause: float = 0.0) -> None:
         """Record the present files, and delete those that are no longer listed.
+
+        Files that were first listed together are in the order of their deliveries, and of their names within one. Only
+        a pause of `pause` seconds separates two deliveries, because programs that copy many files at once finish them
+        in any order.
 
         Only files whose state changed are written, so that a listing of many known files costs little. Entries of a
         later listing stay. Of two files with one path, the first counts: the second is the object `a.csv/` beside
@@ -83,10 +92,14 @@ class ZoneMemory(ZoneDatabase):
             missing = [row for row in known_paths if hash(row[0]) not in paths]
             database.executemany("DELETE FROM files WHERE path = ?", missing)
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
+            order_files(database, listing, pause)
             database.execute("COMMIT")
 
-    def record_files(self, asked: Sequence[str], there: Sequence[ArrivingFile], now: float) -> None:
-        """Record the present state of the examined files, and delete the missing ones; other files stay as they are."""
+    def record_files(self, asked: Sequence[str], there: Sequence[ArrivingFile], now: float, pause: float = 0.0) -> None:
+        """Record the present state of the examined files, and delete the missing ones; other files stay as they are.
+
+        The files are in the order described in `record_listing`.
+        """
         with self._open() as database:
             listing = database.execute("INSERT INTO listings (at) VALUES (?)", [now]).lastrowid
             known = {path: state for some in _parts(asked) for path, state in _states(database, some).items()}
@@ -96,6 +109,7 @@ class ZoneMemory(ZoneDatabase):
             missing = known.keys() - {each.path for each in there}
             database.executemany("DELETE FROM files WHERE path = ?", [[path] for path in missing])
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
+            order_files(database, listing, pause)
             database.execute("COMMIT")
 
     def is_current(self, received: str) -> bool:
@@ -114,11 +128,17 @@ class ZoneMemory(ZoneDatabase):
         only = "AND folder IN (SELECT folder FROM manifests)" if with_manifest else ""
         with self._open() as database:
             rows = database.execute(
-                f"SELECT path, size, arrived_at, changed_at, state FROM files WHERE status = 'waiting' {only} "
-                "ORDER BY arrived_at, path LIMIT ?",
+                f"SELECT {_WAITING} FROM files WHERE status = 'waiting' {only} ORDER BY listed_at, path LIMIT ?",
                 [limit],
             )
             return [WaitingFile(*row) for row in rows]
+
+    def behind(self, details: Iterable[str]) -> list[WaitingFile]:
+        """Return the files in a batch, or waiting for the end of one, whose status has one of these details."""
+        with self._open() as database:
+            select = f"SELECT {_WAITING} FROM files WHERE status = 'in a batch' AND detail = ?"
+            blocks = [database.execute(select, [detail]).fetchall() for detail in details]
+            return [WaitingFile(*row) for rows in blocks for row in rows]
 
     def waiting_folders(self) -> list[str]:
         """Return the folders with waiting files."""
@@ -171,7 +191,7 @@ class ZoneMemory(ZoneDatabase):
         """Set the status of files, except those that changed since they were listed."""
         with self._open() as database:
             database.executemany(
-                "UPDATE files SET status = :status, detail = :detail, identity = :identity "
+                "UPDATE files SET status = :status, detail = :detail, identity = :identity, try_at = 0 "
                 "WHERE path = :path AND changed_at = :changed_at",
                 [file._asdict() for file in files],
             )
@@ -240,12 +260,12 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def judge_again(self, paths: Sequence[str]) -> None:
-        """Reset loaded or ignored files to waiting if a batch has their path: main lacks the batch's content."""
+        """Reset files that are loaded or kept out to waiting if a batch has their path: main lacks its content."""
         with self._open() as database:
             for some in _parts(paths):
                 database.execute(
                     "UPDATE files SET status = 'waiting', detail = '', identity = '' WHERE (status = 'loaded' OR "
-                    f"status = 'ignored' AND is_judged) AND path IN ({', '.join('?' * len(some))})",
+                    f"status IN ('ignored', 'refused') AND is_judged) AND path IN ({', '.join('?' * len(some))})",
                     list(some),
                 )
             database.execute("COMMIT")
@@ -256,8 +276,8 @@ class ZoneMemory(ZoneDatabase):
         with self._open() as database:
             for some in _parts(paths):
                 rows = database.execute(
-                    "SELECT path, size, arrived_at, status, detail, '', changed_at, identity, state FROM files "
-                    f"WHERE path IN ({', '.join('?' * len(some))})",
+                    "SELECT path, size, arrived_at, status, detail, '', changed_at, identity, state, listed_at, "
+                    f"written_at FROM files WHERE path IN ({', '.join('?' * len(some))})",
                     list(some),
                 )
                 files |= {row[0]: RememberedFile(*row) for row in rows}

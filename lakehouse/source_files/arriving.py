@@ -39,6 +39,8 @@ class ArrivingFile:
     size: int
     state: str
     """State reported by its file system or store. Another state shows a change."""
+    written_at: float = 0.0
+    """Time of its last modification as its file system or store reports it, in seconds since 1970."""
     problem: str = ""
     """Reason why no run can load it, regardless of its content; else empty."""
     refused: str = ""
@@ -214,8 +216,8 @@ def _arriving(path: str, now: os.stat_result, real: str) -> ArrivingFile:
     """Return a file that was listed. Its state contains its resolved path, so that a link put in its place shows."""
     state = _printable(local_state(now) + resolved_suffix(path, real))
     if _printable(path) != path:
-        return ArrivingFile(_printable(path), now.st_size, state, "its name is not in UTF-8: rename it")
-    return ArrivingFile(path, now.st_size, state, _TOO_LARGE if now.st_size > _LARGEST else "")
+        return ArrivingFile(_printable(path), now.st_size, state, problem="its name is not in UTF-8: rename it")
+    return ArrivingFile(path, now.st_size, state, now.st_mtime, _TOO_LARGE if now.st_size > _LARGEST else "")
 
 
 def _refused(path: str, problem: str) -> ArrivingFile:

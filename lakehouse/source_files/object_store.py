@@ -28,6 +28,8 @@ If the store encrypts with a key, it is a random number of the same form. Equal 
 but different objects never have equal ones.
 """
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+ObjectState = tuple[str, int, str, float, str]
+"""Path, size in bytes, text of the state, time of the last modification, and the reason if it cannot be read."""
 _RETRIES: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
 
 
@@ -60,12 +62,12 @@ def list_objects(path: str) -> Iterator[ListedFile]:
         yield from _below(store, bucket, parts[:fixed], parts[fixed:])
 
 
-def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
+def list_object_states(path: str) -> Iterator[ObjectState]:
     """List the objects below a prefix, or those that match a pattern.
 
     Returns:
-        For each object its path, its size in bytes, a text of its state, and the reason if it cannot be read. An object
-        may be listed twice.
+        For each object its path, its size in bytes, a text of its state, the time of its last modification in seconds
+        since 1970, and the reason if it cannot be read. An object may be listed twice.
 
     Raises:
         InvalidInput: the store refuses.
@@ -83,7 +85,7 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
             for page in obstore.list(store, "/".join(parts[:fixed]) or None):
                 for each in page:
                     if path_matches(each["path"].split("/")[fixed:], parts[fixed:]):
-                        yield f"{bucket}/{each['path']}", each["size"], _state_text(each), ""
+                        yield f"{bucket}/{each['path']}", each["size"], *_state_of(each), ""
             return
         except InvalidPathError:
             if not bucket.lower().startswith("s3"):
@@ -91,7 +93,7 @@ def list_object_states(path: str) -> Iterator[tuple[str, int, str, str]]:
     yield from _list_any_keys(bucket, parts[:fixed], parts[fixed:])
 
 
-def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterator[tuple[str, int, str, str]]:
+def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterator[ObjectState]:
     """List the objects of a folder like `list_object_states`, even if obstore refuses one of their keys."""
     for each in list_keys(bucket, "/".join([*folder, ""])):
         key, size = each["Key"].removesuffix("/"), each["Size"]
@@ -101,10 +103,10 @@ def _list_any_keys(bucket: str, folder: list[str], pattern: list[str]) -> Iterat
             problem = "its key ends in a slash: rename it"
         if path_matches(below, pattern) or (problem and not pattern):
             meta = {"e_tag": each["ETag"], "last_modified": each["LastModified"]}
-            yield f"{bucket}/{key}", size, _state_text(meta), problem
+            yield f"{bucket}/{key}", size, *_state_of(meta), problem
 
 
-def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, int, str, str]]:
+def find_object_states(path: str, urls: Iterable[str]) -> Iterator[ObjectState]:
     """Yield the states of some objects below a prefix like `list_object_states`, by one request for each.
 
     Raises:
@@ -123,15 +125,18 @@ def find_object_states(path: str, urls: Iterable[str]) -> Iterator[tuple[str, in
                 continue
             with contextlib.suppress(FileNotFoundError):
                 meta = obstore.head(store, split_url(url)[1])
-                yield url, meta["size"], _state_text(meta), ""
+                yield url, meta["size"], *_state_of(meta), ""
 
 
-def _state_text(meta: Mapping[str, Any]) -> str:
+def _state_of(meta: Mapping[str, Any]) -> tuple[str, int]:
     """Return an object's state from fields that are the same in a listing and in a request for the object alone.
+
+    The second value is the time of its last modification.
 
     Only a listing has fractions of seconds, and only a request for the object has the version.
     """
-    return f"{meta['e_tag']}:{int(meta['last_modified'].timestamp())}"
+    written_at = int(meta["last_modified"].timestamp())
+    return f"{meta['e_tag']}:{written_at}", written_at
 
 
 def _key_problem(part: str) -> str:

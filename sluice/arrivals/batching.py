@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sluice.contracts.arrivals import Age
 from sluice.pipeline.arrival import Arrival
 
 _MAX_PATH_BYTES = 256 * 1024
@@ -26,6 +27,21 @@ class WaitingFile:
     """Time when it was last listed with another state than before."""
     state: str
     """State that its file system or store reported at that time."""
+    listed_at: float = 0.0
+    """The same as `changed_at`, with a fraction that orders the files of one listing: deliveries, then names."""
+    written_at: float = 0.0
+    """Time of its last modification, as its file system or store reports it."""
+
+    def age(self, manifests: Mapping[str, float], arrival: Arrival) -> Age:
+        """Return its position in the order of arrival.
+
+        Args:
+            manifests: as in `plan_batches`.
+        """
+        complete_at = manifests.get(self.folder) if arrival.manifest else self.listed_at
+        if complete_at is None or self.changed_at > complete_at:
+            complete_at = self.changed_at + arrival.settle
+        return complete_at, self.listed_at
 
     @property
     def folder(self) -> str:
@@ -44,29 +60,43 @@ class Batching:
 
 
 def plan_batches(
-    waiting: Sequence[WaitingFile], manifests: Mapping[str, float], arrival: Arrival, now: float
+    waiting: Sequence[WaitingFile],
+    manifests: Mapping[str, float],
+    arrival: Arrival,
+    now: float,
+    limits: Sequence[Age] = (),
 ) -> Batching:
-    """Return the batches that are closed now.
+    """Return the batches that are closed now, in the order of their files' ages.
 
     Args:
+        waiting: the files that wait.
         manifests: the time since which a folder has its manifest, by folder, for an arrival that closes batches by
             manifests. A newer file has to settle.
+        arrival: the rules of the landing zone.
+        now: the present time.
+        limits: ages that separate batches: none has both older and younger files. Batches of files that are older than
+            the last limit are closed at once.
     """
+    files = sorted(waiting, key=lambda file: (file.age(manifests, arrival), file.arrived_at, file.path))
+    groups = [sum(limit <= file.age(manifests, arrival) for limit in limits) for file in files]
     if arrival.manifest:
-        return _plan_by_manifests(waiting, manifests, arrival, now)
-    settled = [file for file in _in_order(waiting) if file.changed_at + arrival.settle <= now]
-    parts = _split(settled, arrival)
+        return _plan_by_manifests(files, groups, manifests, arrival, now)
+    settled: list[list[WaitingFile]] = [[] for _ in range(len(limits) + 1)]
+    for file, group in zip(files, groups, strict=True):
+        if file.changed_at + arrival.settle <= now:
+            settled[group].append(file)
+    older, parts = [part for some in settled[:-1] for part in _split(some, arrival)], _split(settled[-1], arrival)
     if not waiting:
         return Batching([], None)
     quiet_at = max(file.changed_at for file in waiting) + arrival.settle
-    overdue_at = min((file.arrived_at for file in settled), default=now) + arrival.batch.wait
+    overdue_at = min((file.arrived_at for file in settled[-1]), default=now) + arrival.batch.wait
     if parts and not (quiet_at <= now or overdue_at <= now) and not _is_full(parts[-1], arrival):
         parts.pop()
     taken = sum(map(len, parts))
     times = [file.changed_at + arrival.settle for file in waiting if file.changed_at + arrival.settle > now]
-    if taken < len(settled):
+    if taken < len(settled[-1]):
         times.append(min(quiet_at, overdue_at))
-    return Batching(parts, min(times) if times else None)
+    return Batching(older + parts, min(times) if times else None)
 
 
 def why_waiting(
@@ -92,24 +122,24 @@ def why_waiting(
 
 
 def _plan_by_manifests(
-    waiting: Sequence[WaitingFile], manifests: Mapping[str, float], arrival: Arrival, now: float
+    waiting: Sequence[WaitingFile],
+    groups: Sequence[int],
+    manifests: Mapping[str, float],
+    arrival: Arrival,
+    now: float,
 ) -> Batching:
-    folders: dict[str, list[WaitingFile]] = {}
+    folders: dict[tuple[str, int], list[WaitingFile]] = {}
     settled_at: list[float] = []
-    for file in _in_order(waiting):
+    for file, group in zip(waiting, groups, strict=True):
         complete_at = manifests.get(file.folder)
         if complete_at is None:
             continue
         if file.changed_at <= complete_at or file.changed_at + arrival.settle <= now:
-            folders.setdefault(file.folder, []).append(file)
+            folders.setdefault((file.folder, group), []).append(file)
         else:
             settled_at.append(file.changed_at + arrival.settle)
     parts = [part for files in folders.values() for part in _split(files, arrival)]
     return Batching(parts, min(settled_at) if settled_at else None)
-
-
-def _in_order(files: Sequence[WaitingFile]) -> list[WaitingFile]:
-    return sorted(files, key=lambda file: (file.arrived_at, file.path))
 
 
 def _split(files: Sequence[WaitingFile], arrival: Arrival) -> list[list[WaitingFile]]:

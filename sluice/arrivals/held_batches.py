@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from sluice.arrivals.batch_order import BatchOrder, describe_overtaken_batch
 from sluice.arrivals.limits import room_for_batches
-from sluice.command_line import OVER_YOUNGER
-from sluice.contracts.arrivals import Batch, BatchCommand, BatchRef, BatchState, SplitBatch
+from sluice.contracts.arrivals import Age, Batch, BatchCommand, BatchRef, BatchState, SplitBatch
 from sluice.contracts.starting import EndedRun
 from sluice.contracts.zone_loads import LoadBatch
 
@@ -36,8 +36,14 @@ def decided_states(batches: Iterable[Batch]) -> dict[str, BatchState]:
 class HeldBatches:
     """Batches whose files are not all on main: they wait, run, or were kept out or set aside."""
 
-    def __init__(self, batches: Iterable[Batch] = (), changes: Mapping[str, int] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        batches: Iterable[Batch] = (),
+        changes: Mapping[str, int] = MappingProxyType({}),
+        order: BatchOrder | None = None,
+    ) -> None:
         self._batches = {batch.ref.id: batch for batch in batches}
+        self.order = order or BatchOrder()
         self._unreported: list[str] = []
         self.changes = dict(changes)
         """Number of times in a row that files changed under a run, by the paths of the batch and for all batches."""
@@ -63,6 +69,11 @@ class HeldBatches:
         return [batch.ref for batch in self._batches.values()]
 
     @property
+    def limits(self) -> list[Age]:
+        """Ages of the youngest loaded file, and of the youngest file of any batch, in their order."""
+        return sorted((self.order.loaded_until, max((each.ref.newest for each in self._batches.values()), default=())))
+
+    @property
     def decisions(self) -> dict[str, BatchState]:
         """State of each batch that waits for a person or that a person set aside, by its id."""
         return decided_states(self._batches.values())
@@ -76,8 +87,11 @@ class HeldBatches:
         """Return the number of batches in a state."""
         return sum(batch.state == state for batch in self._batches.values())
 
-    def add(self, refs: Iterable[BatchRef], now: float) -> None:
+    def add(self, refs: Iterable[BatchRef], now: float, *, in_order: bool = False) -> None:
         """Add new batches. A batch that the zone already has stays as it is.
+
+        If the order matters, a new batch is loaded before younger ones that wait. If a younger one was loaded, the new
+        batch is kept out.
 
         If a batch was kept out because its files changed, a new batch of the same paths replaces it, and is kept out
         for the same reason.
@@ -87,7 +101,21 @@ class HeldBatches:
             if ref.id not in self._batches and ref.paths and (former := outdated.get(ref.paths)):
                 self._batches.pop(former.ref.id, None)
                 outdated[ref.paths] = self._batches[ref.id] = former.model_copy(update={"ref": ref})
-            self._batches.setdefault(ref.id, Batch(ref=ref, since=now))
+            if ref.id not in self._batches:
+                self._insert(Batch(ref=ref, since=now), in_order=in_order)
+
+    def _insert(self, batch: Batch, *, in_order: bool) -> None:
+        id, oldest = batch.ref.id, batch.ref.oldest if in_order else ()
+        waiting = (each for each in self._batches.values() if each.state == "waiting")
+        younger = next((each.ref.id for each in waiting if oldest and each.ref.oldest > oldest), None)
+        behind = list(self._batches)
+        behind = behind[behind.index(younger) :] if younger else []
+        self._batches[id] = batch.model_copy(update={"over_younger": self.order.take_permit(batch.ref)})
+        for each in behind:
+            self._batches[each] = self._batches.pop(each)
+        if (overtaken_by := self.order.overtaken_by(batch.ref)) and in_order and not self._batches[id].over_younger:
+            self.update(id, overtaken_by=overtaken_by)
+            self.keep_out(id, describe_overtaken_batch(id, overtaken_by))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove batches that main has."""
@@ -137,6 +165,8 @@ class HeldBatches:
             self._overtake(ended.key)
         if ended.is_done or (has_changed and not changes):
             del self._batches[ended.key]
+            if not ended.is_done:
+                self.order.collect_again(batch)
             return "loaded" if ended.is_done else "changed"
         self.update(ended.key, workflow_id=ended.workflow_id, run_id=ended.run_id, outcome=ended.outcome)
         self.update(ended.key, is_outdated=has_changed)
@@ -147,6 +177,7 @@ class HeldBatches:
         """Mark the batches before this one, which main now has, as overtaken by it."""
         if id not in self._batches:
             return
+        self.order.loaded(self._batches[id].ref)
         for before in list(self._batches):
             if before == id:
                 return
@@ -166,10 +197,7 @@ class HeldBatches:
         overtaken_by = self._batches[request.batch].overtaken_by
         if not overtaken_by:
             return ""
-        return (
-            f"the younger batch {overtaken_by} was loaded, and rows of the older batch {request.batch} would replace "
-            f"its rows: set the older batch aside, or let the older rows win by {OVER_YOUNGER}"
-        )
+        return describe_overtaken_batch(request.batch, overtaken_by)
 
     def _count_changes(self, paths: str, *, has_changed: bool, is_done: bool) -> str:
         """Count a change of files under a run; return the reason why they are not collected again, if there is one."""
@@ -197,6 +225,7 @@ class HeldBatches:
         if changed.outcome != "refused" and not changed.is_outdated:
             return changed, False
         del self._batches[id]  # a file of it may be missing: the present files are collected again
+        self.order.collect_again(changed)
         return changed, True
 
     def split(self, request: SplitBatch, halves: Iterable[BatchRef]) -> list[Batch]:
@@ -205,9 +234,10 @@ class HeldBatches:
         if self.problem_of_decision(id):
             return []
         whole, reason = self._batches[id], f"part of batch {id}, which {request.by} split"
+        ages = {"oldest": whole.ref.oldest, "newest": whole.ref.newest}
         new = [
             Batch(
-                ref=ref,
+                ref=ref.model_copy(update=ages),
                 since=whole.since,
                 reason=reason,
                 overtaken_by=whole.overtaken_by,

@@ -10,6 +10,11 @@ from sluice.contracts.starting import PipelineText
 
 ZONE_MEMO = "sluice.landing_zone"
 """Key of the memo of `LandingZone` with the values that `deploy` compares."""
+Age = tuple[float, ...]
+"""Position of a file in the order of arrival, in seconds since 1970: when it was complete, then when it was listed.
+
+The younger file has the larger value.
+"""
 ROLLED_BACK = " (rolled back)"
 """Suffix to the name of a run that loaded a file and was rolled back."""
 BatchState = Literal["waiting", "running", "kept out", "set aside"]
@@ -32,6 +37,8 @@ class ArrivedFile(WireMessage):
     path: str
     size: int
     identity: str
+    is_sent_again: bool = False
+    """True if it was written after main had got its content, in a zone where the order of loads matters."""
 
 
 class BatchPaths(WireMessage):
@@ -50,6 +57,11 @@ class BatchRef(WireMessage):
     bytes: int
     paths: str = ""
     """First digits of the SHA-256 over the paths of its files, which ignore their content."""
+    oldest: Age = ()
+    """Age of its oldest file; empty if it was made before batches had ages."""
+    newest: Age = ()
+    is_sent_again: bool = False
+    """True if main contains a file of it, which was sent again since."""
 
 
 class Batch(WireMessage):
@@ -73,6 +85,13 @@ class Batch(WireMessage):
     over_younger: bool = False  # true if its rows may replace younger ones
 
 
+class YoungestBatch(WireMessage):
+    """The loaded batch with the youngest file."""
+
+    id: str
+    newest: Age
+
+
 class CollectArrivalsInput(WireMessage):
     """Input of `collect_arrivals`: list a landing zone and make batches of its files."""
 
@@ -82,6 +101,8 @@ class CollectArrivalsInput(WireMessage):
     states: dict[str, BatchState] = Field(default_factory=dict)
     """State of each batch that is kept out or set aside, by its id. All other batches wait or run."""
     room: int = 50
+    limits: list[Age] = Field(default_factory=list)
+    """Ages of the youngest loaded file and of the youngest file of any batch, if the order of files matters."""
     received: str = ""
     """Mark of the latest result that the zone received. Files reported in that result are not reported again."""
     files: list[str] | None = None
@@ -218,6 +239,11 @@ class LandingZoneInput(WireMessage):
     problem: str = ""
     changes: dict[str, int] = Field(default_factory=dict)
     """Number of times in a row that files changed during a run: by the paths of the batch, and for any batch."""
+    youngest: YoungestBatch | None = None
+    collected_again: list[str] = Field(default_factory=list)
+    """Ids of the batches whose files the next listing collects again. No batch starts before that."""
+    over_younger: list[str] = Field(default_factory=list)
+    """Paths, as in `BatchRef.paths`, of files to be collected again that may replace younger rows."""
     reported: list[str] = Field(default_factory=list)
     """Digests of the files that are not loaded and were reported to people."""
     received: str = ""

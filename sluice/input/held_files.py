@@ -13,6 +13,8 @@ class WantedFile:
     path: str
     identity: str
     scope: LoadScope = NO_SCOPE
+    is_sent_again: bool = False
+    """True if it was written after main had got its content."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class HeldFile:
     is_partly: bool = False
     """True if a partition of the file was loaded and the whole is wanted, or the reverse."""
     is_renamed: bool = False
-    """True if main has the content from other paths only, and no run left this path out as a copy."""
+    """True if main has the content from other paths only, and no run left this path out as a copy.
+
+    Also true if the file was sent again since.
+    """
     overtaken_by: LoadedFile | None = None
     """First load of other content after that of a renamed file, if it may have replaced its rows."""
     is_intact: bool = False
@@ -88,7 +93,8 @@ class LoadsOfTable:
             if self._order_matters and latest and latest.identity != wanted.identity:
                 return None
             is_known = latest is not None or (wanted.path, wanted.identity) in self._copies
-            return HeldFile(wanted, load, is_renamed=self._order_matters and not is_known)
+            is_delivery = wanted.is_sent_again or not is_known
+            return HeldFile(wanted, load, is_renamed=self._order_matters and is_delivery)
         partly = next((load for load in reversed(loads) if load.scope.overlaps_partly(wanted.scope)), None)
         return HeldFile(wanted, partly, is_partly=True) if partly else None
 

@@ -63,8 +63,10 @@ def describe_overtaken(held: HeldFile) -> str:
     """Describe a renamed file, and the first load of other content after that of its own content."""
     load, later = held.load, held.overtaken_by
     by = (later.workflow_id or later.run_id) if later else ""
+    is_same = held.wanted.path == load.path
     return (
-        f"{_shortened(held.wanted.path)} has the content of {_shortened(load.path)}, which run "
+        f"{_shortened(held.wanted.path)} has {'again ' if is_same else ''}the content "
+        f"{'that' if is_same else f'of {_shortened(load.path)}, which'} run "
         f"{load.workflow_id or load.run_id} loaded into {load.table} ({format_time(load.at)}). Run {by} loaded other "
         "content after that, so its rows may be older than those of the table"
     )

@@ -83,6 +83,17 @@ class ZoneDriver(LakeDriver):
         await zones.apply(Change("create", item), file)
         await self._until_at_rest(listings=1)
 
+    async def deploy_again(self) -> None:
+        """Replace the landing zone by one with the present options."""
+        deployed = DeploySet("tests", str(self.folder))
+        zones = DeployedLandingZones(self.client, self.settings.installation, deployed, self.folder)
+        file = PipelineFile(self._text.name, self._text.text, pipeline_of_text(self._text))
+        item = zones.wanted(file)
+        assert item
+        listings = self.clock.listings.get(self.name, 0)
+        await zones.apply(Change("change", item), file)
+        await self._until_at_rest(listings + 1)
+
     async def list_files(self, after: float = 0.0) -> None:
         """Move the clock, list the zone, and wait until the runs that it started have ended or wait."""
         self.clock.now += after
@@ -109,17 +120,18 @@ class ZoneDriver(LakeDriver):
         await self._until_at_rest(self.clock.listings.get(self.name, 0))
         return ended
 
-    async def command(self, action: str, batch: str) -> None:
+    async def command(self, action: str, batch: str, *, over_younger: bool = False) -> None:
         """Retry or set aside a kept-out batch, unless that is refused. Resume the zone if it is paused."""
-        command = BatchCommand.model_validate({"action": action, "batch": batch, "by": "ana"})
+        decision = {"action": action, "batch": batch, "by": "ana", "over_younger": over_younger}
+        command = BatchCommand.model_validate(decision)
         with suppress(InvalidPipeline):
             await command_batch(self.client, self.settings.installation, self.name, command)
         if (await self.status()).paused:
             await pause_zone(self.client, self.settings.installation, self.name, PauseZone(paused=False, by="ana"))
         await self.list_files()
 
-    async def load(self, path: str) -> bool:
-        """Have the zone load a file by its name. Return False if that is refused."""
+    async def load(self, path: str, *, over_younger: bool = False) -> bool:
+        """Have the zone load a file by its name. Return False if that is refused, or needs `over_younger`."""
         zone = await self.status()
         query = PlanLoadInput(
             pipeline=zone.pipeline,
@@ -128,9 +140,10 @@ class ZoneDriver(LakeDriver):
             paths=[str(self.zone / path)],
         )
         plan = await query_lake(self.client, self.settings.installation, query, LoadPlan)
-        if plan.batch is None:
+        if plan.batch is None or (any(file.may_be_older for file in plan.files) and not over_younger):
             return False
-        await load_batch(self.client, self.settings.installation, self.name, LoadBatch(ref=plan.batch, by="ana"))
+        request = LoadBatch(ref=plan.batch, by="ana", over_younger=over_younger)
+        await load_batch(self.client, self.settings.installation, self.name, request)
         await self._until_at_rest(self.clock.listings.get(self.name, 0))
         return True
 

@@ -36,7 +36,12 @@ class BatchRuns:
         """By batch id, the time when this workflow found the child of its earlier run under way."""
 
     def room(self, zone: LandingZoneInput) -> int:
-        """Return the number of further runs that the landing zone's own limit allows."""
+        """Return the number of further runs that the landing zone's own limit allows.
+
+        Where the order matters, there are none until a listing has collected the files of removed batches again.
+        """
+        if zone.in_order and self._batches.order.collected_again:
+            return 0
         return zone.at_once - self._batches.count("running")
 
     async def start(self, zone: LandingZoneInput, id: str) -> None:
@@ -77,6 +82,7 @@ class BatchRuns:
             way="arrival",
             loads_overwritten=batch.is_named,
             over_younger=batch.over_younger,
+            again=batch.is_named and batch.ref.is_sent_again,
             key=id,
             report_to=workflow_id,
         )

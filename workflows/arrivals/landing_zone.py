@@ -5,6 +5,7 @@ the rest of the state. Notifications and time-outs only cause a listing; the lis
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -12,6 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from sluice.arrivals.batch_order import BatchOrder
     from sluice.arrivals.held_batches import HeldBatches
     from sluice.contracts.arrival_runs import GRANT_SIGNAL, RunGrant
     from sluice.contracts.arrivals import (
@@ -47,7 +49,8 @@ class LandingZone:
     def __init__(self, input: LandingZoneInput) -> None:
         self._input = input
         self._calls = ActivityCalls(pipeline=input.name)
-        self._batches = HeldBatches(input.batches, input.changes)
+        order = BatchOrder(input.youngest, input.collected_again, input.over_younger)
+        self._batches = HeldBatches(input.batches, input.changes, order)
         self._runs = BatchRuns(self._batches, self._calls, self._pause_if_asked)
         self._grants = GrantedRuns(self._batches, self._calls, input.answered)
         self._finished_files = FinishedFiles(self._calls)
@@ -184,8 +187,15 @@ class LandingZone:
         """Collect the files that arrived, and plan the next listing."""
         held, room, files = self._batches.refs, self._batches.room, self._listings.begin()
         pipeline, received = self._input.pipeline, self._received
+        collected = list(self._batches.order.collected_again)
         given = CollectArrivalsInput(
-            pipeline=pipeline, held=held, states=self._batches.decisions, room=room, received=received, files=files
+            pipeline=pipeline,
+            held=held,
+            states=self._batches.decisions,
+            room=room,
+            limits=self._batches.limits if self._input.in_order else [],
+            received=received,
+            files=files,
         )
         try:
             result = await self._collect(given)
@@ -193,7 +203,7 @@ class LandingZone:
             if is_cancelled(error):
                 raise
             result = CollectArrivalsResult(problem=root_cause(error)[1][:500], is_passing=True)
-        self._take(result)
+        self._take(result, collected)
         full = f"the landing zone is full with {len(held)} batches: retry them or set them aside"
         before, self._problem = self._problem, result.problem or ("" if room else full)
         text = f"cannot be listed: {result.problem}" if result.problem else self._problem
@@ -215,11 +225,17 @@ class LandingZone:
             raise
         return await listing
 
-    def _take(self, result: CollectArrivalsResult) -> None:
-        """Apply the result of a listing, unless the listing failed."""
+    def _take(self, result: CollectArrivalsResult, collected: Sequence[str]) -> None:
+        """Apply the result of a listing, unless the listing failed.
+
+        Args:
+            result: the result.
+            collected: the batches that had been removed before the listing, whose files it collected again.
+        """
         if result.problem:
             return
-        self._batches.add(result.batches, workflow.now().timestamp())
+        self._batches.order.collected(collected)
+        self._batches.add(result.batches, workflow.now().timestamp(), in_order=self._input.in_order)
         self._batches.remove(result.loaded)  # a later report of a run for one of them has no effect
         self._counts, self._received = result.counts, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
@@ -295,6 +311,9 @@ class LandingZone:
             "since": self._since,
             "answered": self._grants.answered,
             "changes": self._batches.changes,
+            "youngest": self._batches.order.youngest,
+            "collected_again": self._batches.order.collected_again,
+            "over_younger": self._batches.order.permits,
             "reported": self._notices.reported,
             "received": self._received,
         }

@@ -1,0 +1,62 @@
+"""Keep the batches of a landing zone in the order of their files' arrival."""
+
+from collections.abc import Iterable
+
+from sluice.command_line import OVER_YOUNGER
+from sluice.contracts.arrivals import Age, Batch, BatchRef, YoungestBatch
+
+
+def describe_overtaken_batch(older: str, younger: str) -> str:
+    """Describe that a younger batch was loaded before an older one, and how a person decides."""
+    return (
+        f"the younger batch {younger} was loaded, and rows of the older batch {older} would replace its rows: set the "
+        f"older batch aside, or let the older rows win by {OVER_YOUNGER}"
+    )
+
+
+class BatchOrder:
+    """The youngest loaded batch, and the batches whose files are collected again."""
+
+    def __init__(
+        self, youngest: YoungestBatch | None = None, collected_again: Iterable[str] = (), permits: Iterable[str] = ()
+    ) -> None:
+        self.youngest = youngest
+        """The loaded batch with the youngest file; None if no batch with known ages was loaded."""
+        self.collected_again = list(collected_again)
+        """Ids of removed batches whose files a listing has to collect again before any batch starts."""
+        self.permits = list(permits)
+        """Paths of files to be collected again that may replace younger rows, as in `BatchRef.paths`."""
+
+    @property
+    def loaded_until(self) -> Age:
+        """Age of the youngest loaded file; empty if it is not known."""
+        return self.youngest.newest if self.youngest else ()
+
+    def loaded(self, ref: BatchRef) -> None:
+        """Record that a batch was loaded."""
+        if ref.newest > self.loaded_until:
+            self.youngest = YoungestBatch(id=ref.id, newest=ref.newest)
+
+    def overtaken_by(self, ref: BatchRef) -> str:
+        """Return the id of a loaded batch that is younger than a batch; empty if there is none."""
+        is_older = self.youngest is not None and () < ref.oldest < self.youngest.newest
+        return self.youngest.id if self.youngest and is_older else ""
+
+    def collect_again(self, batch: Batch) -> None:
+        """Record that the files of a removed batch are collected again."""
+        if batch.ref.oldest:
+            self.collected_again.append(batch.ref.id)
+        if batch.over_younger and batch.ref.paths:
+            self.permits.append(batch.ref.paths)
+
+    def collected(self, ids: Iterable[str]) -> None:
+        """Record that a listing has collected the files of removed batches."""
+        done = {*ids}
+        self.collected_again = [id for id in self.collected_again if id not in done]
+
+    def take_permit(self, ref: BatchRef) -> bool:
+        """Return True, once, if a person permitted that a new batch of these paths replaces younger rows."""
+        if not ref.paths or ref.paths not in self.permits:
+            return False
+        self.permits.remove(ref.paths)
+        return True
