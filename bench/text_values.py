@@ -90,7 +90,7 @@ def main() -> None:
             "guess",
             given.rounds,
             lambda: load_plainly(spark, "csv", inferring, files, None).schema,
-            lambda: guess_types(load_plainly(spark, "csv", _OPTIONS, files, as_text), schema.names),
+            lambda: guess_types([load_plainly(spark, "csv", _OPTIONS, files, as_text)], schema.names),
         )
     spark.stop()
 

@@ -16,7 +16,7 @@ from sluice.pipeline.time_patterns import PATTERN_OPTIONS
 from spark_jobs.file_columns import in_order_of
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.guessed_types import guess_types, type_of
-from spark_jobs.load_files import load_plainly
+from spark_jobs.load_files import Group, load_plainly
 from spark_jobs.times import TIMES
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
@@ -24,7 +24,13 @@ _PATTERN_OPTIONS = {name.lower() for name in PATTERN_OPTIONS}
 
 
 def csv_schema(
-    spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType | None, *, is_stated: bool
+    spark: SparkSession,
+    spec: IngestSpec,
+    options: Mapping[str, str],
+    groups: Sequence[Group],
+    wanted: StructType | None,
+    *,
+    is_stated: bool,
 ) -> tuple[StructType, list[GuessedColumn]]:
     """Return the schema to read with, and the columns whose types were guessed.
 
@@ -35,41 +41,63 @@ def csv_schema(
         InvalidInput: the files have other columns than the table.
     """
     if wanted is None:
-        return _guessed_schema(spark, options, spec)
+        return _guessed_schema(spark, options, groups, spec)
     if is_stated:
         return wanted, []  # a header with other names fails the read
-    header = load_plainly(spark, "csv", options, spec.files[:1], None).columns
+    header = _header(spark, options, groups).names
     waiting = waiting_columns(spark, spec, header, wanted)
-    guessed = _guess_columns(spark, options, spec, waiting) if waiting else []
+    guessed = _guess_columns(spark, options, groups, waiting) if waiting else []
     types = {each.name: type_of(each) for each in guessed}
     return in_order_of(header, with_fields(wanted, types), spec), guessed
 
 
+def _header(
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], *, is_typed: bool = False
+) -> StructType:
+    """Return the columns of the first file, and of folders.
+
+    Args:
+        is_typed: True if the columns of folders need the type that Spark infers from all folders.
+    """
+    files, own = groups[0]
+    read = [file for some, _ in groups for file in some] if is_typed else files[:1]
+    return load_plainly(spark, "csv", {**options, **own}, read, None).schema
+
+
 def _guessed_schema(
-    spark: SparkSession, options: Mapping[str, str], spec: IngestSpec
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], spec: IngestSpec
 ) -> tuple[StructType, list[GuessedColumn]]:
     """Guess the types of CSV files. If the pipeline states the format of times, Spark infers the columns of times."""
     stated = {name.lower(): value.lower() for name, value in options.items()}
     plain = {name: value for name, value in options.items() if name.lower() != "inferschema"}
-    read = load_plainly(spark, "csv", plain, spec.files, None).schema
+    read = _header(spark, plain, groups, is_typed=True)
     if stated.get("inferschema") == "false":
         return read, []
     folders = columns_of_folders(spec)
     names = [field.name for field in read if field.name not in folders]
     known: dict[str, DataType] = {field.name: field.dataType for field in read if field.name in folders}
     if not stated.keys().isdisjoint(_PATTERN_OPTIONS):
-        inferred = load_plainly(spark, "csv", {**plain, "inferSchema": "true"}, spec.files, None).schema
-        known |= {each.name: each.dataType for each in inferred if isinstance(each.dataType, TIMES)}
-    guessed = _guess_columns(spark, plain, spec, [name for name in names if name not in known])
+        known |= _times(spark, plain, groups)
+    guessed = _guess_columns(spark, plain, groups, [name for name in names if name not in known])
     known |= {each.name: type_of(each) for each in guessed}
     return StructType([StructField(field.name, known[field.name]) for field in read]), guessed
 
 
+def _times(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> dict[str, DataType]:
+    """Return the columns in which Spark finds times, of one type in all files."""
+    infers = {**options, "inferSchema": "true"}
+    schemas = [load_plainly(spark, "csv", {**infers, **own}, files, None).schema for files, own in groups]
+    first, *others = [{field.name: field.dataType for field in schema} for schema in schemas]
+    are_same = {name: all(each.get(name) == type for each in others) for name, type in first.items()}
+    return {name: type for name, type in first.items() if isinstance(type, TIMES) and are_same[name]}
+
+
 def _guess_columns(
-    spark: SparkSession, options: Mapping[str, str], spec: IngestSpec, names: Sequence[str]
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], names: Sequence[str]
 ) -> list[GuessedColumn]:
     """Guess the types of some columns of CSV files."""
     plain = {name: value for name, value in options.items() if name.lower() not in ("inferschema", "basepath")}
-    header = load_plainly(spark, "csv", plain, spec.files[:1], None).columns
-    as_text = StructType([StructField(name, StringType()) for name in header])
-    return guess_types(load_plainly(spark, "csv", plain, spec.files, as_text), names)
+    header = _header(spark, plain, groups)
+    as_text = StructType([StructField(name, StringType()) for name in header.names])
+    frames = [load_plainly(spark, "csv", {**plain, **own}, files, as_text) for files, own in groups]
+    return guess_types(frames, names)

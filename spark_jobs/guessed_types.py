@@ -5,6 +5,7 @@ A column gets a type only if the type represents all values of the column exactl
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -55,12 +56,14 @@ _MOST_SEARCHED = 5
 _FILE = "sluice_file"
 
 
-def guess_types(text: DataFrame, names: Sequence[str]) -> list[GuessedColumn]:
+def guess_types(frames: Sequence[DataFrame], names: Sequence[str]) -> list[GuessedColumn]:
     """Return the guessed types of some columns, in the order of the names.
 
     Args:
-        text: the rows of the files, with text in every column.
+        frames: the rows of the files, with text in every column.
     """
+    address = F.col("_metadata.file_path").alias(_FILE)
+    text = reduce(DataFrame.unionByName, [frame.select("*", address) for frame in frames])
     statistics: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, row in _by_notation(text, names, _statistics(F.col("text"))):
         statistics.setdefault(name, {})[row["kind"]] = row
@@ -90,15 +93,14 @@ def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]
         mixed: columns that also have values of other notations. All rows are searched.
         others: columns with only text. Their value in the first row is returned if it looks like a number.
     """
-    address = F.col("_metadata.file_path").alias(_FILE)
     rows = []
     for name in mixed[:_MOST_SEARCHED]:
         column = F.col(quoted(name))
         is_text = (column != F.lit("")) & (_kind(column) == "text")
-        rows += [(name, row) for row in text.select(column.alias(name), address).filter(is_text).take(1)]
+        rows += [(name, row) for row in text.select(column.alias(name), _FILE).filter(is_text).take(1)]
     if others:
         columns = [F.col(quoted(name)) for name in others]
-        first = text.select(*columns, address).take(1)
+        first = text.select(*columns, _FILE).take(1)
         rows += [(name, row) for row in first for name in others if looks_numeric(row[name] or "")]
     return {name: {"value": row[name], "where": path_of_address(row[_FILE]).rsplit("/", 1)[-1]} for name, row in rows}
 

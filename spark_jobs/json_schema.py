@@ -10,16 +10,13 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
-from spark_jobs.load_files import load_plainly
+from spark_jobs.load_files import Group, load_plainly
 from spark_jobs.missing_fields import check_nested_fields
 from spark_jobs.schemas import merged_schema, sql_type
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
 _FIRST_ROWS = 1_000
 _LETTERS_COUNT = "spark.sql.caseSensitive"
-
-Group = tuple[list[str], dict[str, str]]
-"""Files, and the additional options for reading them."""
 
 
 def json_schema(

@@ -34,6 +34,9 @@ _NOT_FINITE = {"nanvalue": "NaN", "positiveinf": "Infinity", "negativeinf": "-In
 """Options of Spark's CSV reader, and the value of DOUBLE and FLOAT for which each states a text."""
 _PATTERN_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 
+Group = tuple[list[str], dict[str, str]]
+"""Files, and the additional options for reading them."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -42,7 +45,7 @@ class Reading:
     format: Format
     options: Mapping[str, str]
     """The options of Spark's reader for all files."""
-    groups: Sequence[tuple[list[str], dict[str, str]]]
+    groups: Sequence[Group]
     """The files in groups, each with additional options."""
     schema: StructType | None
     """The schema to read with; None for the schema of the files."""

@@ -7,6 +7,7 @@ are one value each, and the number of rows.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -20,6 +21,7 @@ from pyspark.sql.types import (
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
+from sluice.pipeline.encodings import WIDE_ENCODINGS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
@@ -35,7 +37,6 @@ from spark_jobs.stated_notation import StatedNotation
 _MIN_TASK_BYTES = 8 * 2**20
 """Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""
 _UNREADABLE_RECORD = "sluice_unreadable_record"
-_WIDE_ENCODINGS = ("utf-16", "utf-32", "utf16", "utf32")
 
 
 def read_source(
@@ -58,7 +59,7 @@ def read_source(
         rows = _grouped_files(spark, spec, reading, target).read()
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
-        rows = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+        rows = reduce(DataFrame.unionByName, frames)
     check_numbers(rows.schema, target, spec)
     return decode_values(rows, spec).coalesce(tasks(spec.bytes)), reading.guessed
 
@@ -131,7 +132,7 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
         _check_locale(options, schema)
         return Reading(format, options, groups, schema, named, guessed, of_table, notation)
     if format == "csv":
-        of_csv, guessed = csv_schema(spark, spec, options, wanted, is_stated=stated is not None)
+        of_csv, guessed = csv_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table, notation=notation)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
@@ -215,8 +216,6 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
         # With `enforceSchema` false, Spark checks the header of every file. RFC 4180 doubles quotes within a value.
         quote = next((value for name, value in stated.items() if name.lower() == "quote"), '"')
         options |= {"header": "true", "enforceSchema": "false", "escape": quote or '"'}
-        if spec.spans_lines:
-            options["multiLine"] = "true"
     elif format in ("parquet", "orc"):
         options["mergeSchema"] = "true"  # else Spark drops a column that only some files have
         options["parquet.page.verify-checksum.enabled"] = "true"  # for pages with a checksum
@@ -227,7 +226,7 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
     for name, value in stated.items():
         options[by_lower.get(name.lower(), name)] = value
     lower = {name.lower(): value for name, value in options.items()}
-    if format == "csv" and lower.get("encoding", lower.get("charset", "")).lower().startswith(_WIDE_ENCODINGS):
+    if format == "csv" and lower.get("encoding", lower.get("charset", "")).startswith(WIDE_ENCODINGS):
         options["multiLine"] = "true"  # else Spark splits lines at line breaks of one byte
     if format == "json":  # the inspection of each file decides, not the pipeline
         options = {name: value for name, value in options.items() if name.lower() != "multiline"}
@@ -238,11 +237,11 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
 
 def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str, str]]]:
     """Return groups of files that are read with the same options, each with its additional options."""
-    if format != "json" or not spec.one_value:
-        return [(spec.files, {})]
-    whole = set(spec.one_value)
-    lines = [file for file in spec.files if file not in whole]
-    return [*([(lines, {})] if lines else []), (spec.one_value, {"multiLine": "true"})]
+    whole = {"csv": spec.read_whole, "json": {"": spec.one_value} if spec.one_value else {}}.get(format, {})
+    apart = {file for files in whole.values() for file in files}
+    lines = [file for file in spec.files if file not in apart]
+    groups = [(files, {"multiLine": "true", **({"lineSep": end} if end else {})}) for end, files in whole.items()]
+    return [*([(lines, dict[str, str]())] if lines or not groups else []), *groups]
 
 
 def _schema_of_typed_files(

@@ -57,7 +57,7 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
         return None
     for files, options in reading.groups:
         # For a file that is one JSON value, each row's record is the whole file.
-        limit = 1 if options else _MAX_ROWS
+        limit = 1 if options and reading.format == "json" else _MAX_ROWS
         for refused in _refused(spark, reading, files, options):
             if rows := refused.take(limit):
                 is_all = len(rows) < limit

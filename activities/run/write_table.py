@@ -119,7 +119,7 @@ class WriteTableActivity:
             files=[file.path for file in loaded.files],
             bytes=size,
             rows=loaded.inspection.rows,
-            spans_lines=loaded.inspection.spans_lines,
+            read_whole=loaded.inspection.read_whole,
             one_value=loaded.inspection.one_value,
             rounded=loaded.inspection.rounded,
             column_groups=loaded.inspection.column_groups,

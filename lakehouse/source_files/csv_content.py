@@ -1,9 +1,10 @@
 """Read CSV files before Spark does: count records, and find quoted values that span lines."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakehouse.source_files.line_ends import NAMES, OTHER_BREAK, LineEnds, ends_of, with_stated_end
 from sluice.errors import InvalidInput
 
 WHITESPACE = "".join(map(chr, range(33)))
@@ -21,6 +22,8 @@ class CsvContent:
     separators that look like an empty line to Spark."""
     first_line: str
     """First non-empty line; empty if there is none."""
+    line_end: str = ""
+    """End of the rows of a file that must be read whole: LF, CRLF or CR; empty if Spark must detect it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,12 @@ class CsvFormat:
 class CsvReader:
     """Reader of a file as in RFC 4180, with the separator and quotes of the options, that counts its records."""
 
-    def __init__(self, path: str, options: Mapping[str, str]) -> None:
+    def __init__(self, path: str, options: Mapping[str, str], *, is_read_whole: bool = False) -> None:
+        """Prepare to read a file.
+
+        Args:
+            is_read_whole: True if Spark reads each file whole, whatever its content.
+        """
         format = CsvFormat.of(options)
         self._path = path
         self._separator, self._quote, self._has_header = format.separator, format.quote, format.has_header
@@ -58,6 +66,8 @@ class CsvReader:
         self._first_line = ""
         self._lenient = "unescapedquotehandling" in options
         self._is_white = not self._separator.strip(WHITESPACE)  # then a line of separators is a row of empty values
+        self._is_read_whole = is_read_whole
+        self._ends, self._stated_end = LineEnds(path), options.get("linesep", "")
 
     def read(self, pieces: Iterator[str]) -> CsvContent:
         """Read the whole file.
@@ -65,8 +75,8 @@ class CsvReader:
         Raises:
             InvalidInput: a quote is not closed, text follows a closing quote, or its rows are ambiguous.
         """
-        for text in whole_lines(pieces):
-            self._read_lines(text)
+        for text in _whole_lines(with_stated_end(pieces, self._stated_end) if self._stated_end else pieces):
+            self._read_lines(_with_uniform_ends(text), ends_of(text))
         if self._inside:
             raise InvalidInput(f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed")
         if self._columns == 1 and self._has_gap:
@@ -74,10 +84,42 @@ class CsvReader:
                 f"{self._path} has one column and an empty line, which Spark leaves out: write an empty value as "
                 f"{self._quote * 2}, or remove the line"
             )
-        return CsvContent(max(self._records - self._has_header, 0), self._spans, self._first_line)
+        return CsvContent(max(self._records - self._has_header, 0), self._spans, self._first_line, self._line_end())
 
-    def _read_lines(self, text: str) -> None:
-        """Read whole lines: all at once if no quote is open, else line by line."""
+    def _line_end(self) -> str:
+        """Return the end of the rows if Spark must know it.
+
+        Raises:
+            InvalidInput: rows end otherwise than stated, or in two ways, or Spark would change a line break in a value.
+        """
+        if self._stated_end:
+            return self._stated_end
+        if not (self._spans or self._is_read_whole):
+            return ""
+        end = self._ends.common()
+        if not self._lenient or len(end) == 1:
+            return end
+        if end and self._spans:  # with lineSep, Spark would add CR to a value with text after its closing quote
+            raise InvalidInput(
+                f"{self._path}: values contain line breaks, and rows end with {NAMES[end]}, so Spark would change the "
+                "line breaks: leave out source.options.unescapedQuoteHandling, or write LF at the end of each row"
+            )
+        return ""
+
+    def _check_stated_end(self) -> None:
+        outside = self._first_line.split(self._quote)[::2] if self._quote else [self._first_line]
+        if any(OTHER_BREAK in part for part in outside):
+            raise InvalidInput(
+                f"{self._path}: the first row does not end with {NAMES[self._stated_end]}, as source.options.lineSep "
+                "states: leave the option out"
+            )
+
+    def _read_lines(self, text: str, ends: Sequence[str]) -> None:
+        """Read whole lines: all at once if no quote is open, else line by line.
+
+        Args:
+            ends: the ends of the lines in the file.
+        """
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -85,10 +127,12 @@ class CsvReader:
             header = next((line for line in lines if line.strip(WHITESPACE)), "")
             self._columns = header.count(self._separator) + 1 if header else 0
             self._first_line = header.removeprefix("\ufeff")
+            self._check_stated_end()
         if not self._quote or self._quote not in text:
             if self._inside:
                 self._lines += len(lines)
                 return
+            self._ends.add(self._lines + 1, ends)
             self._count(lines)
             return
         if not self._escape_stated and f"\\{self._quote}" in text:
@@ -97,15 +141,31 @@ class CsvReader:
                 f"{self._path}: line {number:,} contains \\{self._quote}, which has two meanings: set "
                 f"source.options.escape to '\\' if it is an escaped quote, or to '{self._quote}' if quotes are doubled"
             )
-        if not self._inside and (outside := self._outside_of_quotes(text)) is not None:
+        is_in_pairs = self._escape == self._quote or len(set(ends)) <= 1
+        if not self._inside and is_in_pairs and (outside := self._outside_of_quotes(text)) is not None:
             if outside.count("\n") != text.count("\n"):
                 self._spans = True
+            self._add_ends_outside_of_quotes(text, ends)
             before = self._lines
             self._count(outside.removesuffix("\n").split("\n"))
             self._lines = before + len(lines)
             return
-        for line in lines:
+        for number, line in enumerate(lines):
             self._read_line(line)
+            if not self._inside:
+                self._ends.add(self._lines, ends[number : number + 1])
+
+    def _add_ends_outside_of_quotes(self, text: str, ends: Sequence[str]) -> None:
+        """Add the ends of the records of whole lines. If the lines differ in their ends, quotes are in pairs."""
+        if len(set(ends)) <= 1:
+            self._ends.add(self._lines + 1, ends[:1])
+            return
+        position = 0
+        for number, part in enumerate(text.split(self._quote)):
+            size = part.count("\n")
+            if number % 2 == 0:
+                self._ends.add(self._lines + position + 1, ends[position : position + size])
+            position += size
 
     def _outside_of_quotes(self, text: str) -> str | None:
         """Return whole lines with a letter for each quoted value; None if a quote does not belong to such a value."""
@@ -211,6 +271,15 @@ class CsvReader:
 
 def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
     """Yield the text in pieces of whole lines, with uniform line breaks and without the byte order mark."""
+    yield from map(_with_uniform_ends, _whole_lines(pieces))
+
+
+def _with_uniform_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _whole_lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the text in pieces of whole lines, without the byte order mark."""
     waiting: list[str] = []
     first, held_back = True, ""
     for piece in pieces:
@@ -219,9 +288,7 @@ def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
             text, first = text.removeprefix("\ufeff"), False
         held_back = "\r" if text.endswith("\r") else ""
         text = text.removesuffix("\r") if held_back else text
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        end = text.rfind("\n") + 1
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
         if end:
             yield "".join([*waiting, text[:end]])
             waiting = []

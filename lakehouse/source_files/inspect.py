@@ -14,6 +14,7 @@ from lakehouse.source_files.identify import check_container, content_identity, d
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import check_line_encoding, read_json
 from lakehouse.source_files.json_losses import without_losses
+from lakehouse.source_files.line_ends import NAMES
 from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.orc_footer import read_orc_footer
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
@@ -22,6 +23,7 @@ from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.spark_jobs import ColumnGroup, ForeignTimes, NanosecondColumn
+from sluice.pipeline.encodings import WIDE_ENCODINGS
 from sluice.pipeline.source import Format, Source
 
 
@@ -31,8 +33,9 @@ class Inspection:
 
     rows: int | None = None
     """Number of rows that Spark must read from all files; None if unknown."""
-    spans_lines: bool = False
-    """True if a value of a CSV file contains a line break."""
+    read_whole: dict[str, list[str]] = field(default_factory=dict)
+    """CSV files that Spark must not read line by line, since a value contains a line break. They are keyed by the end
+    of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
     one_value: list[str] = field(default_factory=list)
     """JSON files that consist of one array or object instead of one value per line."""
     rounded: dict[str, str] = field(default_factory=dict)
@@ -50,7 +53,8 @@ class Inspection:
 @dataclass(frozen=True)
 class _Content:
     rows: int | None = None
-    spans_lines: bool = False
+    is_read_whole: bool = False
+    line_end: str = ""
     is_one_value: bool = False
     rounded: str = ""
     footer: ParquetFooter | None = None
@@ -90,7 +94,7 @@ def inspect_files(
         check_variants({path: footer.variants for path, footer in footers.items()})
     return Inspection(
         rows=None if None in rows else sum(filter(None, rows)),
-        spans_lines=any(content.spans_lines for content in contents),
+        read_whole=_by_line_end(inspected),
         column_groups=column_groups(footers),
         nanoseconds=nanosecond_columns(footers),
         foreign_times=foreign_times({path: content.times for path, content in inspected}),
@@ -98,6 +102,14 @@ def inspect_files(
         rounded={path: content.rounded for path, content in inspected if content.rounded},
         states={path: content.state for path, content in inspected},
     )
+
+
+def _by_line_end(inspected: Sequence[tuple[str, _Content]]) -> dict[str, list[str]]:
+    files: dict[str, list[str]] = {}
+    for path, content in inspected:
+        if content.is_read_whole:
+            files.setdefault(content.line_end, []).append(path)
+    return files
 
 
 def _inspect(expected: InputFile, source: Source, base: str | None, counter: Counter) -> _Content:
@@ -146,8 +158,8 @@ def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping
     texts = decoded(path, pieces, encoding, is_json=format == "json")
     if format == "json":
         texts = without_losses(path, texts)
-    if "linesep" in options:  # only Spark knows its lines then
-        for _ in texts:
+    if "linesep" in options and (format == "json" or options["linesep"] not in NAMES):
+        for _ in texts:  # only Spark knows its lines then
             pass
         if format == "json":
             check_line_encoding(path, encoding, has_line_end=True)
@@ -157,5 +169,11 @@ def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping
         if not json.is_one_value:
             check_line_encoding(path, encoding, has_line_end=False)
         return _Content(rows=json.rows, is_one_value=json.is_one_value, rounded=json.rounded)
-    csv = CsvReader(path, options).read(texts)
-    return _Content(rows=csv.rows, spans_lines=csv.spans_lines, first_line=csv.first_line)
+    is_read_whole = options.get("multiline", "").lower() == "true" or encoding.startswith(WIDE_ENCODINGS)
+    csv = CsvReader(path, options, is_read_whole=is_read_whole).read(texts)
+    return _Content(
+        rows=csv.rows,
+        is_read_whole=is_read_whole or csv.spans_lines,
+        line_end=csv.line_end,
+        first_line=csv.first_line,
+    )

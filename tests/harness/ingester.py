@@ -43,7 +43,7 @@ class Ingester:
             write=stated,
             files=[file.path for file in files],
             rows=inspection.rows,
-            spans_lines=inspection.spans_lines,
+            read_whole=inspection.read_whole,
             one_value=inspection.one_value,
             rounded=inspection.rounded,
             column_groups=inspection.column_groups,

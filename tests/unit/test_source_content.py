@@ -76,12 +76,68 @@ def test_files_of_which_a_part_would_be_lost(tmp_path: Path, name: str, content:
 )
 def test_rows_of_csv_files(tmp_path: Path, content: str, rows: int, spans_lines: bool) -> None:
     seen = inspect(tmp_path, {"in.csv": content, "more.csv.gz": gzip.compress(content.encode(), mtime=0)})
-    assert (seen.rows, seen.spans_lines) == (2 * rows, spans_lines)
+    assert (seen.rows, bool(seen.read_whole)) == (2 * rows, spans_lines)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "line_end"),
+    [
+        (b'id,t\r\n1,"a\nb"\r\n2,"c\rd"\r\n', {}, "\r\n"),
+        (b'id,t\n1,"a\r\nb"\n2,x\n', {}, "\n"),
+        (b'"i\r\nd",t\n1,"a\r\nb"\n2,x\n', {}, "\n"),
+        (b'id,t\r1,"a\nb"\r2,"c\rd"', {}, "\r"),
+        (b'id,t\r\n1,a\r\n2,"open\nand\r\n\rclosed"\r\n', {}, "\r\n"),
+        (b'id,t\r\n1,"a\\"\nb"\r\n2,"c\\\\"\r\n', {"escape": "\\"}, "\r\n"),
+        (b"id,t\r\n1,x\r\n", {"multiLine": "true"}, "\r\n"),
+        ("id,t\r\n1,x\r\n".encode("utf-16-le"), {"encoding": "UTF-16LE"}, "\r\n"),
+        (b'id,t\r\n1,"a\r\nb"\r\n', {"lineSep": "\r\n"}, "\r\n"),
+        (b'id,t\n1,a\rb\n2,"c\r\nd"\n', {"lineSep": "\n"}, "\n"),
+        (b'id,t\n1,"a"b\n2,"c\r\nd"\n', {"unescapedQuoteHandling": "STOP_AT_DELIMITER"}, "\n"),
+    ],
+)
+def test_the_end_of_the_rows_of_a_csv_file(
+    tmp_path: Path, content: bytes, options: dict[str, str], line_end: str
+) -> None:
+    assert inspect(tmp_path, {"in.csv": content}, options=options).read_whole == {line_end: [str(tmp_path / "in.csv")]}
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (b'id,t\n1,"a\nb"\r\n2,x\r\n3,y\n', {}, "line 3 ends with CRLF, and the lines before it end with LF"),
+        (b'id,t\r\n1,x\r\n2,y\n3,"a\nb"\r\n', {}, "line 3 ends with LF, and the lines before it end with CRLF"),
+        (b'id,t\n1,a\rb\n2,"c\nd"\n', {}, "line 2 ends with CR, and the lines before it end with LF"),
+        ("id,t\r\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16BE"}, "line 2 ends with LF"),
+        (b"id,t\r\n1,x\r\n", {"lineSep": "\n"}, "the first row does not end with LF, as source.options.lineSep"),
+        (b'id,"t\r"\n1,x\n', {"lineSep": "\r\n"}, "the first row does not end with CRLF"),
+        (
+            b'id,t\r\n1,"a"b\r\n2,"c\r\nd"\r\n',
+            {"unescapedQuoteHandling": "STOP_AT_DELIMITER"},
+            "leave out source.options.unescapedQuoteHandling, or write LF at the end of each row",
+        ),
+    ],
+)
+def test_a_csv_file_with_ends_of_rows_that_spark_misreads(
+    tmp_path: Path, content: bytes, options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        inspect(tmp_path, {"in.csv": content}, options=options)
+    assert str(refused.value).startswith(f"{tmp_path}/in.csv: ") and words in str(refused.value)
+
+
+def test_csv_files_are_read_whole_by_the_ends_of_their_rows(tmp_path: Path) -> None:
+    contents = {"a": 'id\n"1\n"\n', "b": 'id\r\n"1\n"\r\n', "c": "id\n1\r\n", "d": 'id\n"\r"\n'}
+    seen = inspect(tmp_path, {f"{name}.csv": content for name, content in contents.items()})
+    assert seen.read_whole == {
+        "\n": [str(tmp_path / "a.csv"), str(tmp_path / "d.csv")],
+        "\r\n": [str(tmp_path / "b.csv")],
+    }
+    assert seen.rows == 4
 
 
 def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
     backslashes = inspect(tmp_path, {"a.csv": 'a;b\n1;"x\\";\n\\\\"\n2;y\n'}, options={"sep": ";", "escape": "\\"})
-    assert (backslashes.rows, backslashes.spans_lines) == (2, True)
+    assert (backslashes.rows, bool(backslashes.read_whole)) == (2, True)
     assert inspect(tmp_path, {"a.csv": "1,a\n2,b\n"}, options={"header": False}, schema="a INT, b STRING").rows == 2
     assert inspect(tmp_path, {"a.csv": "a,b\n1,'x\ny'\n"}, options={"quote": "'"}).rows == 1
     assert inspect(tmp_path, {"a.csv": 'a,b\n1,"x\n2,y\n'}, options={"quote": ""}).rows == 2

@@ -1,0 +1,69 @@
+"""Ends of the lines of CSV files: LF, CRLF or CR.
+
+Spark's parser takes the first line break of a file, even one within quotes, as the end of all lines. It turns that end
+into LF within quoted values, and keeps the CR of a line that ends otherwise. With the option `lineSep`, it changes no
+value.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sluice.errors import InvalidInput
+
+NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
+"""Ends of lines, with their names in messages."""
+OTHER_BREAK = "\x1e"
+"""Character in place of a line break that ends no line. Like a line break, it is white space."""
+_END = re.compile(r"\r\n|\r|\n")
+
+
+def ends_of(text: str) -> Sequence[str]:
+    """Return the ends of the lines of a text."""
+    if "\r" not in text:
+        return ["\n"] * text.count("\n")
+    return _END.findall(text)
+
+
+def with_stated_end(pieces: Iterator[str], end: str) -> Iterator[str]:
+    """Yield text whose lines end with LF instead of a stated end. No other line break remains in it."""
+    held_back = ""
+    for piece in pieces:
+        text = held_back + piece
+        held_back = "\r" if text.endswith("\r") and len(end) > 1 else ""
+        lines = text.removesuffix(held_back).split(end)
+        yield "\n".join(_END.sub(OTHER_BREAK, line) for line in lines)
+    yield OTHER_BREAK if held_back else ""
+
+
+class LineEnds:
+    """The ends of the records of a file. A line break within quotes is no such end."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._first = ""
+        self._other: tuple[int, str] | None = None
+
+    def add(self, line: int, ends: Sequence[str]) -> None:
+        """Add the ends of consecutive lines.
+
+        Args:
+            line: the number of the first of these lines in the file.
+        """
+        for end in dict.fromkeys(ends):
+            self._first = self._first or end
+            if end != self._first and self._other is None:
+                self._other = line + ends.index(end), end
+
+    def common(self) -> str:
+        """Return the end of all records; empty if the file has none.
+
+        Raises:
+            InvalidInput: records have different ends.
+        """
+        if self._other is None:
+            return self._first
+        line, end = self._other
+        raise InvalidInput(
+            f"{self._path}: line {line:,} ends with {NAMES[end]}, and the lines before it end with "
+            f"{NAMES[self._first]}, so Spark would read other values: write the same line break at the end of each row"
+        )
