@@ -51,17 +51,10 @@ def csv_schema(
     return in_order_of(header, with_fields(wanted, types), spec), guessed
 
 
-def _header(
-    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], *, is_typed: bool = False
-) -> StructType:
-    """Return the columns of the first file, and of folders.
-
-    Args:
-        is_typed: True if the columns of folders need the type that Spark infers from all folders.
-    """
+def _header(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> StructType:
+    """Return the columns of the first file, and of folders. All of them are text."""
     files, own = groups[0]
-    read = [file for some, _ in groups for file in some] if is_typed else files[:1]
-    return load_plainly(spark, "csv", {**options, **own}, read, None).schema
+    return load_plainly(spark, "csv", {**options, **own}, files[:1], None).schema
 
 
 def _guessed_schema(
@@ -70,7 +63,7 @@ def _guessed_schema(
     """Guess the types of CSV files. If the pipeline states the format of times, Spark infers the columns of times."""
     stated = {name.lower(): value.lower() for name, value in options.items()}
     plain = {name: value for name, value in options.items() if name.lower() != "inferschema"}
-    read = _header(spark, plain, groups, is_typed=True)
+    read = _header(spark, plain, groups)
     if stated.get("inferschema") == "false":
         return read, []
     folders = columns_of_folders(spec)

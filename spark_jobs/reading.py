@@ -11,10 +11,10 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
-    DataType,
     DecimalType,
     DoubleType,
     FloatType,
+    StringType,
     StructType,
 )
 
@@ -29,7 +29,8 @@ from spark_jobs.column_types import fits, type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
 from spark_jobs.file_columns import check_fields
-from spark_jobs.folder_columns import check_numbers, check_places, check_twice, columns_of_folders, decode_values
+from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
+from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
 from spark_jobs.json_schema import json_schema
 from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
 from spark_jobs.stated_notation import StatedNotation
@@ -60,8 +61,16 @@ def read_source(
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
         rows = reduce(DataFrame.unionByName, frames)
-    check_numbers(rows.schema, target, spec)
-    return decode_values(rows, spec).coalesce(tasks(spec.bytes)), reading.guessed
+    wanted = _stated_schema(spec) or target
+    rows, of_folders = with_typed_folders(rows, spec, wanted, reading.notation.options)
+    folders = columns_of_folders(spec)
+    guessed = [*(each for each in reading.guessed if each.name not in folders), *of_folders]
+    return rows.coalesce(tasks(spec.bytes)), guessed
+
+
+def _stated_schema(spec: IngestSpec) -> StructType | None:
+    source = spec.write.source
+    return parse_schema(source.schema_) if source and source.schema_ else None
 
 
 def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> list[str]:
@@ -88,13 +97,9 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
 
     Spark's reader cannot read most numbers with another type than their own.
     """
-    wanted = reading.schema or target
+    wanted = reading.schema or (with_text_in_folders(target, spec) if target is not None else None)
     groups = spec.column_groups or [ColumnGroup(files=spec.files, untyped=[])]
-    folders: dict[str, DataType] = {}
-    if names := columns_of_folders(spec):  # of all files: one group may be only in folder 1, another in folder abc
-        options = {**reading.options, "mergeSchema": "false"}
-        inferred = load_plainly(spark, reading.format, options, spec.files, None).schema
-        folders = {field.name: field.dataType for field in [*inferred, *(reading.schema or ())] if field.name in names}
+    folders = dict.fromkeys(columns_of_folders(spec), StringType())
 
     def check_stated(schemas: Sequence[StructType]) -> None:
         assert wanted is not None
@@ -118,11 +123,12 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if format == "csv" and options["header"].lower() != "true" and not source.schema_:
         raise InvalidInput("the CSV files have no header: name their columns in source.schema")
     groups = _groups(spec, format)
-    stated = parse_schema(source.schema_) if source.schema_ else None
-    folders = columns_of_folders(spec)
+    stated, folders = _stated_schema(spec), columns_of_folders(spec)
     if folders:
+        read_as_text(spark)
+        stated = stated and with_text_in_folders(stated, spec)
         _check_first_file(spark, spec, format, options, groups)
-    wanted = stated or target
+    wanted = stated or (with_text_in_folders(target, spec) if target is not None else None)
     own = {name.lower() for name in target.names} if target is not None and not stated else set[str]()
     of_table = own - {name.lower() for name in folders}
     notation = StatedNotation.of(spark, options, is_csv=format == "csv")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection
 from datetime import date
 
-WHOLE = r"-?(?:0|[1-9]\d*)"
-FRACTION = rf"{WHOLE}\.\d+"
+WHOLE = r"(?:0|-?[1-9]\d*)"
+FRACTION = r"-?(?:0|[1-9]\d*)\.\d+"
 MARKED = r"(?:\+|-?0\d)"
 """The beginning of a number with a leading zero or a plus sign: it may be a code or a telephone number."""
 DAY = r"\d{4}-\d{2}-\d{2}"

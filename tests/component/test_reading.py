@@ -126,8 +126,7 @@ def test_leading_zeros_and_plus_signs_stay(job: Ingester) -> None:
     folder = Ingester(job._spark, job._lake, f"{job.table}_2", job.folder)
     file(job, "in/code=007/a.csv", "id\n1\n")
     file(job, "in/code=010/b.csv", "id\n2\n")
-    assert "the folder code=0" in folder.refused({"path": f"{job.folder}/in", "format": "csv"})
-    folder({"path": f"{job.folder}/in", "format": "csv", "schema": "id INT, code STRING"})
+    folder({"path": f"{job.folder}/in", "format": "csv"})
     assert [row["code"] for row in folder.rows()] == ["007", "010"]
 
 
