@@ -63,6 +63,13 @@ def test_a_notation_that_states_each_value_is_accepted(option: str, value: str) 
         check_options({option: value}, format)
 
 
+@pytest.mark.parametrize("pattern", ["yyyy-MM-dd HH:mm z", "yyyy-MM-dd HH:mm:ss[ zzzz]"])
+def test_names_of_zones_that_stand_for_several_are_refused(pattern: str) -> None:
+    with pytest.raises(InvalidPipeline, match="stand for several zones and for summer time: write XXX for offsets"):
+        check_options({"timestampFormat": pattern}, "csv")
+    check_options({"timestampFormat": "yyyy-MM-dd 'z' HH:mm VV"}, "csv")
+
+
 def test_an_optional_zone_beside_a_stated_zone_is_refused() -> None:
     with pytest.raises(InvalidPipeline, match="optional time zone, which timeZone does not replace"):
         check_options({"timestampFormat": "yyyy-MM-dd HH:mm[XXX]", "timezone": "Europe/Berlin"}, "csv")
