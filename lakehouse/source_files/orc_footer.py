@@ -1,6 +1,7 @@
 """Read the footers of ORC files: row counts, and columns of times that Spark may read as other times."""
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from lakehouse.source_files.listing import ListedFile
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, Schema, orc
+    from pyarrow import DataType, Field, Schema, orc
 
 _STATES_CALENDAR = "ORC Java "
 """Beginning of the software version that ORC's library for Java writes. Its files have stated the calendar of their
@@ -58,16 +59,28 @@ def check_orc_columns(path: str, schema: "Schema") -> None:
     """Check that Spark reads the columns of an ORC file.
 
     Raises:
-        InvalidInput: there is a type that Spark does not read, or two columns whose names differ only in capital
-            letters.
+        InvalidInput: there is a type or a name that Spark does not read, or two columns whose names differ only in
+            capital letters.
     """
     check_distinct(path, schema.names)
+    if misread := next((name for each in schema for name in _names(each) if "`" in name), None):
+        raise InvalidInput(
+            f"{path}: the name of the column or field {misread!r} has a backtick, which Spark drops from names in ORC "
+            "files together with other letters: rename it, or write Parquet"
+        )
     for each in schema:
         if getattr(each.type, "tz", None):
             raise InvalidInput(
                 f"{path}: the column {each.name} is a timestamp with local time zone, which Spark does not read: "
                 "write it as a timestamp without a zone"
             )
+
+
+def _names(field: "Field") -> Iterator[str]:
+    """Yield the name of a column and of the fields in it."""
+    yield field.name
+    for number in range(field.type.num_fields):
+        yield from _names(field.type.field(number))
 
 
 def _times(content: "orc.ORCFile") -> ColumnsOfTimes:

@@ -73,3 +73,14 @@ def test_files_are_grouped_by_their_columns_of_times(tmp_path: Path) -> None:
         ("orc_without_calendar", ["d"], ["day", "days"]),
         ("orc_without_calendar", ["l"], ["nested"]),
     ]
+
+
+@pytest.mark.parametrize("name", ["g`h", "`m`", "k``l"])
+def test_a_name_with_a_backtick(tmp_path: Path, name: str) -> None:
+    """Spark reads the column g`h as g."""
+    nested = pa.array([[{name: 1}]], pa.list_(pa.struct({name: pa.int32()})))
+    for columns in ({name: [1]}, {"nested": nested}):
+        path = _write(tmp_path / "a.orc", **columns)
+        with pytest.raises(InvalidInput) as refused:
+            read_orc_footer(describe_local(path))
+        assert str(refused.value).startswith(f"{path}: the name of the column or field {name!r} has a backtick")
