@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 Condition = Callable[[Column, DataType], Column | None]
-"""A function that returns the condition on a value of a type, or None if no value of that type meets it."""
+"""A function that returns the condition on a value or map of a type, or None if none of that type meets it."""
 
 
 def any_value(column: Column, type: DataType, condition: Condition) -> Column | None:
@@ -22,7 +22,9 @@ def any_value(column: Column, type: DataType, condition: Condition) -> Column | 
             return _any_element(column, type.elementType, condition)
         case MapType():
             keys = _any_element(F.map_keys(column), type.keyType, condition)
-            return _any_of([keys, _any_element(F.map_values(column), type.valueType, condition)])
+            values = _any_element(F.map_values(column), type.valueType, condition)
+            own = condition(column, type)
+            return _any_of([keys, values, None if own is None else F.coalesce(own, F.lit(False))])
     met = condition(column, type)
     return None if met is None else F.coalesce(met, F.lit(False))
 

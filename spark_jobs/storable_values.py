@@ -1,4 +1,4 @@
-"""Keep years outside of 1 to 9999, and text that is not UTF-8, out of tables.
+"""Keep years outside of 1 to 9999, text that is not UTF-8, and maps with a key twice out of tables.
 
 Spark writes such values without an error. PyIceberg, PyArrow and DuckDB then fail to read the table.
 """
@@ -8,6 +8,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
     DataType,
+    DoubleType,
+    FloatType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -32,6 +35,10 @@ BAD_YEAR = (
 _BAD_TEXT = (
     f"with bytes that are not UTF-8, {NOT_STORABLE}: write the text as UTF-8, or convert it by a transform, such as "
     "decode(CAST({name} AS BINARY), 'ISO-8859-1')"
+)
+_REPEATED_KEY = (
+    f"with a map that has a key twice, {NOT_STORABLE}: write each key once, or convert it by a transform, such as "
+    "map_entries({name})"
 )
 _REPLACE = ", or replace it by a transform"
 _TEXT_FORMATS = ("csv", "json")
@@ -76,12 +83,18 @@ def unstorable_values(rows: DataFrame, spec: IngestSpec, target: StructType | No
 
 def _problem(rows: DataFrame, field: StructField, bad: Column, count: int, spec: IngestSpec) -> str:
     shown = _shown(F.col(quoted(field.name)), field.dataType).alias("shown")
-    first = rows.select(bad.alias("is_bad"), shown, F.input_file_name().alias("file")).filter("is_bad").take(1)
+    repeats = any_value(F.col(quoted(field.name)), field.dataType, _repeats_key)
+    repeats_key = (F.lit(False) if repeats is None else repeats).alias("repeats_key")
+    first = (
+        rows.select(bad.alias("is_bad"), shown, repeats_key, F.input_file_name().alias("file")).filter("is_bad").take(1)
+    )
     file, text = (path_of_address(first[0]["file"]), first[0]["shown"]) if first else ("", None)
     details = ", ".join(part for part in (file, f"such as {text}" if text and spec.show_values else "") if part)
     where = f" ({details})" if details else ""
     is_time = contains_type(field.dataType, TIMES)
     what = f"{BAD_YEAR}{_REPLACE}" if is_time else _BAD_TEXT.format(name=quoted(field.name))
+    if first and first[0]["repeats_key"]:
+        what = _REPEATED_KEY.format(name=quoted(field.name))
     return f"{field.name}: {format_count(count, 'row')}{where} {what}"
 
 
@@ -104,8 +117,8 @@ def _bad(column: Column, field: StructField, spec: IngestSpec, target: StructTyp
     """Return a column that is true if other programs could not read some value, or None if they can read all."""
     if _becomes_text(field, target):
         as_text = replace_types(field, (BinaryType,), StringType()).dataType
-        return any_value(column.cast(as_text), as_text, _is_bad_year_or_text)
-    return any_value(column, field.dataType, _is_bad_year_or_text if _may_be_broken(spec) else _is_bad_year)
+        return any_value(column.cast(as_text), as_text, _is_unstorable)
+    return any_value(column, field.dataType, _is_unstorable if _may_be_broken(spec) else _is_bad_year)
 
 
 def _may_be_broken(spec: IngestSpec) -> bool:
@@ -127,5 +140,16 @@ def _is_bad_year(value: Column, type: DataType) -> Column | None:
     return ~is_known_year(value, type) if isinstance(type, TIMES) else None
 
 
-def _is_bad_year_or_text(value: Column, type: DataType) -> Column | None:
+def _repeats_key(value: Column, type: DataType) -> Column | None:
+    if not isinstance(type, MapType):
+        return None
+    keys = F.map_keys(value)
+    if isinstance(type.keyType, FloatType | DoubleType):  # 0.0 and -0.0 are one key
+        keys = F.transform(keys, lambda key: key + F.lit(0.0))
+    return F.size(F.array_distinct(keys)) < F.size(keys)
+
+
+def _is_unstorable(value: Column, type: DataType) -> Column | None:
+    if isinstance(type, MapType):
+        return _repeats_key(value, type)
     return ~F.is_valid_utf8(value) if isinstance(type, StringType) else _is_bad_year(value, type)

@@ -118,3 +118,35 @@ def test_a_value_at_the_edge_is_loaded_as_it_is_or_refused(job: Ingester, form: 
         else:
             assert refusal is not None, drawn
             assert refusal.startswith(f"{name}: ") and str(path) in refusal, refusal
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        (pa.map_(pa.string(), pa.int64()), [("a", 1), ("a", 2)]),
+        (pa.map_(pa.float64(), pa.string()), [(0.0, "p"), (-0.0, "q")]),
+        (pa.list_(pa.struct({"m": pa.map_(pa.int32(), pa.int32())})), [{"m": [(1, 1), (1, None)]}]),
+        (pa.map_(pa.string(), pa.map_(pa.string(), pa.string())), [("k", [("a", "x"), ("b", "y"), ("a", "x")])]),
+    ],
+)
+def test_a_map_that_has_a_key_twice(job: Ingester, format: str, type: pa.DataType, value: Any) -> None:
+    path = job.folder / f"in.{format}"
+    table = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "m": pa.array([None, value, []], type)})
+    (pq if format == "parquet" else orc).write_table(table, path)
+    source = {"path": str(path)}
+    refused = job.refused(source)
+    assert refused.startswith(f"m: 1 row ({path}) with a map that has a key twice, which most readers"), refused
+    if isinstance(type, pa.MapType) and not isinstance(type.item_type, pa.MapType):
+        job(source, transform="SELECT id, map_entries(m) AS m FROM source")
+        assert [len(row["m"] or ()) for row in job.rows()] == [0, 2, 0]
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc"])
+def test_maps_that_have_each_key_once(job: Ingester, format: str) -> None:
+    maps = [[("a", 1), ("A", 1), ("", None)], [], None]
+    path = job.folder / f"in.{format}"
+    table = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "m": pa.array(maps, pa.map_(pa.string(), pa.int64()))})
+    (pq if format == "parquet" else orc).write_table(table, path)
+    job({"path": str(path)})
+    assert [row["m"] if row["m"] is None else list(row["m"]) for row in job.rows()] == maps
