@@ -8,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    CharType,
     DataType,
     DoubleType,
     FloatType,
@@ -16,7 +15,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    VarcharType,
 )
 
 from sluice.contracts.guessed_types import GuessedColumn
@@ -183,10 +181,10 @@ def literal_paths(files: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def parse_schema(schema: str) -> StructType:
-    """Parse a schema in SQL. CHAR and VARCHAR become STRING, since Iceberg has no text types of limited length."""
+    """Parse a schema in SQL."""
     parsed = StructType.fromDDL(schema)
     assert isinstance(parsed, StructType)
-    return StructType([replace_types(field, (CharType, VarcharType), StringType()) for field in parsed.fields])
+    return parsed
 
 
 def path_of_address(address: str) -> str:

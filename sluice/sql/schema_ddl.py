@@ -13,10 +13,11 @@ from sluice.sql.tokens import MAX_DEPTH, SqlProblem, Token, position, tokens
 
 _TYPES = words(
     """
-    bigint binary boolean byte char character date dec decimal double float int integer interval long numeric real short
-    smallint string time timestamp timestamp_ltz timestamp_ntz tinyint varchar variant void
+    bigint binary boolean byte date dec decimal double float int integer interval long numeric real short
+    smallint string time timestamp timestamp_ltz timestamp_ntz tinyint variant void
     """
 )
+_OF_LENGTH = ("char", "character", "varchar")
 _NESTED = ("array", "map", "struct")
 _INTERVALS = ("year", "month", "day", "hour", "minute", "second")
 _EXPRESSIONS = ("default", "generated")
@@ -95,6 +96,11 @@ class _Columns:
         if token is None or token.kind != "word":
             raise self._unexpected("a type")
         name = token.word
+        if name in _OF_LENGTH:
+            raise SqlProblem(
+                f"{token.text.upper()} at {position(self.text, token.start)} states the length of a text, which no "
+                "table keeps: write STRING, and add the check string_length"
+            )
         if name not in (*_TYPES, *_NESTED):
             where = position(self.text, token.start)
             raise SqlProblem(f"{token.text!r} at {where} is not a type{suggestion(name, [*_TYPES, *_NESTED])}")

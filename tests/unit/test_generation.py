@@ -27,7 +27,7 @@ ENGINE = DuckDBRows()
 NOW = datetime(2024, 6, 1, tzinfo=timezone.utc)
 SCHEMA = (
     "id INT, big BIGINT NOT NULL, f FLOAT, x DOUBLE, y DOUBLE, dec DECIMAL(9, 2), s STRING, t STRING, "
-    "flag BOOLEAN, d DATE, e DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, tiny TINYINT, code VARCHAR(4)"
+    "flag BOOLEAN, d DATE, e DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, tiny TINYINT, code STRING"
 )
 ROW_CHECKS = [
     "not_null: s",

@@ -13,7 +13,7 @@ GOOD = [
     "m MAP<STRING, STRUCT<a: INT, b: ARRAY<ARRAY<ARRAY<INT>>>>>",
     "a ARRAY<ARRAY<ARRAY<DECIMAL(9,2)>>>, e STRUCT<>, t TIMESTAMP_NTZ",
     "s STRUCT<a: INT NOT NULL COMMENT 'x', b DOUBLE>",
-    "i INTERVAL, d INTERVAL DAY TO SECOND, y INTERVAL YEAR, v VARCHAR(10), c CHAR(3)",
+    "i INTERVAL, d INTERVAL DAY TO SECOND, y INTERVAL YEAR",
     "s STRING COLLATE UTF8_BINARY, t TIME(6), v VARIANT",
     "default INT, generated STRING, comment STRING, not INT",
     "a INT -- the first\n, b INT /* the second */",
@@ -41,6 +41,9 @@ HOSTILE = [
     ("a ARRAY<INT", "it ends where `>` should be"),
     ("a " + "ARRAY<" * 20_000, "its types nest more than 100 deep, which is the limit"),
     ("-- nothing", "it is empty"),
+    ("a INT, v VARCHAR(3)", "VARCHAR at line 1, column 10 states the length of a text, which no table keeps: write"),
+    ("s STRUCT<c: char(3)>", "CHAR at line 1, column 13 states the length"),
+    ("a character(5)", "write STRING, and add the check string_length"),
 ]
 
 
