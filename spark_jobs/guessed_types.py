@@ -63,7 +63,7 @@ def guess_types(frames: Sequence[DataFrame], names: Sequence[str]) -> list[Guess
         frames: the rows of the files, with text in every column.
     """
     address = F.col("_metadata.file_path").alias(_FILE)
-    text = reduce(DataFrame.unionByName, [frame.select("*", address) for frame in frames])
+    text = reduce(lambda rows, more: rows.unionByName(more), [frame.select("*", address) for frame in frames])
     statistics: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, row in _by_notation(text, names, _statistics(F.col("text"))):
         statistics.setdefault(name, {})[row["kind"]] = row

@@ -60,7 +60,7 @@ def read_source(
         rows = _grouped_files(spark, spec, reading, target).read()
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
-        rows = reduce(DataFrame.unionByName, frames)
+        rows = reduce(lambda rows, more: rows.unionByName(more), frames)
     wanted = _stated_schema(spec) or target
     rows, of_folders = with_typed_folders(rows, spec, wanted, reading.notation.options)
     folders = columns_of_folders(spec)

@@ -4,11 +4,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakehouse.source_files.line_ends import NAMES, OTHER_BREAK, LineEnds, ends_of, with_stated_end
+from lakehouse.source_files.line_ends import (
+    NAMES,
+    OTHER_BREAK,
+    LineEnds,
+    ends_of,
+    original_lines,
+    with_stated_end,
+    with_uniform_ends,
+)
 from sluice.errors import InvalidInput
 
 WHITESPACE = "".join(map(chr, range(33)))
 """Characters that Spark trims to find empty lines, which it does not count as rows."""
+_CONTROLS = "".join(character for character in WHITESPACE if character not in "\0\t\n\r ")
+"""Other characters than spaces, tabs and line breaks that Spark trims from values."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,7 @@ class CsvReader:
         self._lenient = "unescapedquotehandling" in options
         self._is_white = not self._separator.strip(WHITESPACE)  # then a line of separators is a row of empty values
         self._is_read_whole = is_read_whole
+        self._trimmed = _trimmed_controls(self._separator, options)
         self._ends, self._stated_end = LineEnds(path), options.get("linesep", "")
 
     def read(self, pieces: Iterator[str]) -> CsvContent:
@@ -75,8 +86,8 @@ class CsvReader:
         Raises:
             InvalidInput: a quote is not closed, text follows a closing quote, or its rows are ambiguous.
         """
-        for text in _whole_lines(with_stated_end(pieces, self._stated_end) if self._stated_end else pieces):
-            self._read_lines(_with_uniform_ends(text), ends_of(text))
+        for text in original_lines(with_stated_end(pieces, self._stated_end) if self._stated_end else pieces):
+            self._read_lines(with_uniform_ends(text), ends_of(text))
         if self._inside:
             raise InvalidInput(f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed")
         if self._columns == 1 and self._has_gap:
@@ -120,6 +131,7 @@ class CsvReader:
         Args:
             ends: the ends of the lines in the file.
         """
+        self._check_trimmed(text)
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -154,6 +166,20 @@ class CsvReader:
             self._read_line(line)
             if not self._inside:
                 self._ends.add(self._lines, ends[number : number + 1])
+
+    def _check_trimmed(self, text: str) -> None:
+        """Check that Spark trims spaces and tabs alone.
+
+        Raises:
+            InvalidInput: it would remove a control character.
+        """
+        for match in filter(None, (pattern.search(text) for pattern in self._trimmed)):
+            line = self._lines + 1 + text.count("\n", 0, match.start(1))
+            raise InvalidInput(
+                f"{self._path}: line {line:,} has the control character U+{ord(match[1]):04X} at an end of a value, "
+                "which Spark would remove like a space: leave out source.options.ignoreLeadingWhiteSpace and "
+                "ignoreTrailingWhiteSpace, and trim the value by a transform"
+            )
 
     def _add_ends_outside_of_quotes(self, text: str, ends: Sequence[str]) -> None:
         """Add the ends of the records of whole lines. If the lines differ in their ends, quotes are in pairs."""
@@ -269,37 +295,16 @@ class CsvReader:
         return -1
 
 
-def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the text in pieces of whole lines, with uniform line breaks and without the byte order mark."""
-    yield from map(_with_uniform_ends, _whole_lines(pieces))
-
-
-def _with_uniform_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def _whole_lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the text in pieces of whole lines, without the byte order mark."""
-    waiting: list[str] = []
-    first, held_back = True, ""
-    for piece in pieces:
-        text = held_back + piece
-        if first and text:
-            text, first = text.removeprefix("\ufeff"), False
-        held_back = "\r" if text.endswith("\r") else ""
-        text = text.removesuffix("\r") if held_back else text
-        end = max(text.rfind("\n"), text.rfind("\r")) + 1
-        if end:
-            yield "".join([*waiting, text[:end]])
-            waiting = []
-        if text[end:]:
-            waiting.append(text[end:])
-    if waiting:
-        yield "".join(waiting)
-
-
 def _quoted_field(separator: str, quote: str, escape: str) -> re.Pattern[str]:
     """Return the pattern of a whole quoted field, including the separator or line start before it."""
     q, e, s = re.escape(quote), re.escape(escape), re.escape(separator)
     inner = f"[^{q}]*(?:{q}{q}[^{q}]*)*" if escape == quote else f"[^{q}{e}]*(?:{e}.[^{q}{e}]*)*"
     return re.compile(f"(^|{s}){q}{inner}{q}(?={s}|$)", re.M | re.S)
+
+
+def _trimmed_controls(separator: str, options: Mapping[str, str]) -> list[re.Pattern[str]]:
+    """Return patterns of a control character at an end of a value that Spark trims."""
+    control, edge = f"([{_CONTROLS.replace(separator, '')}])", re.escape(separator)
+    patterns = {"leading": rf"(?:^|{edge})[ \t]*{control}", "trailing": rf"{control}[ \t]*(?:$|{edge})"}
+    is_trimmed = {end: options.get(f"ignore{end}whitespace", "").lower() == "true" for end in patterns}
+    return [re.compile(pattern, re.M) for end, pattern in patterns.items() if is_trimmed[end]]

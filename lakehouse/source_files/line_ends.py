@@ -1,4 +1,4 @@
-"""Ends of the lines of CSV files: LF, CRLF or CR.
+"""Lines of text files, and their ends: LF, CRLF or CR.
 
 Spark's parser takes the first line break of a file, even one within quotes, as the end of all lines. It turns that end
 into LF within quoted values, and keeps the CR of a line that ends otherwise. With the option `lineSep`, it changes no
@@ -15,6 +15,36 @@ NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 OTHER_BREAK = "\x1e"
 """Character in place of a line break that ends no line. Like a line break, it is white space."""
 _END = re.compile(r"\r\n|\r|\n")
+
+
+def whole_lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the text in pieces of whole lines, with uniform line breaks and without the byte order mark."""
+    yield from map(with_uniform_ends, original_lines(pieces))
+
+
+def with_uniform_ends(text: str) -> str:
+    """Return a text whose lines end with LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def original_lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the text in pieces of whole lines, without the byte order mark."""
+    waiting: list[str] = []
+    first, held_back = True, ""
+    for piece in pieces:
+        text = held_back + piece
+        if first and text:
+            text, first = text.removeprefix("\ufeff"), False
+        held_back = "\r" if text.endswith("\r") else ""
+        text = text.removesuffix("\r") if held_back else text
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if end:
+            yield "".join([*waiting, text[:end]])
+            waiting = []
+        if text[end:]:
+            waiting.append(text[end:])
+    if waiting:
+        yield "".join(waiting)
 
 
 def ends_of(text: str) -> Sequence[str]:

@@ -125,6 +125,26 @@ def test_a_csv_file_with_ends_of_rows_that_spark_misreads(
     assert str(refused.value).startswith(f"{tmp_path}/in.csv: ") and words in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "option", "words"),
+    [
+        ("id,t\n1, \x01a\n", "ignoreLeadingWhiteSpace", "line 2 has the control character U+0001 at an end"),
+        ('id,t\n1,"x\n"\n\x0b2,a\n', "ignoreLeadingWhiteSpace", "line 4 has the control character U+000B"),
+        ("id,t\n1,a\n2\x1f ,b\n", "ignoreTrailingWhiteSpace", "line 3 has the control character U+001F"),
+        ("id,t\r\n1,a\x0c\r\n", "ignoreTrailingWhiteSpace", "line 2 has the control character U+000C"),
+    ],
+)
+def test_a_control_character_that_spark_would_trim(tmp_path: Path, content: str, option: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        inspect(tmp_path, {"in.csv": content}, options={option: True})
+    assert str(refused.value).startswith(f"{tmp_path}/in.csv: {words}")
+    other = {"ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"} - {option}
+    for options in ({}, {option: False}, dict.fromkeys(other, True)):
+        assert inspect(tmp_path, {"in.csv": content}, options=options).rows is not None
+    kept = "id\x01t\n 1 \x01\ta\x02b\t\n"
+    assert inspect(tmp_path, {"kept.csv": kept}, options={option: True, "sep": "\x01"}).rows == 1
+
+
 def test_csv_files_are_read_whole_by_the_ends_of_their_rows(tmp_path: Path) -> None:
     contents = {"a": 'id\n"1\n"\n', "b": 'id\r\n"1\n"\r\n', "c": "id\n1\r\n", "d": 'id\n"\r"\n'}
     seen = inspect(tmp_path, {f"{name}.csv": content for name, content in contents.items()})
