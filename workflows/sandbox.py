@@ -3,6 +3,7 @@
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from sluice.pipeline.time_zones import known_zones
+from workflows.refused_request import RequestCheckingRunner
 
 _LET_THROUGH = ("sqlglot", "sluice.sql", "sluice.pipeline.time_zones", "opentelemetry")
 
@@ -16,4 +17,4 @@ def sandbox() -> SandboxedWorkflowRunner:
     replays.
     """
     known_zones()
-    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*_LET_THROUGH))
+    return RequestCheckingRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*_LET_THROUGH))

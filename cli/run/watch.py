@@ -14,9 +14,10 @@ from temporalio.service import RPCError
 from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
-from runtime.missing_worker import START_A_WORKER
-from runtime.run.find_run import Handle, query_status, read_result
+from runtime.missing_worker import START_A_WORKER, cannot_continue
+from runtime.run.find_run import Handle, RunLookup, query_status, read_result
 from runtime.run.job_progress import read_progress
+from runtime.run.stuck_run import why_stuck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import WAITING, RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
@@ -25,7 +26,7 @@ from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
 _POLL = 0.5
 _NO_WORKER = 5.0
 """Time without an answer after which the missing worker is mentioned, in seconds."""
-_NO_ANSWER = f"no worker answers: {START_A_WORKER}"
+_NO_ANSWER_NOTE = f"no worker answers: {START_A_WORKER}; the run goes on when there is one"
 _AUDIT_STAGES = ("auditing", "scanning")
 """Stages in which verdicts become known."""
 _SPINNER = 2
@@ -44,7 +45,7 @@ class FollowedRun:
 async def watch_run(client: Client, handle: Handle, console: Console) -> FollowedRun:
     """Show a run on the console until it ends; return its result."""
     shown = ShownStatus(console)
-    answered = time.monotonic()
+    answered, why = time.monotonic(), ""
     closed = asyncio.create_task(_wait_until_closed(handle))
     with console.status("starting") as line:
         while True:
@@ -56,8 +57,11 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
             if description.status != WorkflowExecutionStatus.RUNNING:
                 break
             no_worker = time.monotonic() - answered > _NO_WORKER
-            shown.print_absence(no_worker)
-            await _update_line(line, console.width, status, description, no_worker)
+            if no_worker:
+                why = why or await why_stuck(RunLookup(handle, description))
+            note = absence_note(handle.id, why) if no_worker else ""
+            shown.print_absence(note)
+            await _update_line(line, console.width, status, description, note)
             await (asyncio.sleep(_POLL) if closed.done() else asyncio.wait([closed], timeout=_POLL))
     closed.cancel()
     result = await read_result(client, description)
@@ -71,6 +75,11 @@ async def _wait_until_closed(handle: Handle) -> None:
         await handle.result(follow_runs=False)
 
 
+def absence_note(run: str, why: str) -> str:
+    """Return the note about a run without an answer, and with the reason if a worker has it."""
+    return str(cannot_continue(run, why)) if why else _NO_ANSWER_NOTE
+
+
 async def _query_briefly(handle: Handle) -> RunStatus | None:
     try:
         return await asyncio.wait_for(query_status(handle), _POLL * 4)
@@ -79,13 +88,13 @@ async def _query_briefly(handle: Handle) -> RunStatus | None:
 
 
 async def _update_line(
-    line: Status, width: int, status: RunStatus | None, description: WorkflowExecutionDescription, no_worker: bool
+    line: Status, width: int, status: RunStatus | None, description: WorkflowExecutionDescription, absence: str
 ) -> None:
     elapsed = time.time() - description.start_time.timestamp()
     progress = (await read_progress(description)) or (describe_state(status) if status else "starting")
-    note = f"{_NO_ANSWER}; last: " if no_worker else ""
+    note = f"{absence.partition(';')[0]}; last: " if absence else ""
     text = one_line(f"{note}{progress}", width - _SPINNER - 8)  # a wrapped line would disturb the lines above it
-    line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if no_worker else ""))
+    line.update(Text(f"{elapsed:5.0f}s  {text}", style="yellow" if absence else ""))
 
 
 class ShownStatus:
@@ -97,7 +106,7 @@ class ShownStatus:
         self._verdicts: set[str] = set()
         self._waivers: set[str] = set()
         self._decisions = 0
-        self._hinted = self._no_worker = False
+        self._hinted, self._absence = False, ""
 
     def update(self, status: RunStatus) -> None:
         """Print the news: verdicts after the audit that gave them, and before the stages that follow it."""
@@ -118,13 +127,11 @@ class ShownStatus:
             self._print_note(how_to_waive(status.result, program()) or f"{program()} approve {run}")
             self._print_note(f"{program()} reject {run} --reason ...")
 
-    def print_absence(self, no_worker: bool) -> None:
-        """Print a note when no worker answers, and another when one answers again."""
-        if no_worker != self._no_worker:
-            self._no_worker = no_worker
-            self._print_note(
-                f"{_NO_ANSWER}; the run goes on when there is one" if no_worker else "a worker answers again"
-            )
+    def print_absence(self, note: str) -> None:
+        """Print a note when no worker answers or can continue the run, and another when one answers again."""
+        if note != self._absence:
+            self._absence = note
+            self._print_note(note or "a worker answers again")
 
     def has_shown(self, checks: list[CheckResult]) -> bool:
         """Return True if each of these verdicts was printed."""

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli.quarantine import commands as quarantine
 from cli.run.report import print_report
-from cli.run.watch import ShownStatus
+from cli.run.watch import ShownStatus, absence_note
 from cli.unknown_command import QUARANTINE_COMMANDS, unknown_command
 from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
@@ -58,7 +58,7 @@ def test_a_missing_worker_is_named_once_and_so_is_its_return() -> None:
     output = io.StringIO()
     lines = ShownStatus(Console(file=output, width=140))
     for no_worker in (False, True, True, False, False):
-        lines.print_absence(no_worker)
+        lines.print_absence(absence_note("orders", "") if no_worker else "")
     absent, back = output.getvalue().splitlines()
     assert absent.strip() == (
         "no worker answers: start one with `make up` or `python worker.py`; the run goes on when there is one"
