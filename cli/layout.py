@@ -130,16 +130,28 @@ def print_entries(
 ) -> None:
     """Print rows as a table, or as two lines for each row if a cell would wrap on a terminal.
 
+    The names of the columns come first, in two lines, too. The cells of the first lines are aligned if they fit.
+
     Args:
         in_first_line: number of cells in the first of the two lines of a row.
     """
     if not wraps(console) or fits(console, columns, rows):
         print_rows(console, columns, rows)
         return
-    for row in rows:
-        cells = [visible(cell) for cell in row]
-        print_line(console, Text(), Text("  ").join(cells[:in_first_line]))
+    names = [Text(_shown_column(column).name, style="bold") for column in columns]
+    lines = [names, *([visible(cell) for cell in row] for row in rows)]
+    widths = [max(cell.cell_len for cell in column) for column in list(zip(*lines, strict=True))[:in_first_line]]
+    aligned = sum(widths) + _GAP * (len(widths) - 1) <= console.width
+    for cells in lines:
+        first = [_padded(cell, width if aligned else 0) for cell, width in zip(cells, widths, strict=False)]
+        print_line(console, Text(), Text(" " * _GAP).join(first))
         print_line(console, Text("    "), Text("  ").join([cell for cell in cells[in_first_line:] if cell.plain]))
+
+
+def _padded(cell: Text, width: int) -> Text:
+    padded = cell.copy()
+    padded.pad_right(max(0, width - cell.cell_len))
+    return padded
 
 
 def visible(text: str | Text) -> Text:

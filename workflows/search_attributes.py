@@ -14,6 +14,8 @@ SUMMARY_MEMO = "sluice.summary"
 """Memo with a one-line description of a run. Temporal's lists include memos, but not the summaries of runs."""
 RELEASES_MEMO = "sluice.releases"
 """Memo with the id of the quarantined run that a run releases or repairs."""
+ROLLS_BACK_MEMO = "sluice.rolls_back"
+"""Memo with the ids of the runs that a roll-back takes back."""
 RESULT_MEMO = "sluice.result"
 """Memo with the result of a cancelled run, because Temporal does not store a result for it."""
 LONGEST_SUMMARY = 200

@@ -16,7 +16,7 @@ from cli.options import AsJson
 from runtime.installation.identity import with_known_installation
 from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter
 from runtime.run.listed_run import listed_run, query_statuses
-from runtime.run.listed_runs import ListedRuns, find_quarantines, list_lines
+from runtime.run.listed_runs import ListedRuns, find_quarantines, find_rollbacks, list_lines
 from sluice.contracts.run import RunStatus
 from sluice.durations import seconds
 from sluice.errors import InvalidPipeline
@@ -25,6 +25,8 @@ from sluice.sizes import format_count
 from sluice.times import format_time, parse_time
 
 _MINUTE, _HOUR = 60, 3600
+_UNPUBLISHED = ("failed", "kept out", "quarantined", "discarded", "cancelled")
+"""States of partitions and of runs whose data is not on main."""
 _STATES = (RUNNING, *OUTCOMES)
 
 
@@ -74,6 +76,7 @@ def list_command(
         statuses = await query_statuses(context.client, alone)
         fields = [await _run_fields(*each) for each in zip(alone, statuses, strict=True)]
         await _add_quarantines(context, alone, fields)
+        await _add_rollbacks(context, alone, fields)
         if as_json:
             print(json.dumps({"runs": fields}))
         elif lines:
@@ -100,8 +103,21 @@ async def _add_quarantines(
         each["released_by"] = known.released_by.get(each["run_id"], "")
 
 
+async def _add_rollbacks(
+    context: CommandContext, runs: Sequence[WorkflowExecution], fields: Sequence[dict[str, Any]]
+) -> None:
+    """Add to each published run the run that rolled it back, if any."""
+    published = {each["run_id"] for each in fields if each["outcome"] == "published"}
+    by = await find_rollbacks(context.client, [run for run in runs if run.run_id in published])
+    for each in fields:
+        if each["run_id"] in published:
+            each["rolled_back_by"] = by.get(each["run_id"], "")
+
+
 def _state(run: dict[str, Any]) -> str:
     state = str(run["outcome"] or run["stage"] or run["state"])
+    if run.get("rolled_back_by"):
+        return f"{state}, then rolled back by {run['rolled_back_by']}"
     if run.get("released_by"):
         return f"{state}, then published by {run['released_by']}"
     return f"{state}, no longer kept" if run.get("kept") is False else state
@@ -109,18 +125,21 @@ def _state(run: dict[str, Any]) -> str:
 
 def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
     """Return the fields of the line that sums up the runs of one backfill."""
-    states = Counter(_outcome(run) for run in line.runs)
     oldest = line.runs[-1]
     is_running = line.is_running or any(run.close_time is None for run in line.runs)
     ended = datetime.now(timezone.utc) if is_running else max(run.close_time for run in line.runs if run.close_time)
+    state = "running" if is_running else "ended"
+    state = "paused" if is_running and line.is_paused else state
+    states = line.partitions or Counter(_outcome(run) for run in line.runs)
+    unpublished = ", ".join(f"{states[each]:,} {each}" for each in _UNPUBLISHED if states[each])
     name = f"backfill {line.backfill}"  # an earlier backfill has no other name: `backfill status` shows the latest
     return {
         "workflow_id": name,
         "run_id": name,
-        "outcome": "running" if is_running else "ended",
+        "outcome": f"{state}, {unpublished}" if unpublished else state,
         "started": oldest.start_time.isoformat(timespec="seconds"),
         "duration": _format_elapsed(ended - oldest.start_time),
-        "summary": f"{format_count(len(line.runs), 'run')}: "
+        "summary": f"{format_count(states.total(), 'partition' if line.partitions else 'run')}: "
         + ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
         "tables": [],
     }

@@ -1,6 +1,7 @@
 """Running and ended backfills, for `list --backfills`."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +9,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from runtime.backfills.backfills import read_backfill
+from sluice.backfills.progress import count_states
 from sluice.contracts.backfill import BACKFILL_WORKFLOW, BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import backfill_id
@@ -65,6 +67,19 @@ async def _listed(
         closed=execution.close_time,
         status=status,
     )
+
+
+async def count_partitions(
+    client: Client, settings: InstallationSettings, execution: WorkflowExecution, pipeline: str
+) -> tuple[Counter[str], bool] | None:
+    """Return the partitions of a backfill by state, and True if it is paused; None if its status cannot be read."""
+    status = await _status(client, settings, execution, pipeline)
+    if status is None:
+        return None
+    counted: Counter[str] = Counter()
+    for state, number in count_states(status.progress).items():
+        counted[state] = number
+    return counted, bool(status.progress.paused)
 
 
 async def _status(

@@ -1,19 +1,20 @@
 """The lines of `list`: runs, one line for the runs of a backfill, and the state of quarantines."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from runtime.run.find_run import RunFilter, list_runs
+from runtime.run.find_run import ALL_RUNS, RunFilter, list_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.quarantine_queries import ListQuarantineInput, ListQuarantineResult
 from sluice.errors import SluiceError
 from sluice.identifiers import backfill_id
 from sluice.setting_groups import InstallationSettings
-from workflows.search_attributes import RELEASES_MEMO
+from workflows.search_attributes import RELEASES_MEMO, ROLLS_BACK_MEMO
 
 _MOST_READ = 1000
 """Maximum number of runs that are read to fill a list with lines."""
@@ -31,6 +32,9 @@ class ListedRuns:
     """True while the backfill runs or is paused."""
     backfill: str = ""
     """The pipeline of the backfill; empty for a run outside a backfill."""
+    partitions: Counter[str] | None = None
+    """Partitions of the backfill by state, with those that had no run; None if they are not known."""
+    is_paused: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,29 @@ async def list_lines(
             lines[key].runs.append(run)
         elif len(lines) < limit:  # older runs of a listed backfill may still follow
             lines[key] = ListedRuns([run], backfill=root.removeprefix(prefix) if is_of_backfill else "")
-    return [await _with_state(client, line) if line.backfill else line for line in lines.values()]
+    states = [_with_state(client, settings, line, wanted) for line in lines.values()]
+    return await asyncio.gather(*states)
 
 
-async def _with_state(client: Client, line: ListedRuns) -> ListedRuns:
+async def _with_state(
+    client: Client, settings: InstallationSettings, line: ListedRuns, wanted: RunFilter
+) -> ListedRuns:
     """Return the line of a backfill with its state, which is that of its workflow if the runs are of the latest one."""
+    if not line.backfill:
+        return line
     root = line.runs[0]
     try:
         latest = await client.get_workflow_handle(root.root_id or "").describe()
     except RPCError:
         return line
     is_same = root.root_run_id in (latest.run_id, latest.raw_info.first_run_id)
-    return replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
+    line = replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
+    if not is_same or wanted != ALL_RUNS:  # with a filter, the line counts the runs that match
+        return line
+    from runtime.backfills.list_backfills import count_partitions  # noqa: PLC0415  # a list without backfills needs none
+
+    counted = await count_partitions(client, settings, latest, line.backfill)
+    return replace(line, partitions=counted[0], is_paused=counted[1]) if counted else line
 
 
 async def find_quarantines(
@@ -95,10 +110,31 @@ async def find_quarantines(
     released: dict[str, str] = {}
     published = RunFilter(state="published", since=min(run.start_time for run in runs))
     for run in await list_runs(client, _MOST_READ, published):
-        try:
-            of = str((await run.memo()).get(RELEASES_MEMO, ""))
-        except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
-            continue
+        of = str(await _memo(run, RELEASES_MEMO) or "")
         if of in ended:
             released[of] = run.id
     return Quarantines(kept, released)
+
+
+async def find_rollbacks(client: Client, runs: Sequence[WorkflowExecution]) -> dict[str, str]:
+    """Return the workflow ids of the roll-backs of some runs, by the run id of the run that was rolled back.
+
+    A roll-back that was rolled back itself does not count.
+    """
+    if not runs:
+        return {}
+    published = RunFilter(state="published", since=min(run.start_time for run in runs))
+    by: dict[str, str] = {}
+    for run in await list_runs(client, _MOST_READ, published):  # newest first, so its own roll-back is known
+        if run.run_id not in by:
+            named = await _memo(run, ROLLS_BACK_MEMO)
+            by |= {str(each): run.id for each in (named if isinstance(named, list) else []) if str(each) not in by}
+    return by
+
+
+async def _memo(run: WorkflowExecution, name: str) -> object:
+    """Return a field of a run's memo; None without it, or if it is encrypted."""
+    try:
+        return (await run.memo()).get(name)
+    except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
+        return None

@@ -9,6 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -31,8 +32,19 @@ from sluice.publishing.release import release_digest
 from sluice.secrets import read_secret
 from sluice.setting_groups import ApprovalSettings, InstallationSettings
 from sluice.settings import Settings
-from workflows.search_attributes import LONGEST_SUMMARY, PIPELINE, RELEASES_MEMO, SUMMARY_MEMO, TABLE, indexed_tables
+from workflows.search_attributes import (
+    LONGEST_SUMMARY,
+    PIPELINE,
+    RELEASES_MEMO,
+    ROLLS_BACK_MEMO,
+    SUMMARY_MEMO,
+    TABLE,
+    indexed_tables,
+)
 from workflows.write_audit_publish import WriteAuditPublish
+
+_MOST_ROLLED_BACK = 100
+"""Maximum number of rolled back runs in a memo. Roll-backs of more are not shown in lists of runs."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +202,7 @@ async def _start_or_attach(
             task_queue=settings.sluice_task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             search_attributes=attributes if request.search_attributes else TypedSearchAttributes.empty,
-            memo={SUMMARY_MEMO: describe_work(request)}
-            | ({RELEASES_MEMO: request.resume.run_id} if request.resume else {}),
+            memo=_memo(request),
             static_summary=f"{pipeline.name}: {describe_work(request)}"[:LONGEST_SUMMARY],
             static_details=pipeline.description or None,
         )
@@ -200,6 +211,16 @@ async def _start_or_attach(
         handle = client.get_workflow_handle_for(WriteAuditPublish.run, workflow_id, run_id=running.run_id)
         await _refuse_another_pipeline(client, handle, request)
         return RunHandle(handle, attached=True)
+
+
+def _memo(request: RunRequest) -> dict[str, Any]:
+    """Return what a list of runs needs to know of a run."""
+    memo: dict[str, Any] = {SUMMARY_MEMO: describe_work(request)}
+    if request.resume:
+        memo[RELEASES_MEMO] = request.resume.run_id
+    if request.restore:
+        memo[ROLLS_BACK_MEMO] = request.restore.runs[:_MOST_ROLLED_BACK]
+    return memo
 
 
 async def _refuse_another_pipeline(

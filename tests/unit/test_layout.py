@@ -193,7 +193,7 @@ def test_a_console_of_a_pipe_wraps_no_line(
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_entries_take_at_most_two_lines_each(width: int) -> None:
+def test_entries_take_at_most_two_lines_each_and_so_do_the_names_of_their_columns(width: int) -> None:
     output = io.StringIO()
     rows = [
         (f"data/loans/2026/loans_of_the_day_{day:02}.csv", "library.loans", "published", "x" * 50) for day in (1, 2)
@@ -201,5 +201,17 @@ def test_entries_take_at_most_two_lines_each(width: int) -> None:
     console = Console(file=output, width=width, force_terminal=True, color_system=None)
     print_entries(console, ("file", "table", "outcome", "run"), rows, in_first_line=1)
     lines = output.getvalue().splitlines()
-    assert len(lines) == (3 if width > 100 else 4) and max(map(len, lines)) <= width
-    assert width > 100 or [line.split() for line in lines[:2]] == [[rows[0][0]], list(rows[0][1:])]
+    assert len(lines) == (3 if width > 100 else 6) and max(map(len, lines)) <= width
+    names = [["file"], ["table", "outcome", "run"]]
+    assert width > 100 or [line.split() for line in lines[:4]] == [*names, [rows[0][0]], list(rows[0][1:])]
+
+
+def test_the_first_lines_of_entries_are_aligned_where_they_fit() -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=40, force_terminal=True, color_system=None)
+    rows = [("orders-1", "published", "word " * 10), ("o-2", "running", "word " * 10)]
+    print_entries(console, ("run", "state", "what"), rows, in_first_line=2)
+    lines = output.getvalue().splitlines()
+    assert [line.rstrip() for line in lines if not line.startswith("    ")] == [
+        "run       state", "orders-1  published", "o-2       running",
+    ]  # fmt: skip

@@ -1,7 +1,9 @@
 """The lines of `list`: one for each backfill, and the fate of quarantines."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,17 +13,23 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from cli.run import list_runs
 from runtime.run.find_run import ALL_RUNS
-from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, list_lines
+from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, find_rollbacks, list_lines
+from runtime.run.start_run import _memo
+from sluice.contracts.backfill import BackfillState, BackfillStatus
+from sluice.contracts.existing_rows import Restore
 from sluice.contracts.quarantine_queries import (
     ListQuarantineInput,
     ListQuarantineResult,
     QuarantineEntry,
     QuarantineSummary,
 )
+from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import backfill_id
+from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.lake_client import LakeClient
+from workflows.search_attributes import ROLLS_BACK_MEMO
 
 SETTINGS = Settings.of(sluice_installation="My_lake.1")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
@@ -32,7 +40,7 @@ class Memo(dict[str, Any]):
         return self
 
 
-def run(number: int, root: str = "", outcome: str = "published", **memo: str) -> WorkflowExecution:
+def run(number: int, root: str = "", outcome: str = "published", **memo: Any) -> WorkflowExecution:
     at = AT + timedelta(minutes=number)
     fields = {
         "id": f"p-{number}", "run_id": f"r{number}", "root_id": root or f"p-{number}", "root_run_id": "root",
@@ -53,6 +61,7 @@ class Temporal(LakeClient):
     def __init__(self, *runs: WorkflowExecution, is_running: bool = False, kept: Sequence[str] | None = None) -> None:
         super().__init__({"list_quarantine": self._quarantines})
         self._kept = kept
+        self.backfill: BackfillStatus | None = None
         self.runs = sorted(runs, key=lambda each: each.start_time, reverse=True)
         self.status = WorkflowExecutionStatus.RUNNING if is_running else WorkflowExecutionStatus.COMPLETED
 
@@ -66,9 +75,17 @@ class Temporal(LakeClient):
         for each in wanted[:limit]:
             yield each
 
+    def get_workflow_handle_for(self, *_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(result=self._result, describe=self._result)
+
+    async def _result(self, **_: object) -> BackfillStatus:
+        if self.backfill is None:
+            raise ServiceUnavailable("no worker")
+        return self.backfill
+
     def get_workflow_handle(self, workflow_id: str, run_id: str | None = None, **_: object) -> SimpleNamespace:
         raw = SimpleNamespace(first_run_id="root")
-        described = SimpleNamespace(run_id="root", raw_info=raw, status=self.status)
+        described = SimpleNamespace(id=workflow_id, run_id="root", raw_info=raw, status=self.status)
         return SimpleNamespace(describe=lambda: asyncio.sleep(0, described))
 
 
@@ -84,7 +101,8 @@ def test_the_runs_of_a_backfill_are_one_line() -> None:
         ("rides-of-another-kind", ["p-4"]), ("rides", ["p-3", "p-1"]), ("", ["p-2"]),
     ]  # fmt: skip
     fields = list_runs._backfill_fields(listed[1])
-    assert (fields["workflow_id"], fields["outcome"], fields["duration"]) == ("backfill rides", "ended", "2 min")
+    assert (fields["workflow_id"], fields["duration"]) == ("backfill rides", "2 min")
+    assert fields["outcome"] == "ended, 1 failed"
     assert fields["summary"] == "2 runs: 1 failed, 1 published"
     assert [len(line.runs) for line in lines(temporal, each_run=True)] == [1, 1, 1, 1]
     assert [line.backfill for line in lines(temporal, 2)] == ["rides-of-another-kind", "rides"]
@@ -93,6 +111,26 @@ def test_the_runs_of_a_backfill_are_one_line() -> None:
 def test_a_backfill_that_pauses_has_not_ended() -> None:
     (line,) = lines(Temporal(run(1, backfill_id(SETTINGS.installation.sluice_installation, "rides")), is_running=True))
     assert list_runs._backfill_fields(line)["outcome"] == "running"
+
+
+def test_the_line_of_a_backfill_counts_partitions_that_never_had_a_run() -> None:
+    """A start that is refused has no run, and so the count of runs says nothing of it."""
+    counted = Counter({"published": 1, "failed": 1, "waiting": 1})
+    line = ListedRuns([run(1)], backfill="rides", partitions=counted)
+    fields = list_runs._backfill_fields(line)
+    summary = "3 partitions: 1 published, 1 failed, 1 waiting"
+    assert (fields["outcome"], fields["summary"]) == ("ended, 1 failed", summary)
+    paused = replace(line, is_running=True, is_paused=True)
+    assert list_runs._backfill_fields(paused)["outcome"] == "paused, 1 failed"
+
+
+def test_the_partitions_of_a_listed_backfill_are_read_from_it() -> None:
+    root = backfill_id(SETTINGS.installation.sluice_installation, "rides")
+    temporal = Temporal(run(1, root))
+    progress = BackfillState(partitions=["a", "b"], letters="pf")
+    temporal.backfill = BackfillStatus(name="rides", starter="s", pipeline="rides.yml", progress=progress)
+    (line,) = lines(temporal)
+    assert line.partitions == Counter({"published": 1, "failed": 1})
 
 
 @pytest.mark.parametrize("root", ["sluice-My_lake.1-schedule-nightly-backfill-orders", "sluice-x-backfill-rides"])
@@ -119,3 +157,30 @@ def test_a_quarantine_says_which_run_published_it() -> None:
 def test_without_a_worker_runs_are_listed_as_they_ended() -> None:
     assert quarantines(Temporal(run(1, outcome="quarantined"))) == Quarantines()
     assert list_runs._state({"outcome": "quarantined", "kept": None}) == "quarantined"
+
+
+def rollbacks(*runs: WorkflowExecution) -> dict[str, str]:
+    temporal = Temporal(*runs)
+    return asyncio.run(find_rollbacks(cast(Client, temporal), temporal.runs))
+
+
+def test_a_run_says_which_run_rolled_it_back() -> None:
+    taken: dict[str, Any] = {"sluice.rolls_back": ["r1", "r2"]}
+    assert rollbacks(run(1), run(2), run(3), run(4, **taken)) == {"r1": "p-4", "r2": "p-4"}
+    assert list_runs._state({"outcome": "published", "rolled_back_by": "p-4"}) == "published, then rolled back by p-4"
+    assert rollbacks() == {}
+
+
+def test_a_roll_back_that_was_rolled_back_does_not_count() -> None:
+    first: dict[str, Any] = {"sluice.rolls_back": ["r1"]}
+    second: dict[str, Any] = {"sluice.rolls_back": ["r2"]}
+    assert rollbacks(run(1), run(2, **first), run(3, **second)) == {"r2": "p-3"}
+    assert rollbacks(run(1), run(2, **first), run(3, "", "failed", **second)) == {"r1": "p-2"}
+
+
+def test_the_start_of_a_roll_back_names_the_runs_that_it_takes_back() -> None:
+    pipeline = Pipeline.model_validate({"name": "back", "write": {"job": "rollback"}, "tables": ["t.x"]})
+    restore = Restore(runs=["r1", "r2"], main_head="h", tables={"t.x": "g"})
+    request = RunRequest(pipeline=pipeline, input=RunInput(digest="d"), starter="s", restore=restore)
+    assert _memo(request)[ROLLS_BACK_MEMO] == ["r1", "r2"]
+    assert ROLLS_BACK_MEMO not in _memo(request.model_copy(update={"restore": None}))
