@@ -12,6 +12,7 @@ from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
+from runtime.run.find_run import query_status
 from sluice.approval.decisions import Decision
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
@@ -59,6 +60,26 @@ async def test_a_run_that_is_not_to_publish_keeps_nothing_of_a_failed_audit(harn
     )
     assert (result.outcome, result.cause) == ("discarded", "audit")
     assert "quarantine_branch" not in harness.fakes.calls and "discard_branch" in harness.fakes.calls
+
+
+@pytest.mark.parametrize("on_failure", ["quarantine", "discard"])
+async def test_the_reason_of_a_run_is_not_also_the_note_of_its_last_stage(
+    harness: WorkflowHarness, on_failure: str
+) -> None:
+    """A person who follows the run reads the note of each stage, and then the reason."""
+
+    async def fails(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[CheckResult(table="t.x", index=0, check="row_count", columns=[], verdict="fail")])
+
+    harness.fakes.overrides["audit_branch"] = fails
+    tables = {"t.x": {"checks": [{"check": "row_count", "min": 1}]}}
+    handle = await harness.start(tables=tables, on_failure=on_failure)
+    result = await harness.end(handle)
+    status = await query_status(handle)
+    assert status is not None and "the audit failed" in result.reason
+    notes = {event.stage: event.note for event in status.events}
+    assert notes["compensating"] == ("quarantine" if on_failure == "quarantine" else "delete") + " the branch"
+    assert result.reason not in notes.values()
 
 
 @pytest.mark.parametrize(("on_failure", "outcome"), [("quarantine", "quarantined"), ("discard", "discarded")])

@@ -32,7 +32,9 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     stage = state.stage
     rows_are_kept_already = request.resume or request.restore
     end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
-    state.enter_stage("cleaning up" if end.outcome == "checked" else "compensating", reason)
+    state.enter_stage(
+        "cleaning up" if end.outcome == "checked" else "compensating", _fate(end) if state.attempt.branch else ""
+    )
     await end_workflow_task(calls, state, "record why the run ends before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
@@ -53,6 +55,11 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
         if request.restore and end.cause == "audit":
             reason += "; to use other checks for the roll-back, name a pipeline file by --pipeline"
         state.update_result(outcome=outcome, cause=end.cause, reason=reason, branch=kept or None)
+
+
+def _fate(end: RunEnding) -> str:
+    """Return what happens to the branch. The reason of the run says why."""
+    return "quarantine the branch" if end.keep_branch else "delete the branch"
 
 
 async def _keep_or_discard(calls: ActivityCalls, state: RunState, end: RunEnding, reason: str) -> str:
