@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from sluice.errors import InvalidPipeline
 
 _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+REHEARSAL_SUFFIX = "-rehearsal"
+"""End of the name of the copy of a pipeline that `rehearse` runs."""
 _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
 _ELEMENT = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 ATTEMPTS = "wap/"

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from sluice.presentation.cells import shown_value
 from sluice.presentation.diffs import signed
 from sluice.redaction import redacted
 from sluice.sizes import format_count, format_size
@@ -26,7 +27,7 @@ def render(template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
 
 def cell(value: object) -> str:
     """Return the value of a row as text: cut, without secrets, and `null` for no value."""
-    text = redacted("null" if value is None else str(value))
+    text = redacted(shown_value(value))
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
 
 

@@ -13,13 +13,13 @@ from cli.options import AsJson
 from runtime.run.diffed_run import NamedState, find_state, keys_of_runs
 from runtime.short_workflow import query_lake
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesInput, DiffTablesResult, RowDifferences, TableDiffResult
+from sluice.presentation.cells import shown_value
 from sluice.presentation.diffs import (
     changed_cells,
     describe_counts,
     describe_schema_change,
     describe_states,
     main_moved,
-    shown_value,
     signed,
 )
 from sluice.sizes import format_count

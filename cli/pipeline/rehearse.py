@@ -127,6 +127,7 @@ def _report(
         moved = f"others changed main meanwhile: from {before[:16]} to {after[:16]}"
     left = [each.branch for each in ended if each.branch]
     branches = f"the branch {', '.join(left)} is left" if left else "their branches are deleted"
+    stopped = ", those with faults as discarded, which is how a rehearsal ends" if len(ended) > 1 else ""
     text = f"{describe_rehearsal(checks)}.\n{format_count(len(ended), 'run')} without a publication: {branches}; "
     fields = {
         "checks": [each.model_dump(mode="json") for each in checks],
@@ -137,7 +138,7 @@ def _report(
         "main_after": after,
         "exit_code": code,
     }
-    context.print_result(fields, f"{text}{moved}.")
+    context.print_result(fields, f"{text}{moved}. `list` shows the runs{stopped}.")
     return code
 
 

@@ -40,6 +40,7 @@ from sluice.contracts.quarantine_queries import (
 from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.cells import shown_value
 from sluice.presentation.changes import describe_change
 from sluice.presentation.next_steps import quarantine_commands
 from sluice.sizes import format_count, format_size
@@ -160,7 +161,7 @@ def _print_table(context: CommandContext, name: str, table: QuarantinedTable) ->
         print_line(context.console, Text("    column "), column)
     if table.rows:
         columns = list(dict.fromkeys(column for row in table.rows for column in row))
-        rows = [["null" if row.get(column) is None else str(row[column]) for column in columns] for row in table.rows]
+        rows = [[shown_value(row.get(column)) for column in columns] for row in table.rows]
         print_rows(context.console, columns, rows, title=f"{format_count(len(rows), 'added row')}", dim=True)
 
 

@@ -14,7 +14,8 @@ from cli.run.report import print_detail
 from runtime.quarantine.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
 from runtime.run.find_run import find_run
 from sluice.errors import InvalidPipeline
-from sluice.publishing.quarantine_tables import AT, CHECKS, RUN, quarantine_table
+from sluice.presentation.cells import shown_value
+from sluice.publishing.quarantine_tables import AT, RUN, quarantine_table
 from sluice.sizes import format_count
 from sluice.times import format_time
 
@@ -56,14 +57,8 @@ def _print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
     rows = []
     for row in shown.sample.rows:
         values = dict(zip(shown.sample.columns, row, strict=True))
-        rows.append([_text(name, values[name]) for name in names])
+        rows.append([shown_value(values[name]) for name in names])
     print_rows(context.console, names, rows, title=f"{len(rows)} of {counted}", dim=True)
     selected = f" --run {shown.run_id}" if shown.run_id else ""
     requeue = f"{program()} requeue FILE --table {shown.table}{selected} --set COLUMN=SQL"
     print_detail(context.console, "to requeue", requeue)
-
-
-def _text(name: str, value: object) -> str:
-    if value is None:
-        return "null"
-    return ", ".join(map(str, value)) if name == CHECKS and isinstance(value, list) else str(value)

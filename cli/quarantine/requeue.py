@@ -29,6 +29,7 @@ from sluice.contracts.load_order import LoadOrder
 from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
+from sluice.presentation.cells import shown_value
 from sluice.publishing.quarantine_tables import AT, RUN, quarantine_table
 from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
 from sluice.sizes import format_count
@@ -102,7 +103,7 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
     except (SluiceError, ValueError):  # the requeue goes on without its preview
         return
     shown = with_new_values(preview)
-    rows = [["null" if value is None else str(value) for value in row] for row in shown.rows]
+    rows = [[shown_value(value) for value in row] for row in shown.rows]
     if rows:
         print_rows(context.console, shown.columns, rows, title=f"the first {format_count(len(rows), 'row')}", dim=True)
 

@@ -21,6 +21,7 @@ from sluice.contracts.run import RunStatus
 from sluice.durations import seconds
 from sluice.errors import InvalidPipeline
 from sluice.presentation.decisions import describe_state
+from sluice.presentation.next_steps import is_caught_rehearsal
 from sluice.sizes import format_count
 from sluice.times import format_time, parse_time
 
@@ -120,6 +121,8 @@ def _state(run: dict[str, Any]) -> str:
         return f"{state}, then rolled back by {run['rolled_back_by']}"
     if run.get("released_by"):
         return f"{state}, then published by {run['released_by']}"
+    if is_caught_rehearsal(str(run.get("pipeline")), run["outcome"]):
+        return f"{state}, as rehearsed"
     return f"{state}, no longer kept" if run.get("kept") is False else state
 
 

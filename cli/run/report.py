@@ -12,6 +12,7 @@ from cli.program import program
 from cli.run.verdicts import WAIVED_STYLE, print_checks
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import WAITING, RunResult, RunStatus
+from sluice.presentation.cells import shown_value
 from sluice.presentation.changes import (
     describe_change,
     describe_guarantee,
@@ -22,10 +23,10 @@ from sluice.presentation.changes import (
     rows_heading,
     summary_heading,
 )
-from sluice.presentation.checks import describe_warnings
+from sluice.presentation.checks import describe_warnings, hint_at_combinations
 from sluice.presentation.decisions import describe_decisions, describe_wait
 from sluice.presentation.guessed_types import describe_types
-from sluice.presentation.next_steps import next_steps
+from sluice.presentation.next_steps import hint_at_rehearsal, next_steps
 from sluice.presentation.registrations import registration_lines
 from sluice.presentation.waivers import (
     WAIVED,
@@ -94,6 +95,8 @@ def print_report(
         print_checks(console, result, with_files=with_files)
     for check in result.checks:
         print_bad_rows(console, check)
+    for hint in [*hint_at_combinations(result.checks), *filter(None, [hint_at_rehearsal(result)])]:
+        print_line(console, Text("hint  ", style="yellow"), hint)
     details = {
         summary_heading(result): describe_summary(result),
         "types": describe_types(result.types),
@@ -164,7 +167,7 @@ def print_bad_rows(console: Console, check: CheckResult, limit: int | None = Non
     if not sample:
         return
     title = f"{check.table} {check.title}: {len(sample)} of {check.failed_rows} bad rows"
-    rows = [["null" if value is None else str(value) for value in row.values()] for row in sample]
+    rows = [[shown_value(value) for value in row.values()] for row in sample]
     print_rows(console, [str(name) for name in sample[0]], rows, title=title, dim=True)
 
 

@@ -26,14 +26,13 @@ from sluice.checks.verdicts import CheckResult
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.contracts.run import RunResult
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.identifiers import pipeline_name
+from sluice.identifiers import REHEARSAL_SUFFIX, pipeline_name
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.publish_options import PublishOptions
 from sluice.pipeline.source import Source
 from sluice.setting_groups import InstallationSettings, StorageSettings
 from sluice.settings import Settings
 
-_SUFFIX = "-rehearsal"
 _KEPT = 86400
 """Age after which the folder of a rehearsal is left over and is deleted, in seconds."""
 
@@ -52,7 +51,7 @@ def check_rehearsable(pipeline: Pipeline) -> None:
         )
     if not checks_of(pipeline):
         raise InvalidPipeline(f"{pipeline.name} has no checks: there is nothing to rehearse")
-    pipeline_name(pipeline.name + _SUFFIX)
+    pipeline_name(pipeline.name + REHEARSAL_SUFFIX)
 
 
 def rehearsal_copy(pipeline: Pipeline, path: str, left_out: Mapping[int, str]) -> Pipeline:
@@ -74,7 +73,7 @@ def rehearsal_copy(pipeline: Pipeline, path: str, left_out: Mapping[int, str]) -
     bad_rows = {"on_bad_rows": "fail", "max_bad_rows": None, "max_bad_proportion": None}
     copy = pipeline.model_copy(
         update={
-            "name": pipeline.name + _SUFFIX,
+            "name": pipeline.name + REHEARSAL_SUFFIX,
             "branch": None,
             "write": pipeline.write.model_copy(update=write),
             "tables": {name: table.model_copy(update={"checks": checks, **bad_rows})},
@@ -94,7 +93,7 @@ def _loaded_once(source: Source, path: str) -> Source:
 
 
 def _validated(copy: Pipeline) -> Pipeline:
-    """Return the copy if a worker accepts it. A refused copy would make a workflow task fail forever.
+    """Return the copy if a worker accepts it. A refused copy would fail each run.
 
     Raises:
         InvalidPipeline: it is not valid.

@@ -84,7 +84,7 @@ class _Keys(RowCheck):
 
 
 class Unique(_Keys, ColumnRows):
-    """Every value of the column must occur only once. Nulls may repeat, as in SQL."""
+    """Every value of a column must occur only once, by itself. Nulls may repeat, as in SQL."""
 
     aliases = {"expect_column_values_to_be_unique": {}, "unique_values": {}}
 

@@ -1,4 +1,4 @@
-"""Describe the checks that warned."""
+"""Describe the checks that warned, and hint at checks that were probably meant."""
 
 from collections.abc import Sequence
 
@@ -12,3 +12,17 @@ def describe_warnings(checks: Sequence[CheckResult]) -> str:
     named = [f"{check.title} of {check.table}" for check in checks if check.verdict == "warn"]
     more = [f"and {len(named) - _NAMED} more"] if len(named) > _NAMED else []
     return ", ".join([*named[:_NAMED], *more])
+
+
+def hint_at_combinations(checks: Sequence[CheckResult]) -> list[str]:
+    """Return, for each table with several checks `unique` of which one does not pass, how to check them together."""
+    hints = []
+    for table in dict.fromkeys(check.table for check in checks):
+        unique = [check for check in checks if check.table == table and check.check == "unique"]
+        if len(unique) > 1 and any(check.verdict in ("fail", "warn") for check in unique):
+            columns = ", ".join(column for check in unique for column in check.columns)
+            hints.append(
+                f"{table}: `unique` checks each column by itself. If only the values together are unique, write "
+                f"`unique_combination_of_columns: [{columns}]`"
+            )
+    return hints

@@ -1,8 +1,9 @@
 """Describe a diff of tables for people: `+12,408` added rows, `~1,204` changed ones, a cell as `open → paid`."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from sluice.contracts.table_diffs import ChangedRow, DiffTablesResult, FilesRead, SchemaChange, TableDiffResult
+from sluice.presentation.cells import shown_value
 from sluice.sizes import format_count, format_size
 
 _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~"}
@@ -46,11 +47,6 @@ def describe_schema_change(change: SchemaChange) -> str:
         return f"- {change.column} {change.before}"
     pair = f"{change.before}{ARROW}{change.after}"
     return pair if change.change == "renamed" else f"{change.column} {pair}"
-
-
-def shown_value(value: Any) -> str:
-    """Return a value of a row as text."""
-    return "null" if value is None else str(value)
 
 
 def changed_cells(row: ChangedRow) -> list[tuple[str, str]]:

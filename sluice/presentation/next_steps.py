@@ -1,7 +1,20 @@
-"""Next commands for a run with quarantined rows, for the person who decides."""
+"""Next commands for a run with quarantined rows, for the person who decides, and a hint about rehearsals."""
 
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
+from sluice.identifiers import REHEARSAL_SUFFIX
+
+
+def hint_at_rehearsal(result: RunResult) -> str:
+    """Return a sentence if a run of `rehearse` was stopped by a check: empty for any other run."""
+    if not is_caught_rehearsal(result.pipeline, result.outcome):
+        return ""
+    return "`rehearse` planted faults for this run, and it ends like this if the checks catch them: nothing is wrong"
+
+
+def is_caught_rehearsal(pipeline: str, outcome: str | None) -> bool:
+    """Return True if checks stopped a run of `rehearse`, as it wants."""
+    return outcome == "discarded" and pipeline.endswith(REHEARSAL_SUFFIX)
 
 
 def next_steps(result: RunResult, released: str = "", command: str = COMMAND) -> dict[str, str]:

@@ -9,14 +9,19 @@ import pytest
 from rich.console import Console
 
 from cli.quarantine import commands as quarantine
+from cli.run.list_runs import _state
 from cli.run.report import print_report
 from cli.run.watch import ShownStatus, absence_note
 from cli.unknown_command import QUARANTINE_COMMANDS, unknown_command
 from devstack.stack import ROOT
 from runtime.interpreter import interpreter_problem
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.run import RunResult, RunStatus, Stage, StageEvent
+from sluice.contracts.run import Outcome, RunResult, RunStatus, Stage, StageEvent
 from sluice.contracts.table_changes import TableChange
+from sluice.contracts.table_diffs import ChangedCell, ChangedRow
+from sluice.presentation.cells import shown_value
+from sluice.presentation.checks import hint_at_combinations
+from sluice.presentation.diffs import changed_cells
 
 CHECK = CheckResult(
     table="t.a", check="row_count", columns=[], scope="added", verdict="pass", observed=2, expected="at least 1"
@@ -64,6 +69,43 @@ def test_a_missing_worker_is_named_once_and_so_is_its_return() -> None:
         "no worker answers: start one with `make up` or `python worker.py`; the run goes on when there is one"
     )
     assert back.strip() == "a worker answers again"
+
+
+def test_checks_of_each_column_hint_at_a_check_of_the_columns_together() -> None:
+    """A list of columns is one check for each column, and not one for all of them."""
+    passed = CHECK.model_copy(update={"check": "unique", "columns": ["day"]})
+    failed = passed.model_copy(update={"columns": ["shop"], "verdict": "fail"})
+    assert hint_at_combinations([passed, failed]) == [
+        f"{CHECK.table}: `unique` checks each column by itself. If only the values together are unique, write "
+        "`unique_combination_of_columns: [day, shop]`"
+    ]
+    assert hint_at_combinations([passed, passed]) == hint_at_combinations([failed]) == []
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "outcome", "hinted"),
+    [("p-rehearsal", "discarded", True), ("p-rehearsal", "failed", False), ("p", "discarded", False)],
+)
+def test_a_rehearsal_that_ends_discarded_is_no_failure(pipeline: str, outcome: Outcome, *, hinted: bool) -> None:
+    result = RunResult(run_id="r", workflow_id="w", pipeline=pipeline, outcome=outcome, reason="the audit failed")
+    output = io.StringIO()
+    print_report(result, "http://ui", Console(file=output, width=140))
+    assert ("it ends like this if the checks catch them: nothing is wrong" in output.getvalue()) == hinted
+    assert (_state({"outcome": outcome, "pipeline": pipeline}) == f"{outcome}, as rehearsed") == hinted
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (["a", "b"], "a, b"), ([], "[]"), ([[1, None], []], "[1, null], []"),
+        ({"x": True, "y": ["z"]}, "x: true, y: [z]"),
+        (None, "null"), (False, "false"), ("it's", "it's"), (1.5, "1.5"),
+    ],
+)  # fmt: skip
+def test_values_are_not_shown_as_python_writes_them(value: object, shown: str) -> None:
+    assert shown_value(value) == shown
+    row = ChangedRow(key={"id": 1}, cells={"tags": ChangedCell(before=value, after=None)})
+    assert changed_cells(row) == [("tags", f"{shown} → null")]
 
 
 def test_the_report_uses_standard_headings() -> None:
