@@ -267,17 +267,20 @@ def _check_columns(
             f"{name}: the column {variant!r} is VARIANT, a type that Sluice's tables cannot store: convert it by a "
             f"transform, such as to_json({variant})"
         )
+    if ambiguous := ambiguous_name(rows.schema):
+        raise InvalidInput(
+            f"{name}: {ambiguous!r} is a column, and also a field in a column of the input, which Iceberg cannot tell "
+            "apart: rename one of them in the files, or by a transform"
+            if ambiguous in rows.columns
+            else f"{name}: two fields of the input have the name {ambiguous!r}, one of them with a dot in its own "
+            "name, and Iceberg cannot tell them apart: rename one of them in the files, or by a transform"
+        )
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return
     if reserved := next((each for each in rows.columns if each.lower() in _RESERVED), None):
         raise InvalidInput(
             f"{name}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
-        )
-    if ambiguous := ambiguous_name(rows.schema):
-        raise InvalidInput(
-            f"{name}: {ambiguous!r} is a column, and also a field in a column of the input, which Iceberg cannot tell "
-            "apart: rename one of them in the files, or by a transform"
         )
     types = {
         field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema

@@ -1,5 +1,6 @@
 """Compare, merge and change the schemas of files: lost fields, a common schema, and replaced types."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pyspark.sql.types import (
@@ -48,12 +49,13 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
 
 
 def ambiguous_name(schema: StructType) -> str | None:
-    """Return a name such as `a.b` that is both that of a column and that of a field in a column, or None.
+    """Return a name such as `a.b` that two columns or fields have if their dots are ignored, or None.
 
-    Iceberg cannot tell the two apart.
+    One of them has a dot in its own name. Iceberg cannot tell the two apart.
     """
-    nested = {path for field in schema for path in _paths_below(field.dataType, field.name)}
-    return next((field.name for field in schema if field.name in nested), None)
+    paths = [field.name for field in schema]
+    paths += [path for field in schema for path in _paths_below(field.dataType, field.name)]
+    return next((path for path, number in Counter(paths).items() if number > 1), None)
 
 
 def _paths_below(type: DataType, path: str) -> list[str]:

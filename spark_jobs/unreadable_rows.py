@@ -6,6 +6,7 @@ the text of each record that Spark cannot read, and leaves the columns empty who
 
 import csv
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    FractionalType,
+    IntegralType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
@@ -35,6 +45,11 @@ _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
 _MAX_ROWS = 1000
 """Maximum number of rows that are counted."""
 _MAX_RECORD = 10_000
+_LARGEST = {"byte": 2**7, "short": 2**15, "integer": 2**31, "long": 2**63}
+"""Numbers that are too large for an integral type, by its name."""
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_SIGNED = re.compile(r'"(?:[^"\\]|\\.)*"|(?:\+(?:INF|Infinity|NaN)|-?INF|-NaN)\b')
+"""A text of JSON, or a number that neither JSON nor Python has, but that an option of Spark allows."""
 _TEXT_FORMATS = ("csv", "json")
 
 
@@ -189,12 +204,41 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
     options = {name.lower(): value for name, value in reading.options.items()}
     nulls = ("", options.get("nullvalue", "")) if reading.format == "csv" else ()
     values = _values(row[_RECORD], reading.format, options, [field.name for field in fields])
+    missing = []
     for field in fields:
         value = values.get(field.name)
         is_null = value is None or (isinstance(value, str) and value in nulls)
         if not is_null and row[field.name] is None:
-            return field.name, value if isinstance(value, str) else _as_json(value), reading.type_name(field)
+            missing.append((field, value))
+    if reading.format == "json":  # for some values, Spark leaves the whole row empty
+        missing = [each for each in missing if not _fits(each[1], each[0].dataType)] or missing
+    for field, value in missing[:1]:
+        is_plain = reading.format == "csv" or not _needs_quotes(value, field.dataType)
+        shown = value if isinstance(value, str) and is_plain else _as_json(value)
+        return field.name, shown, reading.type_name(field)
     return "", "", ""
+
+
+def _fits(value: object, type: DataType) -> bool:
+    """Return True if a value of JSON is certainly one of a type."""
+    is_number = isinstance(value, int | float | _Digits) and not isinstance(value, bool)
+    match type:
+        case BooleanType():
+            return isinstance(value, bool)
+        case IntegralType():
+            return is_number and isinstance(value, int) and abs(value) < _LARGEST[type.typeName()]
+        case FractionalType():
+            return is_number
+        case BinaryType():
+            return isinstance(value, str) and _BASE64.fullmatch(value) is not None
+        case StringType():
+            return True
+    return False
+
+
+def _needs_quotes(value: object, type: DataType) -> bool:
+    """Return True if the type of a text of JSON would accept the same characters without the quotes."""
+    return not isinstance(value, _Digits) and isinstance(type, IntegralType | BooleanType)
 
 
 def _values(record: str, format: str, options: Mapping[str, str], names: list[str]) -> dict[str, Any]:
@@ -203,10 +247,18 @@ def _values(record: str, format: str, options: Mapping[str, str], names: list[st
         try:
             document = json.loads(record, parse_float=_Digits)
         except ValueError:
-            return {}
+            try:
+                document = json.loads(_SIGNED.sub(_in_quotes, record), parse_float=_Digits)
+            except ValueError:
+                return {}
         return document if isinstance(document, dict) else {}
     values = _csv_values(record, options)
     return dict(zip(names, values, strict=True)) if values is not None and len(values) == len(names) else {}
+
+
+def _in_quotes(token: re.Match[str]) -> str:
+    """Return a number that Python's JSON does not know, such as `+INF`, as a text; texts as they are."""
+    return token[0] if token[0].startswith('"') else f'"{token[0]}"'
 
 
 class _Digits(str):

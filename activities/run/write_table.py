@@ -24,13 +24,14 @@ from lakehouse.source_files import (
     check_unchanged,
     find_files,
     find_line,
+    find_non_object,
     find_repeated_key,
     identify_input,
     inspect_files,
     stated_encoding,
 )
 from sluice.contracts.run_request import InputFile
-from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable, error_class
 from sluice.input.unreadable import describe_unreadable
@@ -71,10 +72,10 @@ class WriteTableActivity:
             if answer.unreadable:
                 explain = partial(_explain_unreadable, input, answer.unreadable)
                 raise InvalidInput(await run_in_thread(explain, activity.heartbeat, "looking for the line"))
-            if answer.repeats_name and input.write.source:
-                name = partial(_name_repeated_key, input.write.source, loaded)
-                repeated = await run_in_thread(name, activity.heartbeat, "looking for the key")
-                raise InvalidInput(repeated or answer.error)
+            if _is_about_json(answer) and input.write.source:
+                locate = partial(_locate_in_json, input.write.source, loaded, repeats_name=answer.repeats_name)
+                located = await run_in_thread(locate, activity.heartbeat, "looking for the line")
+                raise InvalidInput(located or answer.error)
             raise error_class(answer.error_kind)(answer.error)
         if result.code != 0:
             refused = self.catalog.explain_refused_write(result.tail)
@@ -186,16 +187,29 @@ def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
     """Return a message with the row of the source that Spark could not read, and the reason."""
     source = input.write.source
     options = {name.lower(): value for name, value in source.options.items()} if source else {}
+    is_json = source is not None and source.reader_format() == "json"
+    if is_json and not rows.column and (odd := find_non_object([rows.path], stated_encoding(options))):
+        return odd
     line = find_line(rows.path, stated_encoding(options), rows.record)
     return describe_unreadable(rows, line, show_values=input.show_values)
 
 
-def _name_repeated_key(source: Source, loaded: _Loaded) -> str | None:
-    """Return a message with file and line of the JSON object that has a key twice, or None if none has."""
+def _is_about_json(answer: JobAnswer) -> bool:
+    """Return True if the error of a job may be explained by the text of JSON files: it is an error of Spark's own."""
+    return answer.repeats_name or (answer.error_kind == InvalidInput.__name__ and answer.error.startswith("["))
+
+
+def _locate_in_json(source: Source, loaded: _Loaded, *, repeats_name: bool) -> str | None:
+    """Return a message with file and line of what Spark does not read in JSON; None if it is not found.
+
+    Args:
+        repeats_name: True if an object has a key twice; False if an element of an array may be no object.
+    """
     if source.reader_format() != "json":
         return None
     options = {name.lower(): value for name, value in source.options.items()}
-    return find_repeated_key((file.path for file in loaded.files), stated_encoding(options))
+    find = find_repeated_key if repeats_name else find_non_object
+    return find((file.path for file in loaded.files), stated_encoding(options))
 
 
 async def _check_after(input: WriteTableInput, loaded: _Loaded) -> None:

@@ -28,7 +28,7 @@ from lakehouse.source_files.paths import (
     source_of_files,
     without_scheme,
 )
-from lakehouse.source_files.records import find_line, find_repeated_key
+from lakehouse.source_files.records import find_line, find_non_object, find_repeated_key
 from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.type_preview import first_records, preview_types
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
@@ -48,6 +48,7 @@ __all__ = [
     "distinct_files",
     "find_files",
     "find_line",
+    "find_non_object",
     "find_repeated_key",
     "first_records",
     "have_changed",

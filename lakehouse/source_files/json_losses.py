@@ -15,7 +15,11 @@ _WHOLE_OR_LONE = re.compile(rf"\\\\|{_HIGH}{_LOW}|({_HIGH}|{_LOW})")
 """An escaped backslash, two surrogates that are a character, or, as a group, a surrogate that is none."""
 _PARTS_OF_ESCAPE = "\\u0123456789abcdefABCDEF"
 _LONG_RUN = 4_096
-_EMPTY_NAME = re.compile(r'""\s*:')
+_EMPTY_NAME = re.compile(r"""(?:""|'')\s*:""")
+"""A name without a character. Single quotes are a name outside of a string alone; Spark accepts them by default."""
+_STRING = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)""", re.S)
+_LONGEST_LINE = 2**20
+"""Maximum number of characters of a line that are read to find out if a name in single quotes is within a string."""
 
 
 def without_losses(path: str, pieces: Iterator[str]) -> Iterator[str]:
@@ -24,15 +28,21 @@ def without_losses(path: str, pieces: Iterator[str]) -> Iterator[str]:
     Raises:
         InvalidInput: Spark would change or drop a part of a piece.
     """
-    waiting, line = "", 1
+    waiting, line, begun = "", 1, ""
     for piece in pieces:
         text = waiting + piece
         end = min(_end_of_escapes(text), _end_of_names(text))
-        _check(path, text[:end], line)
+        _check(path, text[:end], line, begun)
+        begun = (begun + text[:end]).rpartition("\n")[2] if len(begun) <= _LONGEST_LINE else _after_line(text[:end])
         line += text.count("\n", 0, end)
         waiting = text[end:]
         yield piece
-    _check(path, waiting, line)
+    _check(path, waiting, line, begun)
+
+
+def _after_line(text: str) -> str:
+    """Return the beginning of the last line of a text, or more than is read of a line if no line begins in it."""
+    return text.rpartition("\n")[2] if "\n" in text else " " * (_LONGEST_LINE + 1)
 
 
 def _end_of_escapes(text: str) -> int:
@@ -47,13 +57,13 @@ def _end_of_escapes(text: str) -> int:
 def _end_of_names(text: str) -> int:
     """Return the position before a name that the next piece may continue."""
     before = text.rstrip(WHITESPACE)
-    quotes = 2 if before.endswith('""') else 1 if before.endswith('"') else 0
+    quotes = 2 if before.endswith(('""', "''")) else 1 if before.endswith(('"', "'")) else 0
     before = before[: len(before) - quotes].rstrip(WHITESPACE)
     return len(before) - 1 if before.endswith(("{", ",")) else len(text)
 
 
-def _check(path: str, text: str, line: int) -> None:
-    """Check a part of a file that begins in a line."""
+def _check(path: str, text: str, line: int, begun: str) -> None:
+    """Check a part of a file that begins in a line, of which `begun` is before it."""
     if any(each in text for each in _SURROGATES):
         for match in _WHOLE_OR_LONE.finditer(text):
             if match[1]:
@@ -62,11 +72,21 @@ def _check(path: str, text: str, line: int) -> None:
                     "and which Spark would replace by '?': write the whole character, or remove the half"
                 )
     for match in _EMPTY_NAME.finditer(text):
-        if text[: match.start()].rstrip(WHITESPACE).endswith(("{", ",")):
+        is_name = text[: match.start()].rstrip(WHITESPACE).endswith(("{", ","))
+        if is_name and (match[0][0] == '"' or not _is_in_string(begun + text, len(begun) + match.start())):
             raise InvalidInput(
                 f"{path}: line {_line_of(match, line):,} has a field with an empty name, which Spark would drop: give "
                 "it a name, or remove it"
             )
+
+
+def _is_in_string(text: str, position: int) -> bool:
+    """Return True if a position is within a string of its line, or if the line is too long to know."""
+    start = text.rfind("\n", 0, position) + 1
+    if position - start > _LONGEST_LINE:
+        return True
+    before = text[start : position + 1]  # with the quote at the position, which ends no string that began before it
+    return any(match.start() < position - start < match.end() for match in _STRING.finditer(before))
 
 
 def _line_of(match: re.Match[str], first: int) -> int:

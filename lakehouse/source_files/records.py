@@ -1,8 +1,10 @@
-"""Find a record in a source file: by its text, or by a key that it has twice."""
+"""Find a record in a source file: by its text, by a key that it has twice, or because it is no object."""
 
 import json
+import re
 from collections.abc import Iterable
 
+from lakehouse.source_files.csv_content import WHITESPACE
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.line_ends import whole_lines
 from lakehouse.source_files.text import decoded
@@ -10,6 +12,9 @@ from sluice.errors import InvalidInput
 
 _LARGEST_VALUE = 64 * 2**20
 """Maximum number of characters of a JSON value over several lines in which a key is searched for."""
+
+_SPACE = re.compile(f"[{re.escape(WHITESPACE)}]*")
+_DECODER = json.JSONDecoder()
 
 
 def find_line(path: str, encoding: str, record: str) -> int | None:
@@ -28,6 +33,65 @@ def find_line(path: str, encoding: str, record: str) -> int | None:
     except InvalidInput:  # another problem of the file, reported elsewhere
         return None
     return None
+
+
+def find_non_object(paths: Iterable[str], encoding: str) -> str | None:
+    """Return a sentence that names the first element of an array over several lines that is no object, or None."""
+    for path in paths:
+        try:
+            text = _value_of(path, encoding)
+        except InvalidInput:  # another problem of the file, reported elsewhere
+            continue
+        if odd := _non_object(text):
+            line, kind = odd
+            return (
+                f"{path}, line {line:,}: an element of the array is {kind}, but each must be a JSON object, such as "
+                '{"id": 1}: correct or remove it'
+            )
+    return None
+
+
+def _value_of(path: str, encoding: str) -> str:
+    """Return the text of a file; empty if it is too large to be searched."""
+    texts, size = list[str](), 0
+    for text in whole_lines(decoded(path, describe(path).read(), encoding)):
+        texts.append(text)
+        size += len(text)
+        if size > _LARGEST_VALUE:
+            return ""
+    return "".join(texts).removeprefix("\ufeff")
+
+
+def _non_object(text: str) -> tuple[int, str] | None:
+    """Return the line and the kind of the first element of an array that is no object."""
+    at = len(text) - len(text.lstrip(WHITESPACE))
+    if not text.startswith("[", at):
+        return None
+    while text[at : at + 1] in ("[", ","):
+        at += 1
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches no character, too
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):  # empty, or a dialect of JSON that options of Spark allow
+            return None
+        if not isinstance(value, dict):
+            return text.count("\n", 0, at) + 1, _kind(value)
+        at = _SPACE.match(text, end).end()  # type: ignore[union-attr]  # it matches no character, too
+    return None
+
+
+def _kind(value: object) -> str:
+    """Return the kind of a value. The value itself is not quoted: it may be one of a row."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+    return "an array"
 
 
 class _RepeatedKeyError(Exception):

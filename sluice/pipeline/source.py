@@ -23,6 +23,11 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "json",
     ".orc": "orc",
 }
+_UNSUPPORTED = {
+    ".avro": "Avro", ".xlsx": "Excel files", ".xls": "Excel files", ".xml": "XML", ".feather": "Feather",
+    ".arrow": "Arrow files",
+}  # fmt: skip
+"""Well-known formats that Sluice does not read, by suffix."""
 _COMPRESSED = (".gz", ".bz2", ".zst")
 
 
@@ -118,6 +123,12 @@ class Source(StrictModel):
         for path in self.paths:
             if known := format_of(path):
                 return known
+        for path in self.paths:
+            if unsupported := _UNSUPPORTED.get(path[path.rfind(".") :].lower()):
+                raise InvalidPipeline(
+                    f"{path!r}: Sluice does not read {unsupported}: convert the files to Parquet, or write the "
+                    "table by a program of yours, `write.job: FILE.py`"
+                )
         raise InvalidPipeline(
             f"the format of {self.paths[0]!r} cannot be told from its name: set source.format "
             f"to one of {', '.join(sorted(set(_SUFFIXES.values())))}"

@@ -207,7 +207,8 @@ def test_a_column_of_a_narrower_type_is_read(job: Ingester, form: str) -> None:
         ('["1", "x", null, true, 1.50]', "ARRAY<INT>", '["1", "x", null, true, 1.50]'),
         ('{"ä": [1e400, {}]}', "INT", '{"ä": [1e400, {}]}'),
         ("true", "INT", "true"),
-        ('"x"', "INT", "x"),
+        ('"x"', "INT", '"x"'),
+        ('"x"', "DATE", "x"),
         ("1.50", "INT", "1.50"),
     ],
 )

@@ -234,6 +234,10 @@ def test_the_pipeline_of_the_environment() -> None:
         ({"TABLE_NAME": "a b"}, "NAMESPACE and TABLE_NAME: 'geo.a b' is not a table name"),
         ({"BRANCH_NAME": "a..b"}, "BRANCH_NAME: 'a..b' is not a branch name"),
         ({"S3_PATH": "s3://b/in"}, "cannot be told from its name"),
+        (
+            {"S3_PATH": "s3://b/in/a.AVRO"},
+            "Sluice does not read Avro: convert the files to Parquet, or",
+        ),
     ],
 )
 def test_an_environment_that_is_wrong(changed: dict[str, str], message: str) -> None:

@@ -69,6 +69,30 @@ def test_no_escape_of_a_long_run_is_cut(run: str) -> None:
             list(without_losses("in.json", iter([*pieces[:-1], pieces[-1].replace('"}', r'\ud83d"}')])))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_lost"),
+    [
+        ("{'': 1}", True),
+        ("{'a': 'it\\'s', '' : 1}", True),
+        ('{"a": "it\'s", \'\': 1}', True),
+        ("{'a': ''}", False),
+        ('{"a": "{\'\': 1}"}', False),
+        ('{"a": "x\\", {\'\': 1}"}', False),
+        ("{'a': '\"', '': 1}", True),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_name_without_a_character_in_single_quotes(text: str, size: int, *, is_lost: bool) -> None:
+    """Spark accepts single quotes by default. Within a string they are part of the value."""
+    content = f'{{"b": 1}}\n{text}\n'
+    pieces = [content[start : start + size] for start in range(0, len(content), size)]
+    if is_lost:
+        with pytest.raises(InvalidInput, match="line 2 has a field with an empty name"):
+            list(without_losses("in.json", iter(pieces)))
+    else:
+        assert list(without_losses("in.json", iter(pieces))) == pieces
+
+
 def test_the_line_is_that_of_the_loss() -> None:
     with pytest.raises(InvalidInput, match=r"in\.json: line 3 has a field with an empty name"):
         list(without_losses("in.json", iter(['{"a": 1}\n{"a', '": 2}\n{"b": 1, ', '""', " : 3}\n"])))

@@ -18,7 +18,7 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.progress import Progress
 from sluice.contracts.references import RunRef
-from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
+from sluice.contracts.spark_jobs import IngestSpec, JobAnswer, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
 from sluice.input.manifest import InputManifest, ManifestHeader
 from sluice.input.selection import select_files
@@ -37,7 +37,7 @@ class Engine:
 
     has_jvm = True
 
-    def __init__(self, during: Step, file: Path, error: str = "", **answer: bool) -> None:
+    def __init__(self, during: Step, file: Path, error: str = "", **answer: object) -> None:
         self._during, self._file, self._error, self._answer = during, file, error, answer
         self.spec: IngestSpec | None = None
 
@@ -102,6 +102,7 @@ def write(
     job: str = "ingest",
     error: str = "",
     repeats_name: bool = False,
+    unreadable: UnreadableRows | None = None,
 ) -> tuple[JobReport, Engine]:
     home = file.parent.parent
     stated = Write.model_validate({"job": job, "source": {"path": str(file.parent), "format": file.suffix[1:]}})
@@ -118,7 +119,7 @@ def write(
         InputManifest(header=header, files=select_files(files, {}, "skip", reads_selection=True))
     )
     before(file)
-    engine = Engine(during, file, error, repeats_name=repeats_name)
+    engine = Engine(during, file, error, repeats_name=repeats_name, unreadable=unreadable)
     spark = Spark(Settings.of(sluice_home=home).spark_jobs, engine)
     input = WriteTableInput(
         run_ref=run,
@@ -191,6 +192,24 @@ def test_a_key_that_occurs_twice_is_named_by_file_and_line(tmp_path: Path) -> No
     file.write_text('{"id": 1}\n{"id": 2, "v": 1}\n')  # the transform returned it twice
     with pytest.raises(ApplicationError, match=error):
         write(file, error=error, repeats_name=True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "[INVALID_JSON_RECORD_TYPE] Detected an invalid type of a JSON record while inferring a common schema",
+        UnreadableRows(path="PATH", record="[...]", there_may_be_more=True),
+    ],
+)
+def test_an_element_that_is_no_object_is_named_by_file_and_line(tmp_path: Path, error: str | UnreadableRows) -> None:
+    """Spark names the file alone, by an error of its own."""
+    file = tmp_path / "in" / "a.json"
+    file.parent.mkdir()
+    file.write_text('[{"id": 1},\n null,\n {"id": 2}]')
+    unreadable = error.model_copy(update={"path": str(file)}) if isinstance(error, UnreadableRows) else None
+    message = error if isinstance(error, str) else "unreadable"
+    with pytest.raises(ApplicationError, match=r"a\.json, line 2: an element of the array is null, but each must be"):
+        write(file, error=message, unreadable=unreadable)
 
 
 def test_what_spark_would_lose_is_refused_before_it_starts(file: Path) -> None:
