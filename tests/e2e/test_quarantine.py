@@ -162,6 +162,11 @@ def test_rolled_back(system: SystemHarness, lake: LakeReader, tmp_path: Path) ->
     assert (undone.code, undone.json["outcome"]) == (0, "published"), undone
     assert f"t.back: audited by the checks under which {first['workflow_id']} published this version" in undone.err
     assert [row["id"] for row in lake.rows("t.back")] == [0]
+    listed = system.command("list", "--pipeline", "back", COLUMNS="80").out
+    assert listed.split()[:4] == ["run", "state", "started", "duration"]
+    assert f"{second['workflow_id']} published, then rolled back by {undone.json['workflow_id']}" in " ".join(
+        listed.split()
+    )
     assert undone.json["tables"]["t.back"]["operation"] == "restore"
     assert [check["verdict"] for check in undone.json["checks"]] == ["pass"]
     commit = lake.commit(undone.json["main_after"])
