@@ -114,7 +114,7 @@ class LoadedFiles:
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run published it, in effect or not: building the index is not necessary
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
-        if load and replaces and self._is_replaced(load, pipeline, replaces):
+        if load and replaces and self.is_replaced(load, pipeline, replaces):
             return None
         if load is None or not tables:
             return load
@@ -139,7 +139,14 @@ class LoadedFiles:
         is_own = earlier is None or earlier.run_id == run_id
         return [] if is_own or earlier is None else [HeldFile(WantedFile("", check.digest), earlier)]
 
-    def _is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
+    def is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
+        """Return True if a later run in effect of a pipeline loaded files into the tables of a run.
+
+        Args:
+            load: the run.
+            pipeline: the name of the pipeline.
+            replaces: "partitions" if only loads of the same partition or scheduled time count.
+        """
         same_scope = replaces == "partitions"
         return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
 

@@ -11,7 +11,8 @@ from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
-from sluice.errors import AlreadyPublished, InvalidPipeline
+from sluice.errors import AlreadyPublished, InvalidInput, InvalidPipeline
+from sluice.input.held_files import LoadedFile
 from sluice.pipeline.loading_order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.branch_properties import input_properties
@@ -65,8 +66,23 @@ class OpenBranchActivity:
         pipeline, write = input.run_ref.pipeline, input.write
         replaces = write.traits.replaces if write and write.built_in else ""
         earlier = self.loaded_files.find_input(pipeline, input.input_digest, [*input.tables], replaces)
+        if earlier and write and not write.built_in and write.source:
+            self._refuse_older_input(earlier, pipeline)
         if earlier is not None:
             raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
+
+    def _refuse_older_input(self, earlier: LoadedFile, pipeline: str) -> None:
+        """Check that a program did not load another input after the earlier run with this one.
+
+        Raises:
+            InvalidInput: it did, and may have replaced the rows of that run: a person decides.
+        """
+        if self.loaded_files.is_replaced(earlier, pipeline, "partitions"):
+            raise InvalidInput(
+                f"main contains this input: run {earlier.workflow_id} published it (commit {earlier.commit[:12]}). The "
+                f"pipeline {pipeline} loaded other files after that, and its program may have replaced these rows. "
+                "To run the program on this input again, add --again"
+            )
 
     def _read_tables(self, input: OpenBranchInput, base: str) -> dict[str, TableState | None]:
         names = tables_to_read(input, self.catalog.capabilities)

@@ -149,5 +149,6 @@ def _manifest(input: SelectInputInput, files: list[ManifestFile]) -> InputManife
         one_content_per_path=input.one_content_per_path,
         input_digest=input.input_digest,
         order_matters=input.order_matters,
+        replaces=input.replaces,
     )
     return InputManifest(header=header, files=files)

@@ -24,6 +24,8 @@ class SelectInputInput(BranchMessage):
     policy: LoadedFilePolicy
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""
+    replaces: Replaced = ""
+    """Scope that each load of the pipeline replaces."""
     write: Write | None = None
     """Write of the run, if its files may be loaded only in the order of the loads on main."""
     order: LoadOrder = ANY_ORDER

@@ -8,7 +8,7 @@ from typing import Literal
 from sluice.base_model import StrictModel
 from sluice.errors import ManifestUnreadable
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
-from sluice.pipeline.write_modes import LoadedFilePolicy
+from sluice.pipeline.write_modes import LoadedFilePolicy, Replaced
 
 LeftOut = Literal["loaded before", "same content"]
 VERSION = 1
@@ -46,6 +46,8 @@ class ManifestHeader(StrictModel):
     input_digest: str
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""
+    replaces: Replaced = ""
+    """Scope that each load of the pipeline replaces."""
 
 
 class InputManifest(StrictModel):

@@ -44,5 +44,6 @@ def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | 
     if header and record.manifest and (header.policy != "reload" or header.again):
         return PublicationCheck(tables=header.tables, manifest=record.manifest)
     if record.digest:
-        return PublicationCheck(tables=[], pipeline=record.pipeline, digest=record.digest)
+        replaces = header.replaces if header else ""
+        return PublicationCheck(tables=[], pipeline=record.pipeline, digest=record.digest, replaces=replaces)
     return None

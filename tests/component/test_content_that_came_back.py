@@ -56,14 +56,14 @@ def test_a_quarantined_overwrite_is_released(memory: MemorySystem, driver: Folde
     driver.write = {"mode": "overwrite"}
     for value in (10, 20):
         driver.send(value)
-        assert memory.run(driver.run(driver.pipeline())).outcome == "published"
+        assert memory.run(driver.run(driver.pipeline())).outcome == PUBLISHED
     driver.send(10)
     driver.largest = 5
     quarantined = memory.run(driver.run(driver.pipeline()))
     assert quarantined.result
     driver.largest = 1000
     released = memory.run(driver.release(quarantined.result.run_id, driver.pipeline()))
-    assert (released.outcome, driver.table_rows()) == ("published", {(10, 10): 1})
+    assert (released.outcome, driver.rows()) == (PUBLISHED, {10: 1})
 
 
 def test_a_program_is_run_again_only_by_a_decision(memory: MemorySystem, driver: FolderDriver) -> None:

@@ -26,6 +26,7 @@ async def select_input(calls: ActivityCalls, state: RunState) -> None:
         scope=state.request.input.scope,
         policy=pipeline.write.loaded_files,
         order_matters=pipeline.write.traits.order_matters,
+        replaces=pipeline.write.traits.replaces if pipeline.write.built_in else "",
         write=pipeline.write if pipeline.write.selects_files else None,
         order=state.request.order,
         again=state.request.again,
