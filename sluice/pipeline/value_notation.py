@@ -94,7 +94,7 @@ def _zone_problem(pattern: str, zone: str | None, *, stores_zone: bool) -> str:
         return "it has a time zone, which this type does not store: use timestampFormat and the type TIMESTAMP"
     if any(run[0] == "z" for run, _ in runs_of(pattern)):
         return (
-            "z reads names such as EST and IST, which stand for several zones and for summer time: write XXX for "
+            "z reads names such as EST and CST, which stand for several zones and for summer time: write XXX for "
             "offsets such as +02:00, VV for names such as Europe/Berlin, or read the column as STRING and convert it "
             "by a transform"
         )

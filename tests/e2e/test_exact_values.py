@@ -1,4 +1,4 @@
-"""Values of files in a whole run on the warm engine: main holds exactly what the files and folders say."""
+"""Values of files in a whole run on the warm engine: main contains exactly what the files and folders say."""
 
 from pathlib import Path
 
