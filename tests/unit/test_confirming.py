@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 from typer.testing import CliRunner, Result
@@ -201,6 +202,7 @@ class Runs:
                 raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
             status = "RUNNING" if self.running[workflow_id] else "COMPLETED"
             return SimpleNamespace(
+                raw_description=DescribeWorkflowExecutionResponse(),
                 **{"run_id": f"of-{workflow_id}", "status": WorkflowExecutionStatus[status], "start_time": START},
                 workflow_type="WriteAuditPublish",
             )

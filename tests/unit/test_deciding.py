@@ -2,11 +2,13 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from rich.console import Console
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
+from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -131,8 +133,11 @@ async def test_nothing_is_decided_where_nobody_shows_the_report() -> None:
         async def query(self, *_: Any, **__: Any) -> None:
             raise RPCError("no poller", RPCStatusCode.DEADLINE_EXCEEDED, b"")
 
+    described = SimpleNamespace(
+        status=WorkflowExecutionStatus.RUNNING, raw_description=DescribeWorkflowExecutionResponse()
+    )
     with pytest.raises(ServiceUnavailable, match="no worker answers for wap-orders: start one with `make up`"):
-        await read_status(RunLookup(cast(Any, Unanswered()), cast(Any, None)))
+        await read_status(RunLookup(cast(Any, Unanswered()), cast(Any, described)))
 
 
 def test_a_refusal_of_the_run_is_its_reason_alone() -> None:

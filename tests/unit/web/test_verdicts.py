@@ -117,7 +117,7 @@ def test_the_columns_of_the_check_come_first_and_are_marked() -> None:
     (view,) = view_verdicts(result(verdict(0, "fail", failed_rows=9, observed=9, sample=sample)), REQUEST).notable
     assert view.bad_rows
     assert (view.bad_rows.columns, view.bad_rows.marked) == (["id", "a", "b"], frozenset({"id"}))
-    assert view.bad_rows.rows == [["null", "1", "True"], ["x", "2", "False"]]
+    assert view.bad_rows.rows == [["null", "1", "true"], ["x", "2", "false"]]
     assert (view.bad_rows.total, view.bad_rows.numeric) == (9, frozenset({"a"}))
     assert view_verdicts(result(verdict(0, "fail", observed=1)), REQUEST).notable[0].bad_rows is None
 
