@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from activities.run import prepare_run
-from lakehouse.arrivals import identify_arrived
 from runtime.arrivals.landing_zones import pause_zone
 from sluice.contracts.arrivals import Batch, PauseZone
-from sluice.errors import InvalidInput
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import new_folder
+from tests.harness.unreadable_files import make_unreadable
 from tests.harness.zone_driver import SETTLE, ZoneDriver
 
 pytestmark = pytest.mark.usefixtures("immediate_listings")
@@ -84,22 +83,7 @@ def make_zone(memory: MemorySystem, tmp_path: Path) -> Iterator[MakeZone]:
 
 @pytest.fixture
 def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names of files that cannot be read while they are in this set: by a run, or by a listing."""
-    names, inspect, find = set[str](), prepare_run.PrepareRunActivity._inspect, identify_arrived._find
-
-    def inspect_or_fail(self: Any, input: Any, progress: Any) -> Any:
-        if any(f"run {Path(each).name}" in names for each in input.files or ()):
-            raise InvalidInput("permission denied")
-        return inspect(self, input, progress)
-
-    def find_or_fail(source: Any, files: Any, progress: Any) -> Any:
-        if any(Path(each.path).name in names for each in files):
-            raise InvalidInput("access denied")
-        return find(source, files, progress)
-
-    monkeypatch.setattr(prepare_run.PrepareRunActivity, "_inspect", inspect_or_fail)
-    monkeypatch.setattr(identify_arrived, "_find", find_or_fail)
-    return names
+    return make_unreadable(monkeypatch)
 
 
 @pytest.mark.parametrize("after", ["keep", "move"])
