@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
@@ -163,3 +164,24 @@ def test_a_thousand_sequences_of_files_with_an_order(
     """The same with a thousand sequences, others each time."""
     of = zones_in_memory(memory, tmp_path, make_unreadable(monkeypatch))
     run_state_machine_as_test(of, settings=sequences(number))
+
+
+@pytest.mark.matrix
+@pytest.mark.usefixtures("immediate_listings")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "mend",
+    [
+        "sluice.arrivals.batch_order.BatchOrder.overtaken_by",
+        "sluice.arrivals.batch_order.BatchOrder.collect_again",
+        "lakehouse.arrivals.arrival_order.ArrivalOrder._block",
+    ],
+)
+def test_the_machine_finds_its_sequence_without_a_mend(
+    mend: str, memory: MemorySystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mend, lambda *_: "")
+    of = zones_in_memory(memory, tmp_path, make_unreadable(monkeypatch))
+    limits = settings(sequences(500), phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(of, settings=limits)
