@@ -199,11 +199,14 @@ class LoadedFiles:
         return self._ask(lambda index, _: index.find_later([(load, load.scope)]))[0]
 
     def on_present_tables(self, loads: Sequence[FileLoad]) -> list[FileLoad]:
-        """Return the loads whose table is still the one on main. A dropped table took the rows of its loads along."""
+        """Return the loads without those in effect whose table was dropped, which took their rows along.
+
+        A load that was rolled back stays known: its roll-back may have dropped the table.
+        """
         head = self._catalog.head(self._catalog.main)
         present = loads_on_main(self._catalog, self.manifests.io, [load.file for load in loads], head)
         kept = {(load.table, load.commit) for load in present}
-        return [load for load in loads if (load.file.table, load.file.commit) in kept]
+        return [load for load in loads if not load.in_effect or (load.file.table, load.file.commit) in kept]
 
     def were_dropped(self, tables: Sequence[str], since: str) -> bool:
         """Return True if a table of an earlier hash of main was dropped since, and maybe created again."""

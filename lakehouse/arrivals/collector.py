@@ -130,7 +130,7 @@ class _ZoneListing:
         self._held = HeldFiles(collector.batches, input.held, input.states)
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
-        self._ends_at, self._loaded = 0.0, set[WantedFile]()
+        self._ends_at, self._loaded, self._is_other = 0.0, set[WantedFile](), False
         self._order = ArrivalOrder(self._arrival, self._held, matters=self._loads.order_matters)
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
@@ -138,7 +138,9 @@ class _ZoneListing:
         now, room = self._collector.clock(), min(input.room, _MOST_BATCHES)
         is_current = input.files is not None and self._memory.is_current(input.received)
         waiting, manifests = self._list(now, input.files if is_current else None)
-        plan = plan_batches(self._order.ready(waiting), manifests, self._arrival, now, input.limits)
+        plan = plan_batches(
+            self._order.ready(waiting), manifests, self._arrival, now, [] if self._is_other else input.limits
+        )
         batches, judged = self._make_batches(plan.batches[:room])
         has_more = judged < len(plan.batches) or (plan.batches and len(waiting) == self._collector.most_waiting)
         list_at = now if room and has_more and not self._order.is_blocked else plan.list_at
@@ -154,6 +156,7 @@ class _ZoneListing:
             look_in=None if list_at is None else max(0.0, list_at - self._collector.clock()),
             latest_arrival=self._latest_arrival,
             to_finish=self._finished.count_to_finish(done, self._collector.clock()) if done else 0,
+            is_another_history=self._is_other,
             put_off=self._finished.count_put_off() if done else 0,
         )
 
@@ -164,7 +167,7 @@ class _ZoneListing:
         settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
         for group in groups_to_read(settled):
             self._sort(group, reports=False)
-            if not self._has_time():
+            if time.monotonic() >= self._ends_at:
                 break
         listed = self._memory.files(input.status, input.file, input.limit)
         loads = self._loads.by_identity(sorted({file.identity for file in listed if file.status == "loaded"}))
@@ -200,12 +203,12 @@ class _ZoneListing:
         self._memory.release_batches(self._held.ids, self._held.set_aside, self._held.kept_out)
         self._loaded = self._loads.held_whole(self._held.files)
         self._memory.judge_again(self._held.paths_to_load(self._loaded))
-        loaded_files, latest = self._collector.loaded_files, self._memory.latest_head()
-        head, is_history = loaded_files.follow(latest)
+        latest = self._memory.latest_head()
+        head, is_history = self._loads.loaded_files.follow(latest)
         if latest and is_history and head != latest:
-            is_history = not loaded_files.were_dropped([*self._pipeline.tables], latest)
+            is_history = not self._loads.loaded_files.were_dropped(self._loads.tables, latest)
         rules, tables = digest_of_rules(self._pipeline), " ".join(sorted(self._pipeline.tables))
-        self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
+        self._is_other = self._memory.recheck(rules, tables, head, now, is_another_history=not is_history)
         if named is not None:
             self._record_files(named, now)
         self._ends_at = time.monotonic() + self._collector.longest_listing  # however long the listing took
@@ -240,14 +243,11 @@ class _ZoneListing:
             if not self._is_manifest(file.path):
                 yield file
 
-    def _has_time(self) -> bool:
-        return time.monotonic() < self._ends_at
-
     def _make_batches(self, planned: Sequence[Sequence[WaitingFile]]) -> tuple[list[BatchRef], int]:
         """Make batches while time is left; return them, and the number of planned batches that were judged."""
         made: list[BatchRef] = []
         for number, files in enumerate(planned):
-            if number and (self._order.is_blocked or not self._has_time()):
+            if number and (self._order.is_blocked or time.monotonic() >= self._ends_at):
                 return made, number
             if batch := self._make_batch(files):
                 made.append(batch)
@@ -255,8 +255,7 @@ class _ZoneListing:
 
     def _make_batch(self, files: Sequence[WaitingFile]) -> BatchRef | None:
         """Write the batch of the files that are not loaded yet. A copy of one waits for the end of that batch too."""
-        new = self._sort(files, reports=True)
-        if not new:
+        if not (new := self._sort(files, reports=True)):
             return None
         chosen = list({file.identity: file for file in reversed(new)}.values())[::-1]
         own = {file.path for file in chosen}

@@ -1,7 +1,8 @@
 """SQLite file with a worker's memory of a landing zone. It is a cache and may be deleted.
 
 Main's history records the loaded files, and the zone's batches record their own. The memory saves reading unchanged
-files again, and records since when they are unchanged. Without it, files settle a second time.
+files again, and records since when they are unchanged. Without it, files settle a second time, and those that wait
+are as old as the next listing.
 """
 
 import sqlite3
@@ -23,6 +24,7 @@ CREATE TABLE files (
     problem TEXT NOT NULL DEFAULT '', try_at REAL NOT NULL DEFAULT 0, is_judged INTEGER NOT NULL DEFAULT 0,
     report INTEGER NOT NULL DEFAULT 0, reported TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
+CREATE INDEX files_by_listing ON files (listing);
 CREATE INDEX files_by_status ON files (status, folder);
 CREATE INDEX identified_files ON files (try_at) WHERE identity != '';
 CREATE INDEX files_to_report ON files (report) WHERE report > 0;

@@ -92,7 +92,7 @@ class ZoneMemory(ZoneDatabase):
             missing = [row for row in known_paths if hash(row[0]) not in paths]
             database.executemany("DELETE FROM files WHERE path = ?", missing)
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
-            order_files(database, listing, pause)
+            order_files(database, listing, pause, now)
             database.execute("COMMIT")
 
     def record_files(self, asked: Sequence[str], there: Sequence[ArrivingFile], now: float, pause: float = 0.0) -> None:
@@ -109,7 +109,7 @@ class ZoneMemory(ZoneDatabase):
             missing = known.keys() - {each.path for each in there}
             database.executemany("DELETE FROM files WHERE path = ?", [[path] for path in missing])
             database.execute("DELETE FROM listings WHERE number < ?", [listing])
-            order_files(database, listing, pause)
+            order_files(database, listing, pause, now)
             database.execute("COMMIT")
 
     def is_current(self, received: str) -> bool:
@@ -163,8 +163,8 @@ class ZoneMemory(ZoneDatabase):
             row = database.execute("SELECT value FROM details WHERE name = 'head'").fetchone()
             return str(row[0]) if row else ""
 
-    def recheck(self, rules: str, tables: str, head: str, now: float, *, is_another_history: bool) -> None:
-        """Reset files to waiting that may be judged differently now.
+    def recheck(self, rules: str, tables: str, head: str, now: float, *, is_another_history: bool) -> bool:
+        """Reset files to waiting that may be judged differently now. Return True if these are all files.
 
         Args:
             rules: text of the rules that decide which files are refused or ignored. If it changed, those files wait
@@ -177,7 +177,8 @@ class ZoneMemory(ZoneDatabase):
         with self._open() as database:
             details = dict(database.execute("SELECT name, value FROM details").fetchall())
             which = "is_judged" if details.get("rules") != rules else "status = 'refused' AND try_at <= :now"
-            if is_another_history or details.get("tables") not in (None, tables):
+            are_all = is_another_history or details.get("tables") not in (None, tables)
+            if are_all:
                 which = "is_judged OR status = 'loaded'"
             database.execute(
                 f"UPDATE files SET status = 'waiting', detail = '', identity = '', is_judged = 0 WHERE {which}",
@@ -186,6 +187,7 @@ class ZoneMemory(ZoneDatabase):
             stated = [("rules", rules), ("tables", tables), ("head", head)]
             database.executemany("INSERT OR REPLACE INTO details (name, value) VALUES (?, ?)", stated)
             database.execute("COMMIT")
+            return are_all
 
     def mark(self, files: Iterable[MarkedFile]) -> None:
         """Set the status of files, except those that changed since they were listed."""

@@ -1,9 +1,10 @@
 """Keep the batches of a landing zone in the order of their files' arrival."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from sluice.command_line import OVER_YOUNGER
-from sluice.contracts.arrivals import Age, Batch, BatchRef, YoungestBatch
+from sluice.contracts.arrivals import Age, Batch, BatchRef
 
 
 def describe_overtaken_batch(older: str, younger: str) -> str:
@@ -18,14 +19,17 @@ class BatchOrder:
     """The youngest loaded batch, and the batches whose files are collected again."""
 
     def __init__(
-        self, youngest: YoungestBatch | None = None, collected_again: Iterable[str] = (), permits: Iterable[str] = ()
+        self,
+        youngest: BatchRef | None = None,
+        collected_again: Iterable[str] = (),
+        permits: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.youngest = youngest
         """The loaded batch with the youngest file; None if no batch with known ages was loaded."""
         self.collected_again = list(collected_again)
         """Ids of removed batches whose files a listing has to collect again before any batch starts."""
-        self.permits = list(permits)
-        """Paths of files to be collected again that may replace younger rows, as in `BatchRef.paths`."""
+        self.permits = dict(permits)
+        """Paths of files to be collected again that may replace younger rows, by the id of their batch."""
 
     @property
     def loaded_until(self) -> Age:
@@ -35,7 +39,7 @@ class BatchOrder:
     def loaded(self, ref: BatchRef) -> None:
         """Record that a batch was loaded."""
         if ref.newest > self.loaded_until:
-            self.youngest = YoungestBatch(id=ref.id, newest=ref.newest)
+            self.youngest = ref
 
     def overtaken_by(self, ref: BatchRef) -> str:
         """Return the id of a loaded batch that is younger than a batch; empty if there is none."""
@@ -47,16 +51,18 @@ class BatchOrder:
         if batch.ref.oldest:
             self.collected_again.append(batch.ref.id)
         if batch.over_younger and batch.ref.paths:
-            self.permits.append(batch.ref.paths)
+            self.permits[batch.ref.id] = batch.ref.paths
 
     def collected(self, ids: Iterable[str]) -> None:
-        """Record that a listing has collected the files of removed batches."""
+        """Record that a listing has collected the files of removed batches, as far as they can be loaded now."""
         done = {*ids}
         self.collected_again = [id for id in self.collected_again if id not in done]
+        self.permits = {id: paths for id, paths in self.permits.items() if id not in done}
 
-    def take_permit(self, ref: BatchRef) -> bool:
-        """Return True, once, if a person permitted that a new batch of these paths replaces younger rows."""
-        if not ref.paths or ref.paths not in self.permits:
-            return False
-        self.permits.remove(ref.paths)
-        return True
+    def has_permit(self, ref: BatchRef) -> bool:
+        """Return True if a person permitted that a new batch of these paths replaces younger rows."""
+        return bool(ref.paths) and ref.paths in self.permits.values()
+
+    def forget_loads(self) -> None:
+        """Forget the youngest loaded batch: main may not have its files any more."""
+        self.youngest = None

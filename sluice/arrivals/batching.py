@@ -1,5 +1,6 @@
 """Plan batches of arrived files that can be loaded now, and the time of the next ones. Times are in seconds."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,11 +75,11 @@ def plan_batches(
             manifests. A newer file has to settle.
         arrival: the rules of the landing zone.
         now: the present time.
-        limits: ages that separate batches: none has both older and younger files. Batches of files that are older than
-            the last limit are closed at once.
+        limits: ages that separate batches, in their order: none has both older and younger files. Batches of files that
+            are older than the last limit are closed at once.
     """
     files = sorted(waiting, key=lambda file: (file.age(manifests, arrival), file.arrived_at, file.path))
-    groups = [sum(limit <= file.age(manifests, arrival) for limit in limits) for file in files]
+    groups = [bisect_right(limits, file.age(manifests, arrival)) for file in files]
     if arrival.manifest:
         return _plan_by_manifests(files, groups, manifests, arrival, now)
     settled: list[list[WaitingFile]] = [[] for _ in range(len(limits) + 1)]

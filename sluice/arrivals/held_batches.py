@@ -70,8 +70,9 @@ class HeldBatches:
 
     @property
     def limits(self) -> list[Age]:
-        """Ages of the youngest loaded file, and of the youngest file of any batch, in their order."""
-        return sorted((self.order.loaded_until, max((each.ref.newest for each in self._batches.values()), default=())))
+        """Ages of the youngest loaded file, and of that of each batch that waits or runs, in their order."""
+        batches = [each.ref.newest for each in self.all if each.state in ("waiting", "running")]
+        return sorted({self.order.loaded_until, *batches})
 
     @property
     def decisions(self) -> dict[str, BatchState]:
@@ -110,17 +111,17 @@ class HeldBatches:
         younger = next((each.ref.id for each in waiting if oldest and each.ref.oldest > oldest), None)
         behind = list(self._batches)
         behind = behind[behind.index(younger) :] if younger else []
-        self._batches[id] = batch.model_copy(update={"over_younger": self.order.take_permit(batch.ref)})
+        self._batches[id] = batch.model_copy(update={"over_younger": self.order.has_permit(batch.ref)})
         for each in behind:
             self._batches[each] = self._batches.pop(each)
         if (overtaken_by := self.order.overtaken_by(batch.ref)) and in_order and not self._batches[id].over_younger:
             self.update(id, overtaken_by=overtaken_by)
             self.keep_out(id, describe_overtaken_batch(id, overtaken_by))
 
-    def remove(self, ids: Iterable[str]) -> None:
+    def remove(self, ids: Iterable[str], *, in_order: bool = False) -> None:
         """Remove batches that main has."""
         for id in ids:
-            self._overtake(id)
+            self._overtake(id, in_order=in_order)
             if batch := self._batches.pop(id, None):
                 self._count_changes(batch.ref.paths or id, has_changed=False, is_done=True)
 
@@ -149,7 +150,7 @@ class HeldBatches:
         unreported, self._unreported = self._unreported, []
         return unreported
 
-    def end(self, ended: EndedRun) -> str:
+    def end(self, ended: EndedRun, *, in_order: bool = False) -> str:
         """Record the end of a run; return `loaded`, `changed` or `kept out`, or "" if no run of its batch is known.
 
         If a file was overwritten or removed under the run, the batch is removed and the present files are collected
@@ -162,7 +163,7 @@ class HeldBatches:
         counts = has_changed and bool(ended.run_id)  # a change before the run existed is not counted
         changes = self._count_changes(batch.ref.paths or batch.ref.id, has_changed=counts, is_done=ended.is_done)
         if ended.is_done:
-            self._overtake(ended.key)
+            self._overtake(ended.key, in_order=in_order)
         if ended.is_done or (has_changed and not changes):
             del self._batches[ended.key]
             if not ended.is_done:
@@ -173,15 +174,27 @@ class HeldBatches:
         self.keep_out(ended.key, f"{changes}{ended.reason}", is_reported=bool(ended.run_id))
         return "kept out"
 
-    def _overtake(self, id: str) -> None:
-        """Mark the batches before this one, which main now has, as overtaken by it."""
+    def _overtake(self, id: str, *, in_order: bool) -> None:
+        """Mark the batches before this one, which main now has, as overtaken by it.
+
+        If the order matters, older ones that wait are kept out.
+        """
         if id not in self._batches:
             return
+        newest = self._batches[id].ref.newest
         self.order.loaded(self._batches[id].ref)
-        for before in list(self._batches):
-            if before == id:
-                return
+        for before in list(self._batches)[: list(self._batches).index(id)]:
             self.update(before, overtaken_by=id)
+        for each in self.all:
+            is_older = in_order and () < each.ref.oldest < newest
+            if is_older and each.ref.id != id and each.state == "waiting" and not each.over_younger:
+                self.update(each.ref.id, overtaken_by=id)
+                self.keep_out(each.ref.id, describe_overtaken_batch(each.ref.id, id))
+
+    def is_next(self, id: str) -> bool:
+        """Return True if no older batch waits."""
+        oldest = self._batches[id].ref.oldest
+        return not any(each.state == "waiting" and () < each.ref.oldest < oldest for each in self.all)
 
     def problem_of_request(self, request: BatchCommand | SplitBatch, *, in_order: bool) -> str:
         """Return the reason why a person's request about a batch is refused; empty if it is not.

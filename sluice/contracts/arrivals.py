@@ -58,7 +58,7 @@ class BatchRef(WireMessage):
     paths: str = ""
     """First digits of the SHA-256 over the paths of its files, which ignore their content."""
     oldest: Age = ()
-    """Age of its oldest file; empty if it was made before batches had ages."""
+    """Age of its oldest file; empty in a batch of an earlier release."""
     newest: Age = ()
     is_sent_again: bool = False
     """True if main contains a file of it, which was sent again since."""
@@ -85,13 +85,6 @@ class Batch(WireMessage):
     over_younger: bool = False  # true if its rows may replace younger ones
 
 
-class YoungestBatch(WireMessage):
-    """The loaded batch with the youngest file."""
-
-    id: str
-    newest: Age
-
-
 class CollectArrivalsInput(WireMessage):
     """Input of `collect_arrivals`: list a landing zone and make batches of its files."""
 
@@ -102,7 +95,7 @@ class CollectArrivalsInput(WireMessage):
     """State of each batch that is kept out or set aside, by its id. All other batches wait or run."""
     room: int = 50
     limits: list[Age] = Field(default_factory=list)
-    """Ages of the youngest loaded file and of the youngest file of any batch, if the order of files matters."""
+    """Ages of the youngest loaded file and of that of each batch that waits or runs, if the order of files matters."""
     received: str = ""
     """Mark of the latest result that the zone received. Files reported in that result are not reported again."""
     files: list[str] | None = None
@@ -140,6 +133,7 @@ class CollectArrivalsResult(WireMessage):
     """Time when the newest file of these batches was first listed, in seconds since 1970."""
     is_passing: bool = False
     """True if the problem may end without a change: a store or main does not answer."""
+    is_another_history: bool = False  # true if main may lack what it had: a table was dropped, for example
     to_finish: int = 0
     """Number of loaded files to tag or move now."""
     put_off: int = 0
@@ -239,11 +233,11 @@ class LandingZoneInput(WireMessage):
     problem: str = ""
     changes: dict[str, int] = Field(default_factory=dict)
     """Number of times in a row that files changed during a run: by the paths of the batch, and for any batch."""
-    youngest: YoungestBatch | None = None
+    youngest: BatchRef | None = None  # the loaded batch with the youngest file
     collected_again: list[str] = Field(default_factory=list)
     """Ids of the batches whose files the next listing collects again. No batch starts before that."""
-    over_younger: list[str] = Field(default_factory=list)
-    """Paths, as in `BatchRef.paths`, of files to be collected again that may replace younger rows."""
+    over_younger: dict[str, str] = Field(default_factory=dict)
+    """Paths, as in `BatchRef.paths`, of files to be collected again that may replace younger rows, by their batch."""
     reported: list[str] = Field(default_factory=list)
     """Digests of the files that are not loaded and were reported to people."""
     received: str = ""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import new_folder
 from tests.harness.zone_driver import SETTLE, ZoneDriver
@@ -34,5 +35,24 @@ def test_a_dropped_table_gets_its_files_again(memory: MemorySystem, tmp_path: Pa
         assert driver.table_rows() == {(1, value): 1}
         settle(memory, driver)
         assert driver.table_rows() == {(1, value): 1}
+    finally:
+        memory.run(driver.remove())
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_roll_back_that_drops_the_table_stays_in_effect(memory: MemorySystem, tmp_path: Path, mode: str) -> None:
+    memory.catalog.clear()
+    name = f"undone{mode}"
+    driver = ZoneDriver(memory.client, memory.settings, memory.catalog, {}, f"t.{name}", new_folder(tmp_path, name))
+    driver.clock, driver.mode = memory.clock, mode
+    memory.run(driver.deploy())
+    try:
+        (driver.zone / "p.csv").write_text("id,v\n1,10\n")
+        settle(memory, driver)
+        assert driver.table_rows() == {(1, 10): 1}
+        memory.run(driver.roll_back(driver.commits()[0].properties[RUN_ID]))
+        for _ in range(2):
+            settle(memory, driver)
+            assert not driver.table_rows()
     finally:
         memory.run(driver.remove())

@@ -55,6 +55,12 @@ class MergeZone:
         self.memory.run(self.driver.command(action, batch.ref.id, over_younger=over_younger))
         self.list_files()
 
+    def approve(self, *, approve: bool = True) -> None:
+        """Decide about the run that waits for approval, if there is one, and list the zone."""
+        self.memory.run(self.driver.decide_batch(approve=approve))
+        if approve:
+            self.settle()
+
     def resume(self) -> None:
         """Resume the zone, without a decision about the batch for which it paused."""
         driver, request = self.driver, PauseZone(paused=False, by="ana")
@@ -220,6 +226,81 @@ def test_ignored_content_waits_for_a_person_when_its_zone_loads_overwritten_file
     zone.settle()
     assert zone.value() == 20
     assert [batch.state for batch in zone.batches()] == ["kept out"]
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_batch_that_comes_while_a_younger_one_runs_waits_for_a_person(
+    make_zone: MakeZone, unreadable: set[str], is_decided: bool
+) -> None:
+    zone = make_zone(f"running{int(is_decided)}", batch={"files": 1})
+    zone.driver.needs_approval = True
+    zone.memory.run(zone.driver.deploy_again())
+    if not is_decided:
+        unreadable.add("x.csv")
+    zone.send("x.csv", 10)
+    zone.settle()
+    if is_decided:
+        zone.approve(approve=False)
+        zone.resume()
+    zone.send("q.csv", 20)
+    zone.settle()
+    unreadable.clear()
+    zone.list_files(700)
+    if is_decided:
+        zone.decide("retry", zone.batches()[0])
+    zone.settle()
+    zone.approve()
+    zone.approve()
+    assert zone.value() == 20
+    assert [(batch.state, "younger batch" in batch.reason) for batch in zone.batches()] == [("kept out", True)]
+
+
+def test_a_decision_for_files_that_are_gone_permits_nothing_later(make_zone: MakeZone, unreadable: set[str]) -> None:
+    zone = make_zone("permit", batch={"files": 1})
+    unreadable.add("run x.csv")
+    zone.send("x.csv", 10)
+    zone.settle()
+    (refused,) = zone.batches()
+    zone.resume()
+    zone.send("q.csv", 20)
+    zone.settle()
+    unreadable.clear()
+    (zone.driver.zone / "x.csv").unlink()
+    zone.decide("retry", refused, over_younger=True)
+    zone.settle()
+    unreadable.add("x.csv")
+    for name, value in (("x.csv", 30), ("r.csv", 40)):
+        zone.send(name, value)
+        zone.settle()
+    unreadable.clear()
+    zone.list_files(700)
+    zone.settle()
+    assert zone.value() == 40
+
+
+def test_all_files_are_loaded_in_their_order_after_their_table_was_dropped(make_zone: MakeZone) -> None:
+    zone = make_zone("dropped", batch={"files": 1})
+    for name, value in (("b.csv", 10), ("a.csv", 20)):
+        zone.send(name, value)
+        zone.settle()
+    zone.memory.lake.recreate(zone.driver.table)
+    zone.settle()
+    zone.settle()
+    assert zone.value() == 20
+    assert zone.batches() == []
+
+
+def test_files_go_on_when_the_batch_before_them_is_kept_out(make_zone: MakeZone) -> None:
+    zone = make_zone("rejected", overwritten="load", batch={"files": 1})
+    zone.driver.needs_approval = True
+    zone.memory.run(zone.driver.deploy_again())
+    for name, value, key in (("p.csv", 10, 1), ("p.csv", 11, 1), ("q.csv", 20, 2)):
+        zone.send(name, value, key)
+        zone.settle()
+    listings = zone.driver.clock.listings[zone.driver.name]
+    zone.approve(approve=False)
+    assert zone.driver.clock.listings[zone.driver.name] > listings
+    assert [batch.state for batch in zone.batches()] == ["kept out", "waiting"]
 
 
 def test_a_file_loaded_by_name_overtakes_the_older_one_that_waits(make_zone: MakeZone) -> None:

@@ -45,8 +45,13 @@ class BatchRuns:
         return zone.at_once - self._batches.count("running")
 
     async def start(self, zone: LandingZoneInput, id: str) -> None:
-        """Start the run of a batch, if the batch waits and the limit allows it."""
+        """Start the run of a batch, if the batch waits and the limit allows it.
+
+        Where the order matters, a batch with an older one that waits, too, is not started.
+        """
         batch = self._batches.get(id)
+        if batch and zone.in_order and not self._batches.is_next(id):
+            return
         if batch and batch.state == "waiting" and self.room(zone) > 0:
             await self._start(zone, batch, batch.tries + 1)
 

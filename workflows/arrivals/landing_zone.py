@@ -93,7 +93,10 @@ class LandingZone:
     @workflow.signal(name=RUN_ENDED_SIGNAL)
     def run_ended(self, ended: EndedRun) -> None:
         """Record the end of the run of a batch. A repeated signal changes nothing."""
-        became = self._batches.end(ended)
+        batch = self._batches.get(ended.key)
+        became = self._batches.end(ended, in_order=self._input.in_order)
+        if became and batch and self._input.in_order and batch.ref.oldest:
+            self._is_listing_due = True  # younger files may have waited for its end
         if became in ("loaded", "changed"):
             self._is_listing_due = True  # main has its files now, or they must settle again
         elif became:
@@ -234,9 +237,11 @@ class LandingZone:
         """
         if result.problem:
             return
-        self._batches.order.collected(collected)
+        if result.is_another_history:
+            self._batches.order.forget_loads()
         self._batches.add(result.batches, workflow.now().timestamp(), in_order=self._input.in_order)
-        self._batches.remove(result.loaded)  # a later report of a run for one of them has no effect
+        self._batches.order.collected(collected)
+        self._batches.remove(result.loaded, in_order=self._input.in_order)  # a later report of their runs has no effect
         self._counts, self._received = result.counts, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
