@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
+    DateType,
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
+from sluice.identifiers import quoted
 from sluice.pipeline.time_patterns import PATTERN_OPTIONS
 from spark_jobs.file_columns import in_order_of
 from spark_jobs.folder_columns import columns_of_folders
@@ -21,6 +25,8 @@ from spark_jobs.times import TIMES
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
 _PATTERN_OPTIONS = {name.lower() for name in PATTERN_OPTIONS}
+_DAYS = ("yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy")
+"""Formats of days that Spark also reads as times; the first is the default."""
 
 
 def csv_schema(
@@ -77,12 +83,44 @@ def _guessed_schema(
 
 
 def _times(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> dict[str, DataType]:
-    """Return the columns in which Spark finds times, of one type in all files."""
+    """Return the columns in which Spark finds times, of one type in all groups of files that have values in them."""
     infers = {**options, "inferSchema": "true"}
     schemas = [load_plainly(spark, "csv", {**infers, **own}, files, None).schema for files, own in groups]
-    first, *others = [{field.name: field.dataType for field in schema} for schema in schemas]
-    are_same = {name: all(each.get(name) == type for each in others) for name, type in first.items()}
-    return {name: type for name, type in first.items() if isinstance(type, TIMES) and are_same[name]}
+    in_groups = [{field.name: field.dataType for field in schema} for schema in schemas]
+    names = [name for name in in_groups[0] if any(isinstance(each.get(name), TIMES) for each in in_groups)]
+    types: dict[str, list[DataType]] = {name: [] for name in names}
+    for (files, own), inferred in zip(groups, in_groups, strict=True):
+        texts = [name for name in names if isinstance(inferred.get(name), StringType)]
+        empty = _columns_without_values(load_plainly(spark, "csv", {**options, **own}, files, None), texts)
+        for name in names:
+            if name not in empty:
+                types[name].append(inferred.get(name, StringType()))
+    common = {name: _common_time(each, options) for name, each in types.items()}
+    return {name: type for name, type in common.items() if type is not None}
+
+
+def _columns_without_values(text: DataFrame, names: Sequence[str]) -> set[str]:
+    """Return the columns without a value in any row: Spark infers text for them, whatever other files hold."""
+    if not names:
+        return set()
+    counts = [F.count(F.nullif(F.col(quoted(name)), F.lit(""))) for name in names]
+    row = text.select(*counts).collect()[0]
+    return {name for name, count in zip(names, row, strict=True) if count == 0}
+
+
+def _common_time(types: Sequence[DataType], options: Mapping[str, str]) -> DataType | None:
+    """Return the type of times that Spark would infer for all files together; None if they are no times of one type.
+
+    Spark reads a day as a time only if no option states the format of times, and if the day is written in its own.
+    """
+    first = next((type for type in types if not isinstance(type, DateType)), DateType())
+    if not isinstance(first, TIMES) or any(type not in (first, DateType()) for type in types):
+        return None
+    if isinstance(first, DateType) or DateType() not in types:
+        return first
+    stated = {name.lower(): value for name, value in options.items()}
+    format = "timestampformat" if isinstance(first, TimestampType) else "timestampntzformat"
+    return first if format not in stated and stated.get("dateformat", _DAYS[0]) in _DAYS else None
 
 
 def _guess_columns(

@@ -171,3 +171,33 @@ def test_many_columns_are_guessed_and_converted_at_once(job: Ingester) -> None:
     assert job.rows() == [{"id": 1, **dict.fromkeys(names[:150], 1.5), **dict.fromkeys(names[150:], date(2024, 1, 5))}]
     bad = file(job, "b.csv", "\n".join([",".join(["id", *names]), ",".join(["2", *good[:-1], "2024-01"]), ""]))
     assert f"{bad}: d149: '2024-01' is not a valid date; 1 such row" in job.refused({"path": bad})
+
+
+_FORMAT = {"timestampFormat": "dd.MM.yyyy HH:mm:ss"}
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "kind"),
+    [
+        (["id,t,n\n1,31.01.2026 10:00:00,x\n", 'id,t,n\n2,,"x\ny"\n'], _FORMAT, datetime),
+        (['id,t,n\r\n2,,"x\ny"\r\n', "id,t,n\n1,31.01.2026 10:00:00,x\n"], _FORMAT, datetime),
+        (["id,t,n\n1,31.01.2026 10:00:00,x\n", "id,t,n"], {**_FORMAT, "multiLine": "true"}, datetime),
+        (["id,t,n\n1,31.01.2026 10:00:00,x\n", 'id,t,n\n2,-,"x\ny"\n'], _FORMAT, str),
+        (
+            ["id,t,n\n1,31.01.2026 10:00:00,x\n", 'id,t,n\n2,-,"x\ny"\n'],
+            {**_FORMAT, "nullValue": "-"},
+            datetime,
+        ),
+        (
+            ["id,t,n\n1,2026-01-31 10:00:00,x\n", 'id,t,n\n2,2026-01-31,"x\ny"\n'],
+            {"dateFormat": "yyyy-MM-dd"},
+            datetime,
+        ),
+    ],
+)
+def test_times_in_files_that_are_read_apart(
+    job: Ingester, files: list[str], options: dict[str, str], kind: type
+) -> None:
+    paths = [file(job, f"{number}.csv", text) for number, text in enumerate(files)]
+    job({"path": paths, "options": options})
+    assert {type(value) for row in job.rows() if (value := row["t"]) is not None} == {kind}
