@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from lakehouse.source_files.csv_content import WHITESPACE
 from lakehouse.source_files.headers import parse_header
 from lakehouse.source_files.identify import describe
+from lakehouse.source_files.line_ends import WHITESPACE
 from lakehouse.source_files.paths import base_path, is_remote, partition_of
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.run_request import InputFile

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakehouse.source_files.line_ends import (
     NAMES,
-    OTHER_BREAK,
+    WHITESPACE,
     LineEnds,
     ends_of,
     original_lines,
@@ -15,8 +15,6 @@ from lakehouse.source_files.line_ends import (
 )
 from sluice.errors import InvalidInput
 
-WHITESPACE = "".join(map(chr, range(33)))
-"""Characters that Spark trims to find empty lines, which it does not count as rows."""
 _CONTROLS = "".join(character for character in WHITESPACE if character not in "\0\t\n\r ")
 """Other characters than spaces, tabs and line breaks that Spark trims from values."""
 
@@ -86,7 +84,9 @@ class CsvReader:
         Raises:
             InvalidInput: a quote is not closed, text follows a closing quote, or its rows are ambiguous.
         """
-        for text in original_lines(with_stated_end(pieces, self._stated_end) if self._stated_end else pieces):
+        if self._stated_end:
+            pieces = with_stated_end(self._path, pieces, self._stated_end, self._quote)
+        for text in original_lines(pieces):
             self._read_lines(with_uniform_ends(text), ends_of(text))
         if self._inside:
             raise InvalidInput(f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed")
@@ -117,14 +117,6 @@ class CsvReader:
             )
         return ""
 
-    def _check_stated_end(self) -> None:
-        outside = self._first_line.split(self._quote)[::2] if self._quote else [self._first_line]
-        if any(OTHER_BREAK in part for part in outside):
-            raise InvalidInput(
-                f"{self._path}: the first row does not end with {NAMES[self._stated_end]}, as source.options.lineSep "
-                "states: leave the option out"
-            )
-
     def _read_lines(self, text: str, ends: Sequence[str]) -> None:
         """Read whole lines: all at once if no quote is open, else line by line.
 
@@ -139,7 +131,6 @@ class CsvReader:
             header = next((line for line in lines if line.strip(WHITESPACE)), "")
             self._columns = header.count(self._separator) + 1 if header else 0
             self._first_line = header.removeprefix("\ufeff")
-            self._check_stated_end()
         if not self._quote or self._quote not in text:
             if self._inside:
                 self._lines += len(lines)

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from lakehouse.source_files.csv_content import WHITESPACE
-from lakehouse.source_files.line_ends import whole_lines
+from lakehouse.source_files.line_ends import WHITESPACE, whole_lines
 from sluice.errors import InvalidInput
 from sluice.input.plain_notation import is_exact_double
 from sluice.pipeline.encodings import ENCODINGS_WITH_MARK, UTF_8

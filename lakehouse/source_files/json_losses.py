@@ -6,7 +6,7 @@ Spark stores `?` for a surrogate such as `\\ud83d` without its other half, and d
 import re
 from collections.abc import Iterator
 
-from lakehouse.source_files.csv_content import WHITESPACE
+from lakehouse.source_files.line_ends import WHITESPACE
 from sluice.errors import InvalidInput
 
 _SURROGATES = (r"\ud", r"\uD")

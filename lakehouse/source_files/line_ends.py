@@ -14,6 +14,8 @@ NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 """Ends of lines, with their names in messages."""
 OTHER_BREAK = "\x1e"
 """Character in place of a line break that ends no line. Like a line break, it is white space."""
+WHITESPACE = "".join(map(chr, range(33)))
+"""Characters that Spark trims to find empty lines, which it does not count as rows."""
 _END = re.compile(r"\r\n|\r|\n")
 
 
@@ -54,7 +56,36 @@ def ends_of(text: str) -> Sequence[str]:
     return _END.findall(text)
 
 
-def with_stated_end(pieces: Iterator[str], end: str) -> Iterator[str]:
+def with_stated_end(path: str, pieces: Iterator[str], end: str, quote: str) -> Iterator[str]:
+    """Yield text whose lines end with LF instead of a stated end. No other line break remains in it.
+
+    Raises:
+        InvalidInput: the first row ends otherwise. The first other line break outside of quotes shows it, so that a
+            file in which the stated end never occurs is not read whole.
+    """
+    texts = _with_stated_end(pieces, end)
+    is_quoted = is_row = has_other_break = False
+    for text in texts:
+        for number, line in enumerate(text.split("\n")):
+            if number and is_row:
+                yield text
+                yield from texts
+                return
+            if number:
+                is_quoted = has_other_break = False
+            parts = line.split(quote) if quote else [line]
+            has_other_break |= any(OTHER_BREAK in part for part in parts[is_quoted::2])
+            is_quoted ^= len(parts) % 2 == 0
+            is_row |= bool(line.strip(f"\ufeff{WHITESPACE}"))
+            if has_other_break and is_row:
+                raise InvalidInput(
+                    f"{path}: the first row does not end with {NAMES[end]}, as source.options.lineSep states: leave "
+                    "the option out"
+                )
+        yield text
+
+
+def _with_stated_end(pieces: Iterator[str], end: str) -> Iterator[str]:
     """Yield text whose lines end with LF instead of a stated end. No other line break remains in it."""
     held_back = ""
     for piece in pieces:

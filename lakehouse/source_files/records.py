@@ -4,9 +4,8 @@ import json
 import re
 from collections.abc import Iterable
 
-from lakehouse.source_files.csv_content import WHITESPACE
 from lakehouse.source_files.identify import describe
-from lakehouse.source_files.line_ends import whole_lines
+from lakehouse.source_files.line_ends import WHITESPACE, whole_lines
 from lakehouse.source_files.text import decoded
 from sluice.errors import InvalidInput
 

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lakehouse.source_files.csv_content import WHITESPACE, CsvFormat
+from lakehouse.source_files.csv_content import CsvFormat
 from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.identify import describe
+from lakehouse.source_files.line_ends import WHITESPACE
 from lakehouse.source_files.paths import is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.guessed_types import GuessedColumn, TypePreview

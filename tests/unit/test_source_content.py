@@ -13,6 +13,7 @@ from obstore.store import MemoryStore
 from pyarrow import orc, parquet
 
 from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, text
+from lakehouse.source_files.csv_content import CsvReader
 from lakehouse.source_files.json_content import read_json
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
@@ -111,6 +112,11 @@ def test_the_end_of_the_rows_of_a_csv_file(
         (b"id,t\r\n1,x\r\n", {"lineSep": "\n"}, "the first row does not end with LF, as source.options.lineSep"),
         (b'id,"t\r"\n1,x\n', {"lineSep": "\r\n"}, "the first row does not end with CRLF"),
         (
+            b"id,t\r\n1,x\r\n",
+            {"lineSep": "\n", "ignoreTrailingWhiteSpace": "true"},
+            "the first row does not end with LF, as source.options.lineSep states: leave the option out",
+        ),
+        (
             b'id,t\r\n1,"a"b\r\n2,"c\r\nd"\r\n',
             {"unescapedQuoteHandling": "STOP_AT_DELIMITER"},
             "leave out source.options.unescapedQuoteHandling, or write LF at the end of each row",
@@ -123,6 +129,22 @@ def test_a_csv_file_with_ends_of_rows_that_spark_misreads(
     with pytest.raises(InvalidInput) as refused:
         inspect(tmp_path, {"in.csv": content}, options=options)
     assert str(refused.value).startswith(f"{tmp_path}/in.csv: ") and words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "end"), [("id,t\n", "\r"), ('\ufeffid,"t\r"', "\r\n"), ("i", "\n"), (" \r\n\r\nid,t\r\n", "\n")]
+)
+def test_a_file_without_the_stated_end_is_not_read_whole(first: str, end: str) -> None:
+    pieces = iter([first, *["\r1,x\r"] * 100])
+    with pytest.raises(InvalidInput, match="the first row does not end with"):
+        CsvReader("in.csv", {"linesep": end}).read(pieces)
+    assert len(list(pieces)) >= 98
+
+
+@pytest.mark.parametrize("first", ["", "\ufeff", "\r\n \r\n", "\ufeff\r\n"])
+def test_other_breaks_beside_a_first_row_with_the_stated_end(first: str) -> None:
+    pieces = iter(f'{first}id,"t\r"\n1,a\rb\n')
+    assert CsvReader("in.csv", {"linesep": "\n"}).read(pieces).rows == 1
 
 
 @pytest.mark.parametrize(
