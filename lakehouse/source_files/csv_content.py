@@ -107,7 +107,7 @@ class CsvReader:
             return self._stated_end
         if not (self._spans or self._is_read_whole):
             return ""
-        end = self._ends.common()
+        end = self._ends.common() or ("\n" if self._spans else "")  # without an end, LF leaves all values as they are
         if not self._lenient or len(end) == 1:
             return end
         if end and self._spans:  # with lineSep, Spark would add CR to a value with text after its closing quote

@@ -70,6 +70,13 @@ def test_a_line_break_that_ends_no_line_as_stated(job: Ingester) -> None:
     assert [row["t"] for row in job.rows()] == ["a\rb", "a\nb", "\r\n"]
 
 
+def test_line_breaks_in_a_record_without_an_end(job: Ingester) -> None:
+    values = ("x\r\ny", "x\ny", "x\ry", "\r\n\n\r")
+    paths = [file(job, f"{number}.csv", f'"{value}",{number}') for number, value in enumerate(values)]
+    job({"path": paths, "schema": "t STRING, id INT", "options": {"header": "false"}})
+    assert [row["t"] for row in job.rows()] == list(values)
+
+
 def test_a_bad_value_behind_line_breaks(job: Ingester) -> None:
     path = file(job, "in.csv", 'id,t\r\n1,"a\r\nb"\r\nx,"c\r\nd"\r\ny,z\r\n')
     refused = job.refused({"path": path, "schema": "id INT, t STRING"})

@@ -89,6 +89,7 @@ def test_rows_of_csv_files(tmp_path: Path, content: str, rows: int, spans_lines:
         (b'id,t\r1,"a\nb"\r2,"c\rd"', {}, "\r"),
         (b'id,t\r\n1,a\r\n2,"open\nand\r\n\rclosed"\r\n', {}, "\r\n"),
         (b'id,t\r\n1,"a\\"\nb"\r\n2,"c\\\\"\r\n', {"escape": "\\"}, "\r\n"),
+        (b'"i\r\nd",t', {}, "\n"),
         (b"id,t\r\n1,x\r\n", {"multiLine": "true"}, "\r\n"),
         ("id,t\r\n1,x\r\n".encode("utf-16-le"), {"encoding": "UTF-16LE"}, "\r\n"),
         (b'id,t\r\n1,"a\r\nb"\r\n', {"lineSep": "\r\n"}, "\r\n"),
