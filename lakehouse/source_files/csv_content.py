@@ -13,7 +13,9 @@ from lakehouse.source_files.line_ends import (
     with_stated_end,
     with_uniform_ends,
 )
+from lakehouse.source_files.text import stated_encoding
 from sluice.errors import InvalidInput
+from sluice.pipeline.encodings import WIDE_ENCODINGS
 
 _CONTROLS = "".join(character for character in WHITESPACE if character not in "\0\t\n\r ")
 """Other characters than spaces, tabs and line breaks that Spark trims from values."""
@@ -76,6 +78,8 @@ class CsvReader:
         self._is_white = not self._separator.strip(WHITESPACE)  # then a line of separators is a row of empty values
         self._is_read_whole = is_read_whole
         self._trimmed = _trimmed_controls(self._separator, options)
+        is_wide = stated_encoding(options).startswith(WIDE_ENCODINGS)  # then Spark reads the file whole in any case
+        self._remedy = "" if is_wide or "multiline" not in options else "leave out source.options.multiLine, or "
         self._ends, self._stated_end = LineEnds(path), options.get("linesep", "")
 
     def read(self, pieces: Iterator[str]) -> CsvContent:
@@ -107,7 +111,9 @@ class CsvReader:
             return self._stated_end
         if not (self._spans or self._is_read_whole):
             return ""
-        end = self._ends.common() or ("\n" if self._spans else "")  # without an end, LF leaves all values as they are
+        end = self._ends.common("" if self._spans else self._remedy)
+        if self._spans and not end:
+            return "\n"  # with which Spark changes no value
         if not self._lenient or len(end) == 1:
             return end
         if end and self._spans:  # with lineSep, Spark would add CR to a value with text after its closing quote

@@ -115,8 +115,11 @@ class LineEnds:
             if end != self._first and self._other is None:
                 self._other = line + ends.index(end), end
 
-    def common(self) -> str:
+    def common(self, remedy: str = "") -> str:
         """Return the end of all records; empty if the file has none.
+
+        Args:
+            remedy: the beginning of the sentence about what to do if records have different ends.
 
         Raises:
             InvalidInput: records have different ends.
@@ -126,5 +129,6 @@ class LineEnds:
         line, end = self._other
         raise InvalidInput(
             f"{self._path}: line {line:,} ends with {NAMES[end]}, and the lines before it end with "
-            f"{NAMES[self._first]}, so Spark would read other values: write the same line break at the end of each row"
+            f"{NAMES[self._first]}, so Spark would read other values: {remedy}write the same line break at the end of "
+            "each row"
         )

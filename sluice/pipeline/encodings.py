@@ -4,9 +4,9 @@ import codecs
 
 UTF_8 = "UTF-8"
 ENCODINGS_WITH_MARK = ("UTF-16", "UTF-32")
+"""Encodings whose byte order a mark at the beginning of the file states."""
 WIDE_ENCODINGS = ("UTF-16", "UTF-32")
 """Beginnings of Spark's names of the encodings with two or four bytes for each line break."""
-"""Encodings whose byte order a mark at the beginning of the file states."""
 _SPARK_NAMES = {
     "utf-8": UTF_8,
     "utf-8-sig": UTF_8,

@@ -107,6 +107,17 @@ def test_the_end_of_the_rows_of_a_csv_file(
     ("content", "options", "words"),
     [
         (b'id,t\n1,"a\nb"\r\n2,x\r\n3,y\n', {}, "line 3 ends with CRLF, and the lines before it end with LF"),
+        (
+            b"id,t\r\n1,x\n",
+            {"multiLine": "true"},
+            "so Spark would read other values: leave out source.options.multiLine, or write the same line break",
+        ),
+        (
+            b'id,t\r\n1,"a\nb"\n',
+            {"multiLine": "true"},
+            "other values: write the same line break",
+        ),
+        ("id,t\r\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16BE", "multiLine": "true"}, "values: write the same"),
         (b'id,t\r\n1,x\r\n2,y\n3,"a\nb"\r\n', {}, "line 3 ends with LF, and the lines before it end with CRLF"),
         (b'id,t\n1,a\rb\n2,"c\nd"\n', {}, "line 2 ends with CR, and the lines before it end with LF"),
         ("id,t\r\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16BE"}, "line 2 ends with LF"),
