@@ -8,7 +8,10 @@ _MOST_ERRORS = 5
 
 
 def describe_errors(message: str) -> str:
-    """Return the errors of a message of Pydantic in one line, each with its location and without the value."""
+    """Return the errors of a message of Pydantic in one line, each with its location.
+
+    The values that Pydantic appends are left out.
+    """
     errors = [
         f"{each['where'].replace('.[key]', '')}: {each['why'].removeprefix('Value error, ')}"
         for each in _ERROR.finditer(message)

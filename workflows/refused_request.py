@@ -57,9 +57,9 @@ class _CheckedInstance(WorkflowInstance):
         refused = WorkflowActivationCompletion(run_id=completion.run_id)
         failure = refused.successful.commands.add().fail_workflow_execution.failure
         reason = (
-            f"this release of Sluice refuses the request of the run: {problem}. Validate the pipeline with the "
-            "command `check`, and start the run again; a command line that is newer than the worker needs an upgrade "
-            "of the worker"
+            f"this release of Sluice refuses the request of the run: {problem}. Run `check` on the pipeline "
+            "file, correct it, and start the run again. If the command line is newer than the worker, upgrade the "
+            "worker"
         )
         converter.to_failure(ApplicationError(reason, type=REFUSED_REQUEST, non_retryable=True), payloads, failure)
         completion.CopyFrom(refused)

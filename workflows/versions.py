@@ -9,14 +9,18 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.run_request import REVISION, RunRequest
 
 
+class UnknownRevision(RuntimeError):
+    """Raised when a worker does not support the revision of a run."""
+
+
 def require_known_revision(request: RunRequest) -> None:
     """Check that this worker supports the revision of a run.
 
     Raises:
-        RuntimeError: it does not. This fails the workflow task, but not the run, which waits for another worker.
+        UnknownRevision: it does not. This fails the workflow task, but not the run, which waits for another worker.
     """
     if request.revision > REVISION:
-        raise RuntimeError(
+        raise UnknownRevision(
             f"the run needs revision {request.revision} of the workflow, and this worker supports revisions up to "
             f"{REVISION}: upgrade the worker, and the run continues"
         )

@@ -8,14 +8,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, current_user, no_preparation, run_command
 from cli.options import AsJson
+from cli.program import program
 from cli.run.report import print_detail
 from runtime.run.find_run import RunLookup, find_run_under_way, query_status
-from runtime.run.stuck_run import why_stuck
+from runtime.run.stuck_run import StuckRun, find_stuck
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_change
 from sluice.times import format_time
 
-_QUESTION_IF_STUCK = "End it at once, without its last steps?"
 _LEFT = (
     "Sluice deletes its branch later, or quarantines the rows on it. If the run was merging, main may contain them: "
     "`query` shows main."
@@ -31,16 +31,19 @@ def cancel(
 ) -> None:
     """Cancel a run: stop its Spark job and delete its branch. Main does not change.
 
-    A run that the worker cannot continue is ended at once.
+    A run that has merged is published. If the worker cannot continue the run, a second `cancel` ends it at once,
+    without its last steps.
     """
 
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run_under_way(context.client, run, "cancel")
         workflow_id = lookup.handle.id
-        why = await _print_run(context, lookup)
-        confirm(context, _QUESTION_IF_STUCK if why else "Cancel it, and delete its branch?", yes=yes)
+        stuck = await _print_run(context, lookup)
+        terminates = stuck is not None and stuck.is_cancel_requested
+        question = "End it at once, without its last steps?" if terminates else "Cancel it, and delete its branch?"
+        confirm(context, question, yes=yes)
         try:
-            if why:
+            if terminates:
                 await lookup.handle.terminate(reason=f"cancelled by {current_user()}: the worker cannot continue it")
             else:
                 await lookup.handle.cancel()
@@ -48,25 +51,30 @@ def cancel(
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
             raise InvalidPipeline(f"{workflow_id} has ended meanwhile: there is nothing to cancel") from error
-        fields = {"workflow_id": workflow_id, "cancel_requested": True, "terminated": bool(why)}
-        context.print_result(fields, f"Ended {workflow_id}. {_LEFT}" if why else f"Asked {workflow_id} to stop.")
+        fields = {"workflow_id": workflow_id, "cancel_requested": True, "terminated": terminates}
+        asked = f"Asked {workflow_id} to stop."
+        if stuck:
+            asked += f" If no worker continues it, `{program()} cancel {workflow_id}` ends it at once."
+        context.print_result(fields, f"Ended {workflow_id}. {_LEFT}" if terminates else asked)
         return 0
 
     run_command(command, as_json, no_preparation)
 
 
-async def _print_run(context: CommandContext, lookup: RunLookup) -> str:
-    """Print the run that a cancel ends. Return why the worker cannot continue it; empty if it can."""
+async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckRun | None:
+    """Print the run that a cancel ends. Return why the worker cannot continue it; None if it can."""
     status = await query_status(lookup.handle)
-    why = "" if status else await why_stuck(lookup)
-    unknown = f"not known: {f'the worker cannot continue it: {why}' if why else 'no worker answers'}"
+    stuck = None if status else await find_stuck(lookup)
+    unknown = "not known: the worker cannot continue it" if stuck else "not known: no worker answers"
     details = {"run": f"{lookup.handle.id} ({lookup.handle.run_id})"}
     details["started"] = format_time(lookup.description.start_time)
     details["stage"] = status.stage if status else unknown
+    if stuck:
+        details["why"] = stuck.why
     if status and status.result.branch:
         details["branch"] = status.result.branch
     for name, change in status.result.tables.items() if status else ():
         details[name] = describe_change(change)
     for name, value in details.items():
         print_detail(context.console, name, value)
-    return why
+    return stuck

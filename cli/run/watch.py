@@ -52,7 +52,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
             description = await handle.describe()
             status = await _query_briefly(handle)
             if status:
-                answered = time.monotonic()
+                answered, why = time.monotonic(), ""
                 shown.update(status)
             if description.status != WorkflowExecutionStatus.RUNNING:
                 break

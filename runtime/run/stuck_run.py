@@ -1,5 +1,8 @@
 """Find out why a run does not continue although a worker has it."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.exceptions import ApplicationError
@@ -8,37 +11,56 @@ from runtime.run.find_run import RunLookup
 from sluice.validation_errors import describe_errors
 
 _FAILED, _COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-_CAUSES = (
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
-    WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR,
-)
-"""Causes of failed workflow tasks that the next try meets again. Others end by themselves."""
+_CANCEL_REQUESTED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED
+_OTHER_COMMANDS = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR
+_LASTING = ("ValidationError", "UnknownRevision")
+"""Classes of errors that each try on the same worker meets again. Others may end, such as a worker that is too slow."""
 _LONGEST = 1000
 
 
-async def why_stuck(run: RunLookup) -> str:
-    """Return why the worker cannot continue a run; empty if it can, or if no worker has the run.
+@dataclass(frozen=True)
+class StuckRun:
+    """A run that the worker cannot continue."""
+
+    why: str
+    is_cancel_requested: bool
+    """True if somebody requested its cancellation, which no worker could follow so far."""
+
+
+async def find_stuck(run: RunLookup) -> StuckRun | None:
+    """Return why the worker cannot continue a run; None if it can, or if no worker has the run.
 
     Temporal repeats a failed workflow task for ever, and the run stays `running`: its history or its messages do not
     fit the worker's release.
     """
     if run.ended or run.description.raw_description.pending_workflow_task.attempt < 2:
-        return ""
+        return None
     last: HistoryEvent | None = None
+    is_cancel_requested = False
     async for event in run.handle.fetch_history_events():
-        if event.event_type == _COMPLETED:
-            last = None
-        elif event.event_type == _FAILED and event.workflow_task_failed_event_attributes.cause in _CAUSES:
-            last = event
+        is_cancel_requested = is_cancel_requested or event.event_type == _CANCEL_REQUESTED
+        if event.event_type in (_COMPLETED, _FAILED):
+            last = event if event.event_type == _FAILED else None
     if last is None:
-        return ""
-    failure = last.workflow_task_failed_event_attributes.failure
-    error: BaseException | None = await run.description.data_converter.decode_failure(failure)
-    messages = []
+        return None
+    failed = last.workflow_task_failed_event_attributes
+    errors = list(_causes(await run.description.data_converter.decode_failure(failed.failure)))
+    is_lasting = any(isinstance(error, ApplicationError) and error.type in _LASTING for error in errors)
+    if failed.cause != _OTHER_COMMANDS and not is_lasting:
+        return None
+    return StuckRun(": ".join(filter(None, map(_message, errors)))[:_LONGEST], is_cancel_requested)
+
+
+async def why_stuck(run: RunLookup) -> str:
+    """Return why the worker cannot continue a run; empty if it can, or if no worker has the run."""
+    stuck = await find_stuck(run)
+    return stuck.why if stuck else ""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        messages.append(_message(error))
+        yield error
         error = error.__cause__
-    return ": ".join(filter(None, messages))[:_LONGEST]
 
 
 def _message(error: BaseException) -> str:
