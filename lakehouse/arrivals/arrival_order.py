@@ -18,8 +18,8 @@ class ArrivalOrder:
 
     def __init__(self, arrival: Arrival, held: HeldFiles, *, matters: bool) -> None:
         self._arrival, self._manifests = arrival, dict[str, float]()
-        undecided = [id for id in held.ids if id not in {*held.kept_out, *held.set_aside}]
-        self._awaited = {other_content_in(id): id for id in undecided} if matters else {}
+        undecided = {*held.ids} - {*held.kept_out, *held.set_aside} if matters else ()
+        self._awaited = {other_content_in(id) for id in undecided}
         self._blocked_at: Age | None = None
 
     def begin(self, memory: ZoneMemory, manifests: Mapping[str, float]) -> None:

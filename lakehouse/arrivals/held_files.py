@@ -82,7 +82,7 @@ class HeldFiles:
 
         Args:
             file: the file.
-            held: the load by which main contains it, if there is one.
+            held: its load on main; None if there is none.
         """
         if held and not held.is_partly and held.load.path != file.path:
             return True

@@ -63,7 +63,7 @@ def _end_of_names(text: str) -> int:
 
 
 def _check(path: str, text: str, line: int, begun: str) -> None:
-    """Check a part of a file that begins in a line, of which `begun` is before it."""
+    """Check a part of a file. `begun` is the beginning of its first line, which an earlier part contained."""
     if any(each in text for each in _SURROGATES):
         for match in _WHOLE_OR_LONE.finditer(text):
             if match[1]:

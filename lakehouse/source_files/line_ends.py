@@ -116,7 +116,7 @@ class LineEnds:
                 self._other = line + ends.index(end), end
 
     def common(self, remedy: str = "") -> str:
-        """Return the end of all records; empty if the file has none.
+        """Return the line end of all records; empty if no record has one.
 
         Args:
             remedy: the beginning of the sentence about what to do if records have different ends.

@@ -15,7 +15,7 @@ def describe_warnings(checks: Sequence[CheckResult]) -> str:
 
 
 def hint_at_combinations(checks: Sequence[CheckResult]) -> list[str]:
-    """Return, for each table with several checks `unique` of which one does not pass, how to check them together."""
+    """Return hints at a check of several columns, one for each table whose checks `unique` did not all pass."""
     hints = []
     for table in dict.fromkeys(check.table for check in checks):
         unique = [check for check in checks if check.table == table and check.check == "unique"]

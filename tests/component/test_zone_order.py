@@ -55,6 +55,18 @@ class MergeZone:
         self.memory.run(self.driver.command(action, batch.ref.id, over_younger=over_younger))
         self.list_files()
 
+    def refuse_then_load(self, unreadable: set[str]) -> Batch:
+        """Have the run of a file fail, and load a younger file. Return the batch of the first one, readable again."""
+        unreadable.add("run x.csv")
+        self.send("x.csv", 10)
+        self.settle()
+        (refused,) = self.batches()
+        self.resume()
+        self.send("q.csv", 20)
+        self.settle()
+        unreadable.clear()
+        return refused
+
     def approve(self, *, approve: bool = True) -> None:
         """Decide about the run that waits for approval, if there is one, and list the zone."""
         self.memory.run(self.driver.decide_batch(approve=approve))
@@ -179,14 +191,7 @@ def test_a_refused_batch_that_comes_back_after_a_younger_one_waits_for_a_person(
     make_zone: MakeZone, unreadable: set[str]
 ) -> None:
     zone = make_zone("refused", batch={"files": 1})
-    unreadable.add("run x.csv")
-    zone.send("x.csv", 10)
-    zone.settle()
-    (refused,) = zone.batches()
-    zone.resume()
-    zone.send("q.csv", 20)
-    zone.settle()
-    unreadable.clear()
+    refused = zone.refuse_then_load(unreadable)
     zone.decide("retry", refused)
     assert zone.value() == 20
     zone.decide("retry", refused, over_younger=True)
@@ -257,14 +262,7 @@ def test_a_batch_that_comes_while_a_younger_one_runs_waits_for_a_person(
 
 def test_a_decision_for_files_that_are_gone_permits_nothing_later(make_zone: MakeZone, unreadable: set[str]) -> None:
     zone = make_zone("permit", batch={"files": 1})
-    unreadable.add("run x.csv")
-    zone.send("x.csv", 10)
-    zone.settle()
-    (refused,) = zone.batches()
-    zone.resume()
-    zone.send("q.csv", 20)
-    zone.settle()
-    unreadable.clear()
+    refused = zone.refuse_then_load(unreadable)
     (zone.driver.zone / "x.csv").unlink()
     zone.decide("retry", refused, over_younger=True)
     zone.settle()

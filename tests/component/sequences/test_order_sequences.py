@@ -61,6 +61,31 @@ class OrderSequence(CommandSequence):
         self.unreadable.clear()
         self._list(READ_AGAIN)
 
+    @rule(late=st.sampled_from(PATHS), younger=st.sampled_from(PATHS), by=st.sampled_from(["", "run "]))
+    def comes_too_late(self, late: str, younger: str, by: str) -> None:
+        """Send a file that cannot be read until a younger one was sent. Then retry its batch, if it has one."""
+        self.breaks(late, by)
+        self.sends(late)
+        self.settles()
+        if by:
+            self.resumes()
+        self.sends(younger)
+        self.settles()
+        self.mends()
+        self.decides_about_a_batch("retry", 0)
+        self.settles()
+
+    @precondition(lambda self: self.driver.needs_approval)
+    @rule(path=st.sampled_from(PATHS), younger=st.sampled_from(PATHS))
+    def is_overwritten_under_its_run(self, path: str, younger: str) -> None:
+        """Overwrite a file whose run waits for an approval, and send a younger one. Then approve all runs."""
+        for sent in (path, path, younger):
+            self.sends(sent)
+            self.settles()
+        for _ in range(3):
+            self.decides(True)
+            self.settles()
+
     @rule(after=st.sampled_from([1.0, SETTLE / 2]))
     def lists(self, after: float) -> None:
         self._list(after)
