@@ -1,26 +1,22 @@
-"""Temporal's time-skipping server, and a worker whose activities are fakes."""
+"""Time-skipping servers, and workers whose activities are fakes."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio.api.testservice.v1 import LockTimeSkippingRequest, UnlockTimeSkippingRequest
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.service import RPCError, TestService
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.arrivals.report_arrival_runs import ReportArrivalRunsActivity
 from activities.errors import ErrorMapping
-from engine.spark.java import find_java
 from sluice.contracts.arrival_runs import arrival_runs_id
 from tests.harness.backfill_workflow import Backfills
 from tests.harness.notified_zone import NotifiedZones, notified_zones
-from tests.harness.waiting import LIMIT
+from tests.harness.skipped_time import start_time_skipping
 from tests.harness.workflow import FakeActivities, WorkflowHarness
 from tests.harness.zone_workflow import RunOfATest, Zone
 from workflows.arrivals.arrival_runs import ArrivalRuns
@@ -28,70 +24,18 @@ from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
-_STUCK, _FREED = 60.0, 0.5
-"""Seconds without a result before the time is unlocked, more than any test's activity lasts; seconds of the unlock."""
-
-
-@asynccontextmanager
-async def _time_skipping(home: Path, folder: Path) -> AsyncIterator[WorkflowEnvironment]:
-    """Start Temporal's time-skipping server, from the jars of the set-up."""
-    wrapper = folder / "test-server"
-    java, jars = find_java() / "bin" / "java", home / "jars" / "timeskip" / "*"
-    wrapper.write_text(f'#!/bin/sh\nexec "{java}" -cp "{jars}" io.temporal.testserver.TestServer "$@"\n')
-    wrapper.chmod(0o755)
-    environment = await WorkflowEnvironment.start_time_skipping(
-        data_converter=pydantic_data_converter,
-        test_server_existing_path=str(wrapper),
-        test_server_startup_timeout=timedelta(seconds=LIMIT),  # by default 5 s, which Java alone may need
-    )
-    async with environment:
-        _free_stuck_time(environment)
-        yield environment
-
-
-def _free_stuck_time(environment: WorkflowEnvironment) -> None:
-    """Make the server skip time again if it has stopped while a test awaits a result.
-
-    In rare cases, the server keeps a lock on the time after all activities have ended, so that a timer of a day lasts a
-    day. One more unlock, which is taken back after a moment, fixes that.
-    """
-    unlocked = environment.time_skipping_unlocked  # type: ignore[attr-defined]  # of the environment that skips time
-
-    @asynccontextmanager
-    async def unlocked_again() -> AsyncIterator[None]:
-        async with unlocked():
-            freeing = asyncio.create_task(_free(environment.client.test_service))
-            try:
-                yield
-            finally:
-                freeing.cancel()
-                await asyncio.gather(freeing, return_exceptions=True)
-
-    environment.time_skipping_unlocked = unlocked_again  # type: ignore[attr-defined]
-
-
-async def _free(service: TestService) -> None:
-    while True:
-        await asyncio.sleep(_STUCK)
-        with suppress(RPCError):  # the server refuses an unlock if nothing is locked
-            await service.unlock_time_skipping(UnlockTimeSkippingRequest())
-            try:
-                await asyncio.sleep(_FREED)
-            finally:
-                await service.lock_time_skipping(LockTimeSkippingRequest())
-
 
 @pytest.fixture(scope="session")
 async def time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
     """The session's time-skipping server. Tests must not leave a workflow open in it: that would stop the time."""
-    async with _time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
+    async with start_time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
         yield environment
 
 
 @pytest.fixture(scope="module")
 async def own_time_skipping(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
     """A time-skipping server of one module, for tests that leave workflows open."""
-    async with _time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
+    async with start_time_skipping(home, tmp_path_factory.mktemp("server")) as environment:
         yield environment
 
 
