@@ -27,6 +27,7 @@ from sluice.checks.base import CheckQuery
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.identifiers import name_elements
 from sluice.metadata.statistics import DeleteFile, SchemaField
+from sluice.sql.arrow_values import python_rows
 from sluice.sql.dialect import DUCKDB
 from sluice.sql.values import kind_of
 
@@ -225,8 +226,7 @@ class DuckDBSession:
         statements = connection.extract_statements(sql)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
             raise duckdb.PermissionException("a check is one SELECT: DuckDB runs nothing else")
-        rows: list[dict[str, Any]] = connection.sql(statements[0]).to_arrow_table().to_pylist()
-        return rows
+        return python_rows(connection.sql(statements[0]).to_arrow_table())
 
 
 def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:

@@ -31,6 +31,7 @@ from sluice.publishing.commit_properties import (
     VERIFIED,
     WORKFLOW_ID,
 )
+from sluice.sql.arrow_values import python_rows
 from sluice.times import format_time
 
 PREFIX = "quarantine/"
@@ -268,5 +269,5 @@ def _rows(state: TableState, files: list[str], limit: int) -> list[dict[str, Any
             with state.table.io.new_input(file).open() as stream:
                 batches = pq.ParquetFile(stream).iter_batches(batch_size=limit)
                 first = next(batches, pa.RecordBatch.from_pylist([]))
-                rows += first.to_pylist()
+                rows += python_rows(first)
     return rows[:limit]

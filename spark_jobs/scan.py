@@ -16,7 +16,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 from pyspark.sql.utils import is_remote
 
 from sluice.audit.query_builder import AuditQuery
@@ -43,8 +51,10 @@ def scan_all(spark: SparkSession, spec: ScanSpec) -> JobAnswer:
 def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[str, ScanAnswer]:
     def run(sql: str) -> list[dict[str, Any]]:
         rows = spark.sql(sql)
-        zoned = [field.name for field in rows.schema.fields if isinstance(field.dataType, TimestampType)]
-        return [_in_utc(row.asDict(), zoned) for row in rows.collect()]
+        try:
+            return _collected(rows)
+        except (OverflowError, ValueError):  # a time that Python cannot represent
+            return _collected(rows.select(*map(_as_text, rows.schema.fields)))
 
     def error_message(error: Exception) -> str | None:
         """Return why a check has no answer, or None for an error that must fail the job so that it is retried."""
@@ -70,6 +80,21 @@ def _answers(spark: SparkSession, spec: ScanSpec, target: ScanTarget) -> dict[st
         spec.sample_rows,
         error_message=error_message,
     ).answers()
+
+
+def _collected(rows: DataFrame) -> list[dict[str, Any]]:
+    zoned = [field.name for field in rows.schema.fields if isinstance(field.dataType, TimestampType)]
+    return [_in_utc(row.asDict(), zoned) for row in rows.collect()]
+
+
+def _as_text(field: StructField) -> Column:
+    """Return a column, as text if it may contain a date or a time."""
+    column = F.col(quoted(field.name))
+    if isinstance(field.dataType, StructType | ArrayType | MapType | DateType | TimestampNTZType):
+        return column.cast("string").alias(field.name)
+    if isinstance(field.dataType, TimestampType):  # the session's zone is UTC
+        return F.concat(column.cast("string"), F.lit("+00:00")).alias(field.name)
+    return column
 
 
 def _in_utc(row: dict[str, Any], zoned: list[str]) -> dict[str, Any]:

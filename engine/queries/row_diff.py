@@ -16,6 +16,7 @@ from engine.row_deletes import deleted_rows
 from sluice.contracts.table_diffs import ChangedRow, ColumnChanges, PartitionChanges, RowDifferences
 from sluice.diff.columns import PARTITION, DiffColumn, field_name
 from sluice.diff.samples import MAX_LISTED, shown_change, shown_row, within
+from sluice.sql.arrow_values import python_rows
 
 BEFORE, AFTER = "sluice_before", "sluice_after"
 """The rows of each version that are compared, all with the same columns."""
@@ -245,8 +246,7 @@ class RowDiff:
         return rows[0]
 
     def _dicts(self, sql: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
-        return rows
+        return python_rows(self._connection.sql(sql).to_arrow_table())
 
 
 def _rows_of(name: str, version: DiffedVersion, lost: str) -> str:

@@ -8,6 +8,7 @@ import duckdb
 
 from sluice.contracts.lake_queries import QueryRows, check_result_size
 from sluice.errors import InvalidInput
+from sluice.sql.arrow_values import python_values
 from sluice.sql.parsing import tables_of_duckdb
 from sluice.sql.tokens import SqlProblem
 from sluice.sql.values import json_value
@@ -62,7 +63,7 @@ def read_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> QueryRows:
     size = len(json.dumps(relation.columns))
     for batch in relation.to_arrow_reader(_BATCH):
         check_result_size(batch.nbytes // _LARGER_IN_MEMORY, NARROW)
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [python_values(column) for column in batch.columns]
         for row in zip(*columns, strict=True):
             rows.append([json_value(value) for value in row])
             size += len(json.dumps(rows[-1]))

@@ -12,6 +12,7 @@ from lakehouse.iceberg.file_rows import read_batches, scan_tasks
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.table_changes import RowCounts
 from sluice.publishing.row_counts import compared_row_counts, merge_on_read_counts
+from sluice.sql.arrow_values import python_values
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,6 @@ def _rows(table: StaticTable, state: TableState, entries: Sequence[ManifestEntry
     tasks = scan_tasks(table, [entry.data_file for entry in entries], with_deletes=False)
     rows: Counter[Hashable] = Counter()
     for batch in read_batches(table, state.table.schema(), tasks, memory):
-        columns = [column.to_pylist() for column in batch.columns]
+        columns = [python_values(column) for column in batch.columns]
         rows.update(map(repr, zip(*columns, strict=True)))
     return rows
