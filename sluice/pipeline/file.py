@@ -43,6 +43,8 @@ _MODELS: dict[Location, type[BaseModel]] = {
     ("arrival",): Arrival,
     ("arrival", "batch"): BatchLimits,
 }
+_MANY_LOCATIONS = 3
+"""A key that is valid at so many locations is too general to name them."""
 
 
 def read_pipeline(path: Path, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
@@ -210,7 +212,8 @@ def _sentences(errors: Sequence[Any]) -> Iterator[tuple[Location, str]]:
         unknown = [str(error["loc"][-1]) for error in wrong if error["type"] == "extra_forbidden"]
         lacking = [f"{name!r} is missing" for name in missing]
         for name in unknown:  # the first one was probably meant to be a missing key
-            parts = [f"unknown key {name!r}{suggestion(name, missing or known)}", *lacking]
+            hint = _valid_location(name) or suggestion(name, missing or known)
+            parts = [f"unknown key {name!r}{hint}", *lacking]
             yield (*parent, name), f"{', '.join(parts)}{_valid(known)}"
             missing, lacking = [], []
         if lacking:
@@ -224,10 +227,33 @@ def _sentence(error: Any) -> str:
     given = f", not {error['input']!r}" if message.startswith("input should") else ""
     path = ".".join(str(part) for part in where if part != "[key]")
     if error["type"] in ("model_type", "model_attributes_type"):
-        return f"{path}: {error['input']!r} is not a mapping{_valid(_known_keys(where))}"
+        return f"{path}: {error['input']!r} is not a mapping{_as_mapping(where, error['input'])}"
     if where == ("write", "mode") and error["type"] == "literal_error":
         return f"{path}: input should be {unknown_mode(str(error['input']))}"
     return f"{path}: {message}{given}" if where else message
+
+
+def _valid_location(name: str) -> str:
+    """Return the locations where a key is valid; empty if there is none, or too many."""
+    if name in REGISTRY:
+        return " (list checks under `tables.TABLE.checks`)"
+    locations = [where for where in _MODELS if name in _known_keys(where)]
+    if not 0 < len(locations) < _MANY_LOCATIONS:
+        return ""
+    named = [
+        "at the top level" if not where else f"under `{'.'.join(map(str, where)).replace('*', 'TABLE')}`"
+        for where in locations
+    ]
+    return f" (it belongs {' or '.join(named)})"
+
+
+def _as_mapping(where: Location, written: Any) -> str:
+    """Return how to write a value as the mapping that is valid at a location, or the keys of that mapping."""
+    model = _MODELS.get(where)
+    required = [field.alias or key for key, field in model.model_fields.items() if field.is_required()] if model else []
+    if len(required) == 1 and isinstance(written, str):
+        return f": write {{{required[0]}: {written}}}"
+    return _valid(_known_keys(where))
 
 
 def _unknown_key(name: str, known: list[str]) -> str:

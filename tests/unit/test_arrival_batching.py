@@ -134,7 +134,7 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
 @pytest.mark.parametrize(
     ("arrival", "message"),
     [
-        ("landing/", "arrival: 'landing/' is not a mapping; valid keys: from, settle"),
+        ("landing/", "arrival: 'landing/' is not a mapping: write {from: landing/}"),
         ("{}", "'from' is missing"),
         ("{from: [a/, b/]}", "arrival.from: input should be a valid string"),
         ("{from: ''}", "arrival.from: String should have at least 1 character"),

@@ -48,6 +48,20 @@ def test_the_examples_are_valid(file: Path) -> None:
     [
         ("write:", "wirte:", "p.yml:2: unknown key 'wirte' (did you mean 'write'?)"),
         ("path:", "pth:", "p.yml:3: unknown key 'pth' (did you mean 'path'?)"),
+        ("path:", "mode: append, path:", "p.yml:3: unknown key 'mode' (it belongs under `write`); valid keys: path,"),
+        ("name: cities\n", "name: cities\nchecks: []\n", "unknown key 'checks' (it belongs under `tables.TABLE`)"),
+        ("name: cities\n", "name: cities\ntimeout: 1h\n", "(it belongs under `write` or under `approval`)"),
+        (
+            "name: cities\n",
+            "name: cities\nunique: a\n",
+            "unknown key 'unique' (list checks under `tables.TABLE.checks`)",
+        ),
+        (
+            "name: cities\n",
+            "name: cities\npublish: {on_failure: discard}\n",
+            "(it belongs at the top level or under `arrival`)",
+        ),
+        ("{path: in/*.csv}", "in/*.csv", "p.yml:3: write.source: 'in/*.csv' is not a mapping: write {path: in/*.csv}"),
         ("not_null:", "not_nul:", "p.yml:7: there is no check 'not_nul' (did you mean 'not_null'?)"),
         ("not_null: [id, name]", "[not_null]", "p.yml:7: a check is written as one name and its parameters"),
         ("[id, name]", "{column: id, sevrity: warn}", "p.yml:7: unknown key 'sevrity' (did you mean 'severity'?)"),
