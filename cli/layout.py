@@ -21,6 +21,7 @@ from sluice.lines import joined_lines
 
 _GAP = 2
 """Number of spaces between two columns."""
+_INDENT = "    "
 _WIDEST = 100
 """Maximum width to which the cells of a column are padded outside of a terminal. A longer cell moves the next ones."""
 _LOG_WIDTH = 140
@@ -71,7 +72,7 @@ def print_entry(console: Console, label: Text, name: str, text: str) -> None:
         print_line(console, Text(), Text.assemble(named, " " * _GAP, shown) if shown else named)
         return
     print_line(console, Text(), named)
-    print_line(console, Text("    "), shown)
+    print_line(console, Text(_INDENT), shown)
 
 
 def print_rows(
@@ -128,12 +129,12 @@ def fits(console: Console, columns: Sequence[Column | str], rows: Sequence[Seque
 def print_entries(
     console: Console, columns: Sequence[Column | str], rows: Sequence[Sequence[str | Text]], *, in_first_line: int
 ) -> None:
-    """Print rows as a table, or as two lines for each row if a cell would wrap on a terminal.
+    """Print rows as a table, or each row in two or more lines if a cell would wrap on a terminal.
 
-    The names of the columns come first, in two lines, too. The cells of the first lines are aligned if they fit.
+    The names of the columns come first, in the same way. The cells of the first lines are aligned if they fit.
 
     Args:
-        in_first_line: number of cells in the first of the two lines of a row.
+        in_first_line: number of cells in the first line of a row, if they fit.
     """
     if not wraps(console) or fits(console, columns, rows):
         print_rows(console, columns, rows)
@@ -143,9 +144,24 @@ def print_entries(
     widths = [max(cell.cell_len for cell in column) for column in list(zip(*lines, strict=True))[:in_first_line]]
     aligned = sum(widths) + _GAP * (len(widths) - 1) <= console.width
     for cells in lines:
-        first = [_padded(cell, width if aligned else 0) for cell, width in zip(cells, widths, strict=False)]
-        print_line(console, Text(), Text(" " * _GAP).join(first))
-        print_line(console, Text("    "), Text("  ").join([cell for cell in cells[in_first_line:] if cell.plain]))
+        first, others = cells[:in_first_line], [cell for cell in cells[in_first_line:] if cell.plain]
+        if aligned:
+            first = [_padded(cell, width) for cell, width in zip(first, widths, strict=True)]
+        begin, *rest = _packed(first, console.width)
+        print_line(console, Text(), begin)
+        for line in [*rest, *_packed(others, console.width - len(_INDENT))]:
+            print_line(console, Text(_INDENT), line)
+
+
+def _packed(cells: Sequence[Text], width: int) -> list[Text]:
+    """Return cells as lines of at most a width. Only a cell that is longer itself makes a longer line."""
+    lines: list[list[Text]] = []
+    for cell in cells:
+        if lines and sum(each.cell_len + _GAP for each in lines[-1]) + cell.cell_len <= width:
+            lines[-1].append(cell)
+        else:
+            lines.append([cell])
+    return [Text(" " * _GAP).join(line) for line in lines]
 
 
 def _padded(cell: Text, width: int) -> Text:

@@ -19,6 +19,7 @@ from sluice.presentation.changes import (
     describe_message,
     describe_metadata,
     describe_release,
+    describe_rows_after,
     describe_summary,
     rows_heading,
     summary_heading,
@@ -152,9 +153,9 @@ def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> N
     rows = []
     for name, change in changes.items():
         operation = change.operation + (", created" if change.created else "")
-        after = "?" if change.total_rows is None else f"{change.total_rows:,}"
         files = (f"{change.added_files:,}", format_size(change.added_bytes), change.distribution)
-        rows.append([name, operation, describe_change(change), after, *(files if with_files else ())])
+        numbers = (describe_change(change), describe_rows_after(change))
+        rows.append([name, operation, *numbers, *(files if with_files else ())])
     print_rows(console, columns, rows)
     for name, change in changes.items():
         if change.hint:

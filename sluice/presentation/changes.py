@@ -11,6 +11,13 @@ _NAMED = 5
 """Maximum number of tables of one kind that a summary names."""
 
 
+def describe_rows_after(change: TableChange) -> str:
+    """Return the number of rows that a table has after a run, or the reason why there is no number."""
+    if change.operation == "drop":
+        return "dropped"
+    return "?" if change.total_rows is None else f"{change.total_rows:,}"
+
+
 def describe_change(change: TableChange) -> str:
     """Describe the rows that a run inserted, updated, replaced and removed, or the part that is not known."""
     if change.operation == "replace":

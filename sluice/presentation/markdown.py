@@ -17,6 +17,7 @@ from sluice.presentation.changes import (
     describe_message,
     describe_metadata,
     describe_release,
+    describe_rows_after,
     describe_summary,
     rows_heading,
     summary_heading,
@@ -98,9 +99,8 @@ def check_table(
 
 def table_row(name: str, change: TableChange) -> str:
     """Return the change of a table as a row of a markdown table."""
-    total = "?" if change.total_rows is None else f"{change.total_rows:,}"
     operation = change.operation + (", created" if change.created else "")
-    return f"| {name} | {operation} | {describe_change(change)} | {total} |"
+    return f"| {name} | {operation} | {describe_change(change)} | {describe_rows_after(change)} |"
 
 
 def cell(text: str, limit: int = _LONGEST_CELL) -> str:

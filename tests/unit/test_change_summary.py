@@ -10,7 +10,7 @@ from cli.run.report import print_report
 from sluice.contracts.run import Notification, RunResult, RunStatus
 from sluice.contracts.table_changes import ChangeSummary, RowCounts, TableChange
 from sluice.pipeline.publish_options import PublishOptions
-from sluice.presentation.changes import describe_change, describe_summary
+from sluice.presentation.changes import describe_change, describe_rows_after, describe_summary
 from sluice.presentation.markdown import markdown_report
 from sluice.presentation.web_ui import details
 from sluice.publishing.change_summary import summarize_changes
@@ -149,3 +149,9 @@ def test_every_report_has_the_message_before_and_after_the_merge() -> None:
         assert "again" not in text  # no commit has the message
     for text in reports(result({"a.x": ADDED}, outcome="published")).values():
         assert "message" not in text.lower()
+
+
+def test_a_table_that_was_dropped_has_no_rows_after_the_run() -> None:
+    assert describe_rows_after(TableChange(operation="drop")) == "dropped"
+    assert describe_rows_after(TableChange(operation="append", total_rows=1_000)) == "1,000"
+    assert describe_rows_after(TableChange(operation="append")) == "?"

@@ -215,3 +215,15 @@ def test_the_first_lines_of_entries_are_aligned_where_they_fit() -> None:
     assert [line.rstrip() for line in lines if not line.startswith("    ")] == [
         "run       state", "orders-1  published", "o-2       running",
     ]  # fmt: skip
+
+
+def test_no_cell_is_broken_where_the_first_line_does_not_fit() -> None:
+    columns = ("run", "pipeline", "created", "kept until", "reason")
+    row = ("r" * 36, "orders", "2026-11-29 03:12 UTC", "2026-12-13 03:12 UTC", "the audit failed " * 6)
+    output = io.StringIO()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
+    print_entries(console, columns, [row], in_first_line=4)
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    assert lines[:2] == ["run  pipeline  created  kept until", "    reason"]
+    assert lines[2:4] == [f"{row[0]}  {row[1]}  {row[2]}", f"    {row[3]}"]
+    assert " ".join(each.strip() for each in lines[4:]) == row[4].strip()
