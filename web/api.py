@@ -15,13 +15,14 @@ from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, list_runs
 from runtime.run.listed_run import listed_run
 from runtime.run.reported_run import report_run
 from sluice.approval.decisions import NAME_LIMIT, Decision
+from sluice.approval.signatures import signed_text
 from sluice.approval.waivers import REASON_LIMIT
 from sluice.base_model import StrictModel
-from sluice.contracts.run import ReportedRun
+from sluice.contracts.run import ReportedRun, RunStatus
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline
 from sluice.roles import rows_refusal
-from web.approval.deciding import StatedDecision, decide
+from web.approval.deciding import LONGEST_STATEMENT, StatedDecision, decide, prepare_decision, with_signed_text
 from web.form import CONFLICT
 from web.page import ThePage
 from web.run.diff import read_diff
@@ -113,6 +114,38 @@ class DecisionRequest(StrictModel):
         default="", max_length=_LONGEST, description="End of the waivers: a date, or a time with its offset."
     )
 
+    @property
+    def stated(self) -> StatedDecision:
+        """The decision, without a signature."""
+        return StatedDecision(self.decision == "approve", self.by, self.reason, self.waive, self.until)
+
+    def check(self, status: RunStatus) -> None:
+        """Check that the run waits with the named report.
+
+        Raises:
+            InvalidPipeline: it waits with another one.
+        """
+        check_named_report(self.report, shown_report(status.result))
+
+
+class SignedDecisionRequest(DecisionRequest):
+    """A decision, with the signature of the person where approvers have keys."""
+
+    statement: str = Field(
+        default="",
+        max_length=LONGEST_STATEMENT,
+        description="The text that the person signed, as `/statement` gives it.",
+    )
+    signature: str = Field(
+        default="", max_length=_LONGEST, description="Ed25519 signature of the bytes of the text, in Base64."
+    )
+
+
+class Statement(StrictModel):
+    """The text that a person signs to make a decision."""
+
+    statement: str
+
 
 @router.get("/runs")
 async def get_runs(
@@ -158,15 +191,26 @@ async def get_diff(
 
 
 @router.post("/runs/{name}/decision", responses=_errors(404, 409))
-async def post_decision(page: ThePage, name: RunName, request: DecisionRequest) -> Decision:
+async def post_decision(page: ThePage, name: RunName, request: SignedDecisionRequest) -> Decision:
     """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
     lookup = await named_run(page, name)
     try:
-        return await decide(
-            page,
-            lookup,
-            StatedDecision(request.decision == "approve", request.by, request.reason, request.waive, request.until),
-            lambda status: check_named_report(request.report, shown_report(status.result)),
-        )
+        run_id = lookup.handle.run_id or ""
+        stated = with_signed_text(request.stated, request.statement, request.signature, run_id)
+        return await decide(page, lookup, stated, request.check)
     except InvalidPipeline as error:
         raise HTTPException(CONFLICT, str(error)) from error
+
+
+@router.post("/runs/{name}/statement", responses=_errors(404, 409))
+async def post_statement(page: ThePage, name: RunName, request: DecisionRequest) -> Statement:
+    """Return the text that the person signs to make a decision. Nothing is decided yet.
+
+    Send the decision again with this text and its signature. The key of the person stays with the person.
+    """
+    lookup = await named_run(page, name)
+    try:
+        decision = await prepare_decision(page, lookup, request.stated, request.check)
+    except InvalidPipeline as error:
+        raise HTTPException(CONFLICT, str(error)) from error
+    return Statement(statement=signed_text(decision, lookup.handle.run_id or "").decode())

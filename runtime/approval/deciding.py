@@ -64,10 +64,10 @@ def with_signature(decision: Decision, run_id: str, settings: ApprovalSettings) 
 
 
 def as_signed(decision: Decision, signed: Decision) -> Decision:
-    """Return a decision with the signature that a person's browser made.
+    """Return a decision with the signature that a person made elsewhere, such as in the browser.
 
     Args:
-        decision: the decision that the form states.
+        decision: the decision that the request states.
         signed: the decision that the signed text states.
 
     Raises:
@@ -76,7 +76,7 @@ def as_signed(decision: Decision, signed: Decision) -> Decision:
     if signed.by != decision.by:
         raise InvalidPipeline(f"{signed.by[:100]} signed, and {decision.by} decides here")
     if bool(signed.approve) != decision.approve:
-        raise InvalidPipeline(f"the signature {'approves' if signed.approve else 'rejects'}, and the form does not")
+        raise InvalidPipeline(f"the signature {'approves' if signed.approve else 'rejects'}, and the request does not")
     if signed.audited_hash != decision.audited_hash:
         raise InvalidPipeline(
             f"the signature is for the hash {signed.audited_hash[:12]}, but the run waits with "
@@ -84,7 +84,7 @@ def as_signed(decision: Decision, signed: Decision) -> Decision:
         )
     completed = decision.model_copy(update={"said_at": signed.said_at, "signature": signed.signature})
     if completed != signed:
-        raise InvalidPipeline("the signed text states another decision than the form: sign it again")
+        raise InvalidPipeline("the signed text states another decision than the request: sign it again")
     return completed
 
 

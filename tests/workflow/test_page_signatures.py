@@ -117,6 +117,31 @@ async def test_a_browser_signs_what_the_command_signs(own_harness: WorkflowHarne
     assert notice(again) == "Nothing was decided: the run has ended."
 
 
+async def test_a_program_sends_what_a_person_signed(own_harness: WorkflowHarness, keys: dict[str, Key]) -> None:
+    signed = await signing(own_harness, keys)
+    page, path = signed.run.page(), f"/api/runs/{signed.run.handle.id}"
+    approval = {"decision": "approve", "report": (await signed.form())["report"], "reason": REASON}
+    unsigned = await page.post_json(f"{path}/decision", approval)
+    assert unsigned.status == CONFLICT and "it is not signed" in unsigned.json["error"]
+    text = (await page.post_json(f"{path}/statement", approval)).json["statement"]
+    sent = {**approval, "statement": text, "signature": keys["ana"].sign(text)}
+    for wrong, why in (
+        ({"signature": keys["ben"].sign(text)}, "its signature is not ana's"),
+        ({"reason": "another"}, "the signed text states another decision than the request"),
+        ({"decision": "reject"}, "the signature approves, and the request does not"),
+        ({"statement": f"{text} "}, "the signed text is not that of a decision"),
+    ):
+        refused = await page.post_json(f"{path}/decision", {**sent, **wrong})
+        assert refused.status == CONFLICT and why in refused.json["error"], refused.text
+    assert not await signed.run.decisions()
+    stale = await page.post_json(f"{path}/statement", {**approval, "report": NEWER})
+    assert stale.status == CONFLICT
+    decided = await page.post_json(f"{path}/decision", sent)
+    assert decided.status == 200 and decided.json["signature"] == sent["signature"], decided.text
+    result = await signed.run.end()
+    assert result.outcome == "published" and result.approval and len(result.approval.decisions) == 1
+
+
 async def test_signatures_that_do_not_count(own_harness: WorkflowHarness, keys: dict[str, Key]) -> None:
     signed = await signing(own_harness, keys)
     sent = await signed.statement()
@@ -130,7 +155,7 @@ async def test_signatures_that_do_not_count(own_harness: WorkflowHarness, keys: 
     await signed.refused({**sent, "statement": text.replace(HEAD, NEWER)}, "ana", "is for the hash cdcdcdcdcdcd, but")
     await signed.refused({**sent, "decision": "reject", "reason": "no"}, "ana", "a rejection needs a reason")
     rejecting = await signed.statement(decision="reject", reason="not yet")
-    await signed.refused({**rejecting, "decision": "approve"}, "ana", "the signature rejects, and the form does not")
+    await signed.refused({**rejecting, "decision": "approve"}, "ana", "the signature rejects, and the request does not")
     await signed.refused(sent, "ana", "ana signed, and ben decides here", person="ben")
     await signed.refused({**sent, "waive": "unique(id)", "until": in_days(5)}, "ana", "a waiver needs a reason")
     run_id = json.loads(text)["run_id"]
@@ -198,7 +223,7 @@ async def test_waivers_are_signed(own_harness: WorkflowHarness, keys: dict[str, 
     (waiver,) = json.loads(sent["statement"])["waivers"]
     assert (waiver["check"], waiver["table"], waiver["reason"]) == ("unique(id)", "t.x", "late feed")
     longer = {**sent, "until": in_days(30)}
-    await signed.refused(longer, "ana", "the signed text states another decision than the form")
+    await signed.refused(longer, "ana", "the signed text states another decision than the request")
     assert (await signed.send(sent, "ana")).status == 303
     assert [each.check for each in (await signed.run.end()).waived] == ["unique(id)"]
 

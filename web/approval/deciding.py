@@ -1,7 +1,7 @@
 """Send the decision of a person about the report that the person saw, from a form, a program or Slack."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import HTTPException
 
@@ -10,10 +10,14 @@ from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup
 from runtime.run.reported_run import read_status
 from sluice.approval.decisions import Decision
+from sluice.approval.signatures import signed_decision
 from sluice.approval.waiver_request import WaiverRequest
 from sluice.contracts.run import WAITING, RunStatus
 from sluice.errors import InvalidPipeline
 from web.page import Page
+
+LONGEST_STATEMENT = 100_000
+"""Maximum length of a signed text, in characters. One with 20 waivers and long reasons is shorter."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,20 @@ class StatedDecision:
     until: str = ""
     """End of the waivers."""
     signed: Decision | None = None
-    """The decision that the person's browser signed."""
+    """The decision that the person signed outside of this page."""
     page_may_sign: bool = True
     """False if the key of the page's owner must not sign, because somebody else decides."""
+
+
+def with_signed_text(stated: StatedDecision, statement: str, signature: str, run_id: str) -> StatedDecision:
+    """Return a decision with the text that the person signed, if there is one.
+
+    Raises:
+        InvalidPipeline: the signed text is not that of a decision about the run.
+    """
+    if not statement and not signature:
+        return stated
+    return replace(stated, signed=signed_decision(statement, signature, run_id))
 
 
 async def decide(

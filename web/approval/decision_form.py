@@ -1,17 +1,13 @@
 """The form that approves or rejects a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import Depends, Form
 
-from sluice.approval.signatures import signed_decision
 from sluice.contracts.run import RunStatus
-from web.approval.deciding import StatedDecision, check_waiting_report
-
-_LONGEST_STATEMENT = 100_000
-"""Maximum length of a signed text, in characters. One with 20 waivers and long reasons is shorter."""
+from web.approval.deciding import LONGEST_STATEMENT, StatedDecision, check_waiting_report, with_signed_text
 
 
 @dataclass(frozen=True)
@@ -41,10 +37,8 @@ class DecisionForm:
         Raises:
             InvalidPipeline: the signed text is not that of a decision about the run.
         """
-        if not self.statement and not self.signature:
-            return self.stated
-        signed = signed_decision(self.statement, self.signature, run_id)
-        return StatedDecision(self.approve, reason=signed.reason, waive=self.waive, until=self.until, signed=signed)
+        decision = with_signed_text(self.stated, self.statement, self.signature, run_id)
+        return replace(decision, reason=decision.signed.reason) if decision.signed else decision
 
     def check(self, status: RunStatus) -> None:
         """Check that the run waits with the report of the form.
@@ -61,7 +55,7 @@ def _read(
     reason: Annotated[str, Form()] = "",
     waive: Annotated[list[str] | None, Form()] = None,
     until: Annotated[str, Form()] = "",
-    statement: Annotated[str, Form(max_length=_LONGEST_STATEMENT)] = "",
+    statement: Annotated[str, Form(max_length=LONGEST_STATEMENT)] = "",
     signature: Annotated[str, Form(max_length=1000)] = "",
 ) -> DecisionForm:
     return DecisionForm(report, decision == "approve", reason, waive or (), until, statement, signature)

@@ -23,6 +23,7 @@ OF_APPROVERS = {
     "/runs/{workflow_id}/{run_id}/decision",
     "/runs/{workflow_id}/{run_id}/statement",
     "/api/runs/{name}/decision",
+    "/api/runs/{name}/statement",
 }
 
 
