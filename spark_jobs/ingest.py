@@ -30,6 +30,7 @@ from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_names
 from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, negative_times
+from spark_jobs.guessed_texts import check_guessed_texts
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.merge_keys import check_keys, keys_as_in_table, merge
 from spark_jobs.nanoseconds import LOST_NANOSECONDS
@@ -118,6 +119,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
         existing = add_typed_columns(spark, rows, quoted_name, existing)
     _check_columns(rows, name, table, existing, untyped)
     if existing is not None:
+        check_guessed_texts(spark, spec, guessed, rows.schema, existing)
         rows = keep_values_exact(keys_as_in_table(rows, spec, existing), existing)
     rows = keep_values_storable(rows, spec, existing)
     report_progress(f"writing {name}")
