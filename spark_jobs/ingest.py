@@ -36,6 +36,7 @@ from spark_jobs.merge_keys import check_keys, keys_as_in_table, merge
 from spark_jobs.nanoseconds import LOST_NANOSECONDS
 from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
 from spark_jobs.schemas import ambiguous_name
+from spark_jobs.stated_not_null import BROKEN_NOT_NULL, keep_not_null, null_problems
 from spark_jobs.storable_values import NOT_STORABLE, keep_values_storable, unstorable_values
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
@@ -74,10 +75,12 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             problems = _inexact_values(spark, spec, existing)
         if not problems and NOT_STORABLE in str(error):
             problems = unstorable_values(_read(spark, spec, existing), spec, existing)
+        unreadable = None if problems else find_unreadable_rows(spark, spec, target)
+        if unreadable is None and not problems and BROKEN_NOT_NULL in str(error):
+            problems = null_problems(read_source(spark, spec, target)[0], spec)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
-        unreadable = find_unreadable_rows(spark, spec, target)
         if unreadable is None:
             raise
         log_error(error)
@@ -110,6 +113,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     report_progress(f"reading {len(spec.files)} files")
     check_foreign_times(spark, spec)
     source, guessed = read_source(spark, spec, _target(spec, existing))
+    source = keep_not_null(source, spec)
     types = listed_types(guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
