@@ -72,9 +72,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
-            is_good = (
-                _is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else _is_readable
-            )
+            is_good = is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else _is_readable
             if field.name in left_out or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
@@ -155,7 +153,7 @@ def _is_readable(have: DataType, wanted: DataType) -> bool:
     return fits(have, wanted) or (isinstance(have, NumericType) and isinstance(wanted, NumericType))
 
 
-def _is_assignable(have: DataType, wanted: DataType) -> bool:
+def is_assignable(have: DataType, wanted: DataType) -> bool:
     """Return True if Spark can write values of one type to a column of another, and fails on a too large value."""
     kinds = (NumericType, (DateType, *_TIMESTAMPS))
     if any(isinstance(have, kind) and isinstance(wanted, kind) for kind in kinds):

@@ -64,7 +64,7 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
     """
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
-        is_changed = ~_is_exact(F.col(quoted(have.name)), have.dataType, wanted)
+        is_changed = ~is_stored_exactly(F.col(quoted(have.name)), have.dataType, wanted)
         changed = rows.select(is_changed.alias("is_changed"), F.input_file_name().alias("file")).filter("is_changed")
         try:
             count, file = changed.agg(F.count(F.lit(1)), F.min("file")).collect()[0]
@@ -72,12 +72,18 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
             log_error(error)
             continue
         if count:
-            problems.append(_problem(have, wanted, count, path_of_address(file), advice))
+            problems.append(cannot_be_stored(have, wanted, count, path_of_address(file), advice))
     return problems
 
 
-def _problem(have: StructField, wanted: DataType, count: int, file: str, advice: str) -> str:
-    where = f" ({file})" if file else ""
+def cannot_be_stored(have: StructField, wanted: DataType, count: int, details: str, advice: str = "") -> str:
+    """Describe values that a column of another type cannot store exactly.
+
+    Args:
+        details: the first file, and a value if it is shown.
+        advice: what the user should do if there is no table yet.
+    """
+    where = f" ({details})" if details else ""
     return (
         f"{have.name}: {format_count(count, 'value')} of type {have.dataType.simpleString()}{where} cannot be stored "
         f"as {wanted.simpleString()} {LOSS}: {advice or _advice(have, wanted)}"
@@ -109,10 +115,10 @@ def _may_lose(have: DataType, wanted: DataType) -> bool:
 def _guarded(have: StructField, wanted: DataType) -> Column:
     column = F.col(quoted(have.name))
     message = f"a value of the column {have.name} cannot be stored as {wanted.simpleString()} {LOSS}"
-    return F.when(_is_exact(column, have.dataType, wanted), column).otherwise(F.raise_error(F.lit(message)))
+    return F.when(is_stored_exactly(column, have.dataType, wanted), column).otherwise(F.raise_error(F.lit(message)))
 
 
-def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
+def is_stored_exactly(column: Column, have: DataType, wanted: DataType) -> Column:
     """Return a column that is true if a value stays the same when it is stored.
 
     Fields match by name, as in Spark's writer.
@@ -123,7 +129,7 @@ def _is_exact(column: Column, have: DataType, wanted: DataType) -> Column:
         case StructType(), StructType():
             by_name = {field.name.lower(): field.dataType for field in wanted}
             exact = [
-                _is_exact(column.getField(field.name), field.dataType, by_name[field.name.lower()])
+                is_stored_exactly(column.getField(field.name), field.dataType, by_name[field.name.lower()])
                 for field in have
                 if field.name.lower() in by_name
             ]
@@ -153,4 +159,4 @@ def _is_same_value(column: Column, have: DataType, wanted: DataType) -> Column:
 
 
 def _all_exact(elements: Column, have: DataType, wanted: DataType) -> Column:
-    return F.coalesce(F.forall(elements, lambda each: _is_exact(each, have, wanted)), F.lit(True))
+    return F.coalesce(F.forall(elements, lambda each: is_stored_exactly(each, have, wanted)), F.lit(True))

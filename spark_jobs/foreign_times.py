@@ -96,8 +96,9 @@ def _rows(spark: SparkSession, group: ForeignTimes) -> DataFrame:
     read = load_plainly(spark, format, {}, group.files[:1], None).schema
     kept = StructType([field for name in group.columns for field in _only_times(StructType([read[name]]))])
     as_read = BinaryType() if group.kind == "int96" else _SECONDS
-    schema = StructType([replace_types(field, MOMENTS, as_read) for field in kept])
-    return load_plainly(spark, format, {}, group.files, schema)
+    replaced = {field.name: replace_types(field, MOMENTS, as_read) for field in kept}
+    schema = StructType([replaced.get(field.name, field) for field in read])  # ORC may be read by position
+    return load_plainly(spark, format, {}, group.files, schema).select(*map(quoted, replaced))
 
 
 def _only_times(type: StructType) -> StructType:

@@ -19,11 +19,10 @@ from pyspark.sql.types import StructType, VariantType
 from sluice.contracts.guessed_types import listed_types
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer
 from sluice.errors import InvalidInput, NothingToDo
-from sluice.identifiers import quoted, quoted_table, suggestion
+from sluice.identifiers import quoted_table
 from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
-from sluice.sizes import format_count
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
@@ -31,15 +30,17 @@ from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_names
 from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, negative_times
+from spark_jobs.guessed_texts import check_guessed_texts
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
+from spark_jobs.merge_keys import check_keys, keys_as_in_table, merge
 from spark_jobs.nanoseconds import LOST_NANOSECONDS
 from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
 from spark_jobs.schemas import ambiguous_name
+from spark_jobs.stated_not_null import BROKEN_NOT_NULL, keep_not_null, null_problems
 from spark_jobs.storable_values import NOT_STORABLE, keep_values_storable, unstorable_values
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
-_INCOMING = "incoming"
 _ICEBERG = {
     "bigint": "long",
     "smallint": "int",
@@ -74,10 +75,12 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             problems = _inexact_values(spark, spec, existing)
         if not problems and NOT_STORABLE in str(error):
             problems = unstorable_values(_read(spark, spec, existing), spec, existing)
+        unreadable = None if problems else find_unreadable_rows(spark, spec, target)
+        if unreadable is None and not problems and BROKEN_NOT_NULL in str(error):
+            problems = null_problems(read_source(spark, spec, target)[0], spec)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
-        unreadable = find_unreadable_rows(spark, spec, target)
         if unreadable is None:
             raise
         log_error(error)
@@ -110,6 +113,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     report_progress(f"reading {len(spec.files)} files")
     check_foreign_times(spark, spec)
     source, guessed = read_source(spark, spec, _target(spec, existing))
+    source = keep_not_null(source, spec)
     types = listed_types(guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
@@ -119,14 +123,15 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
         existing = add_typed_columns(spark, rows, quoted_name, existing)
     _check_columns(rows, name, table, existing, untyped)
     if existing is not None:
-        rows = keep_values_exact(rows, existing)
+        check_guessed_texts(spark, spec, guessed, rows.schema, existing)
+        rows = keep_values_exact(keys_as_in_table(rows, spec, existing), existing)
     rows = keep_values_storable(rows, spec, existing)
     report_progress(f"writing {name}")
     if spec.write.transform is None:
         written = read  # the same rows are read and written, and each count costs a tenth of the write
     else:
         rows = rows.observe(written, number)
-    rows_merged = _check_keys(rows, spec.write.keys, show_values=spec.show_values) if spec.write.keys else None
+    rows_merged = check_keys(rows, spec.write.keys, show_values=spec.show_values) if spec.write.keys else None
     if spec.write.carries_rows and table.on_bad_rows == "quarantine":
         _check_comparable(rows, name)
     if existing is None:
@@ -183,12 +188,7 @@ def _overwrite_partitions(_: SparkSession, rows: DataFrame, table: str, __: Writ
 
 
 def _merge(spark: SparkSession, rows: DataFrame, table: str, write: Write) -> None:
-    rows.createOrReplaceTempView(_INCOMING)
-    matched = " AND ".join(f"old.{quoted(key)} = new.{quoted(key)}" for key in write.keys)
-    spark.sql(
-        f"MERGE INTO {table} AS old USING {_INCOMING} AS new ON {matched} "
-        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-    )
+    merge(spark, rows, table, write.keys)
 
 
 Writer = Callable[[SparkSession, DataFrame, str, Write], None]
@@ -293,25 +293,6 @@ def _check_columns(
         )
     if problems:
         raise InvalidInput("\n".join(problems))
-
-
-def _check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
-    """Return the number of rows. Check that each has a key of its own, since a merge would add rows twice otherwise."""
-    for key in keys:
-        if key not in rows.columns:
-            raise InvalidInput(f"the merge key {key!r} is not a column of the input{suggestion(key, rows.columns)}")
-    columns = [F.col(quoted(key)) for key in keys]
-    has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
-    number, without = rows.agg(F.count(F.lit(1)), F.count(F.when(has_no_key, 1))).collect()[0]
-    if without:
-        raise InvalidInput(f"{format_count(without, 'row')} without a value in a merge key ({', '.join(keys)})")
-    repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
-    if repeated:
-        examples = "; ".join(", ".join(str(row[key]) for key in keys) for row in repeated)
-        print(f"repeated merge keys: {examples}", file=sys.stderr)  # for the log
-        such_as = f", such as {examples}" if show_values else ""
-        raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input{such_as}")
-    return int(number)
 
 
 def _check_comparable(rows: DataFrame, table: str) -> None:

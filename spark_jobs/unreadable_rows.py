@@ -40,6 +40,7 @@ from spark_jobs.load_files import (
 )
 from spark_jobs.many_columns import any_of, with_each
 from spark_jobs.reading import plan_reading, plan_reading_as_text
+from spark_jobs.stated_not_null import breaks_not_null, describe_null, not_null_fields
 
 _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
 _MAX_ROWS = 1000
@@ -77,6 +78,35 @@ def _find(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> U
             if rows := refused.take(limit):
                 is_all = len(rows) < limit
                 return _describe([row.asDict() for row in rows], reading, columns_of_folders(spec), is_all=is_all)
+        if unreadable := _nulls(spark, spec, reading, files, options):
+            return unreadable
+    return None
+
+
+def _nulls(
+    spark: SparkSession, spec: IngestSpec, reading: Reading, files: list[str], options: Mapping[str, str]
+) -> UnreadableRows | None:
+    """Return the first row with a NULL against the schema, and the number of rows with one in the same column."""
+    folders = columns_of_folders(spec)
+    for field in not_null_fields(spec):
+        if field.name in folders:
+            continue
+        read = _csv_with_record if reading.format == "csv" else _json_with_record
+        rows = read(spark, reading, files, options)
+        name = next(each for each in rows.columns if each.lower() == field.name.lower())
+        column = F.col(quoted(name))
+        if isinstance(rows.schema[name].dataType, StringType) and not isinstance(field.dataType, StringType):
+            column = F.nullif(column, F.lit(""))
+        broken = rows.filter(breaks_not_null(column, field)).select(_RECORD, _FILE).take(_MAX_ROWS)
+        if broken:
+            return UnreadableRows(
+                path=path_of_address(broken[0][_FILE]),
+                record=broken[0][_RECORD],
+                column=field.name,
+                problem=describe_null(field),
+                rows=len(broken),
+                there_may_be_more=len(broken) == _MAX_ROWS,
+            )
     return None
 
 

@@ -17,6 +17,7 @@ from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.line_ends import NAMES
 from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.orc_footer import read_orc_footer
+from lakehouse.source_files.orc_positions import check_positions
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
 from lakehouse.source_files.paths import base_path
 from lakehouse.source_files.text import decoded, stated_encoding
@@ -59,6 +60,7 @@ class _Content:
     rounded: str = ""
     footer: ParquetFooter | None = None
     times: ColumnsOfTimes = NO_TIMES
+    orc_names: Sequence[str] = ()
     first_line: str = ""
     state: tuple[object, ...] = ()
 
@@ -88,6 +90,7 @@ def inspect_files(
     contents = map_in_threads(inspect, files, on_progress, "inspected")
     inspected = [(file.path, content) for file, content in zip(files, contents, strict=True)]
     check_headers(((path, content.first_line) for path, content in inspected if content.first_line), source)
+    check_positions({path: content.orc_names for path, content in inspected if content.orc_names}, source)
     rows = [content.rows for content in contents]
     footers = {path: content.footer for path, content in inspected if content.footer}
     if not is_transformed:
@@ -143,7 +146,7 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
         footer = read_footer(file)
         return _Content(rows=footer.rows, footer=footer, times=footer.int96)
     orc = read_orc_footer(file)
-    return _Content(rows=orc.rows, times=orc.times)
+    return _Content(rows=orc.rows, times=orc.times, orc_names=orc.names)
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

@@ -1,8 +1,9 @@
 """Read the footers of ORC files: row counts, and columns of times that Spark may read as other times."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, is_of_spark
@@ -26,6 +27,8 @@ class OrcFooter:
 
     rows: int
     times: ColumnsOfTimes
+    names: Sequence[str]
+    """Names of its columns."""
 
 
 def read_orc_footer(file: ListedFile) -> OrcFooter:
@@ -37,7 +40,7 @@ def read_orc_footer(file: ListedFile) -> OrcFooter:
     """
     content = open_orc(file)
     check_orc_columns(file.path, content.schema)
-    return OrcFooter(content.nrows, _times(content))
+    return OrcFooter(content.nrows, _times(content), _shared(tuple(content.schema.names)))
 
 
 def open_orc(file: ListedFile) -> "orc.ORCFile":
@@ -74,6 +77,12 @@ def check_orc_columns(path: str, schema: "Schema") -> None:
                 f"{path}: the column {each.name} is a timestamp with local time zone, which Spark does not read: "
                 "write it as a timestamp without a zone"
             )
+
+
+@lru_cache(maxsize=32)
+def _shared(names: tuple[str, ...]) -> Sequence[str]:
+    """Return the names of columns: one tuple for all files with the same columns, which may be 100,000 files."""
+    return names
 
 
 def _names(field: "Field") -> Iterator[str]:

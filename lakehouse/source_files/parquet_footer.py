@@ -17,7 +17,7 @@ from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema
-    from pyarrow.parquet import ColumnSchema, FileMetaData
+    from pyarrow.parquet import ColumnSchema, FileMetaData, RowGroupMetaData
 
 _UNTYPED = "null"
 _MAX_PRECISION = 38
@@ -27,6 +27,8 @@ _BYTES_OF_INT128 = 16
 _ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:type"
 """Key of the types of the writing library in the metadata, and a key of the same length that PyArrow ignores."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
+_NOT_DECODED = "BYTE_STREAM_SPLIT"
+"""Encoding of Parquet that Spark's vectorized reader has for no type."""
 _TAIL = 64 * 1024
 """Number of bytes read at first, enough for most footers."""
 _END = 8
@@ -114,8 +116,8 @@ def check_columns(footer: OpenedFooter) -> None:
     """Check that Spark reads the columns of a Parquet file.
 
     Raises:
-        InvalidInput: there is a list, map or struct of values without a type, a duration, another type or a compression
-            that Spark does not read, or two columns whose names differ only in capital letters.
+        InvalidInput: there is a list, map or struct of values without a type, a duration, another type, compression or
+            encoding that Spark does not read, or two columns whose names differ only in capital letters.
     """
     _check_readable(footer)
     check_distinct(footer.path, footer.schema.names)
@@ -187,12 +189,13 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
 
 
 def _check_readable(footer: OpenedFooter) -> None:
-    """Verify that Spark reads the types and the compression of all columns.
+    """Verify that Spark reads the types, the compression and the encoding of all columns.
 
     Raises:
         InvalidInput: it does not.
     """
     path, metadata = footer.path, footer.metadata
+    groups = _outer_groups(metadata)
     for number in range(metadata.num_columns):
         column = metadata.schema.column(number)
         if stated := _not_read(column, has_int128=footer.has_int128):
@@ -205,6 +208,16 @@ def _check_readable(footer: OpenedFooter) -> None:
                 f"{path}: the column {column.path} is compressed by {codec}, which Spark does not read: write the file "
                 "with zstd, snappy or gzip"
             )
+        if any(_NOT_DECODED in group.column(number).encodings for group in groups):
+            raise InvalidInput(
+                f"{path}: the column {column.path} has the encoding {_NOT_DECODED}, which Spark does not read: write "
+                "the file without it (PyArrow: leave out use_byte_stream_split and column_encoding)"
+            )
+
+
+def _outer_groups(metadata: "FileMetaData") -> "list[RowGroupMetaData]":
+    """Return the first and the last row group. A writer encodes a column in the others as in these."""
+    return [metadata.row_group(number) for number in sorted({0, metadata.num_row_groups - 1}) if number >= 0]
 
 
 def _not_read(column: "ColumnSchema", *, has_int128: bool) -> tuple[str, str] | None:

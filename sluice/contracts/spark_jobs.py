@@ -210,6 +210,8 @@ class UnreadableRows(WireMessage):
     value: str = ""
     type_name: str = ""
     """Type that the value does not fit, in SQL notation."""
+    problem: str = ""
+    """Problem of the column if its value is NULL against the schema; empty for any other problem."""
     is_of_table: bool = False
     """True if this type is known from the table alone."""
     values: int | None = None

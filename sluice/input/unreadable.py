@@ -23,7 +23,9 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
         show_values: True if the text may quote the value.
     """
     where = rows.path + (f", line {line:,}" if line else "")
-    if rows.column:
+    if rows.problem:
+        problem = f"{rows.column} is {rows.problem}"
+    elif rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {_why(rows)}"
     elif rows.values is not None:
@@ -33,7 +35,7 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
         problem = "a value does not fit its column, or the number of values is wrong"
     number = f"{rows.rows:,} such rows" if rows.rows > 1 else "1 such row"
     more = " or more" if rows.there_may_be_more else ""
-    hidden = "" if show_values or not rows.column else " (`show_values: true` shows the value)"
+    hidden = "" if show_values or rows.problem or not rows.column else " (`show_values: true` shows the value)"
     return f"{where}: {problem}{hidden}; {number}{more}"
 
 

@@ -18,6 +18,8 @@ _TYPES = words(
     """
 )
 _OF_LENGTH = ("char", "character", "varchar")
+_PLAIN_COLLATION = "utf8_binary"
+"""The collation of text that states none."""
 _NESTED = ("array", "map", "struct")
 _INTERVALS = ("year", "month", "day", "hour", "minute", "second")
 _EXPRESSIONS = ("default", "generated")
@@ -114,10 +116,24 @@ class _Columns:
             while self._takes(","):
                 self._number()
             self._needs(")")
-        elif name == "string" and self._takes("collate"):
+        elif name == "string" and self._is("collate"):
+            self._collation()
+
+    def _collation(self) -> None:
+        """Read COLLATE and the name of a collation, which must be that of all text."""
+        where = position(self.text, self.listed[self.at].start)
+        name = ""
+        while not name or self._is("."):
             self.at += 1
-            while self._takes("."):
-                self.at += 1
+            if self._next is None or self._next.kind not in ("word", "name"):
+                raise self._unexpected("the name of a collation")
+            name += ("." if name else "") + self._next.name
+            self.at += 1
+        if name.lower() != _PLAIN_COLLATION:
+            raise SqlProblem(
+                f"COLLATE at {where} states the collation {name}, which no table keeps: write STRING, and compare with "
+                "lower() or COLLATE in queries and transforms"
+            )
 
     def _nested(self, name: str) -> None:
         self._needs("<")

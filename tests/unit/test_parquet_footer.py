@@ -33,6 +33,22 @@ def test_times_of_int96_are_verified_unless_spark_wrote_them(tmp_path: Path) -> 
         assert [name for name, _ in read_footer(describe_local(path)).int96.columns] == columns
 
 
+@pytest.mark.parametrize("values", [[1.5, None], [1, None], [[1.5], None], [{"a": 1}, None], [b"abcd", None]])
+def test_an_encoding_that_spark_does_not_read_is_refused(values: list[Any], tmp_path: Path) -> None:
+    fixed = pa.array(values, pa.binary(4) if isinstance(values[0], bytes) else None)
+    inner = {"list": "v.list.element", "dict": "v.a"}.get(type(values[0]).__name__, "v")
+    path, encodings = tmp_path / "a.parquet", {inner: "BYTE_STREAM_SPLIT", "id": "PLAIN"}
+    table = pa.table({"id": [1, 2], "v": fixed})
+    parquet.write_table(table, path, use_dictionary=False, column_encoding=encodings)
+    with pytest.raises(
+        InvalidInput, match=rf"a\.parquet: the column {inner} has the encoding BYTE_STREAM_SPLIT, which"
+    ):
+        read_footer(describe_local(path))
+    encodings[inner] = "PLAIN"
+    parquet.write_table(table, path, use_dictionary=False, column_encoding=encodings)
+    assert read_footer(describe_local(path)).rows == 2
+
+
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1PAR1PAR1", b"PAR1" + b"\xff" * 8 + b"PAR1", b"x" * 100_000])
 def test_a_file_that_is_no_whole_parquet_file(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(content)

@@ -14,11 +14,18 @@ GOOD = [
     "a ARRAY<ARRAY<ARRAY<DECIMAL(9,2)>>>, e STRUCT<>, t TIMESTAMP_NTZ",
     "s STRUCT<a: INT NOT NULL COMMENT 'x', b DOUBLE>",
     "i INTERVAL, d INTERVAL DAY TO SECOND, y INTERVAL YEAR",
-    "s STRING COLLATE UTF8_BINARY, t TIME(6), v VARIANT",
+    "s STRING COLLATE UTF8_BINARY, u STRING COLLATE `utf8_binary`, t TIME(6), v VARIANT",
     "default INT, generated STRING, comment STRING, not INT",
     "a INT -- the first\n, b INT /* the second */",
 ]
 HOSTILE = [
+    (
+        "a STRING COLLATE UTF8_LCASE",
+        "COLLATE at line 1, column 10 states the collation UTF8_LCASE, which no table keeps",
+    ),
+    ("a INT, s STRUCT<b: STRING COLLATE `UNICODE_CI`>", "COLLATE at line 1, column 27 states the collation UNICODE_CI"),
+    ("a STRING COLLATE system.builtin.UNICODE", "states the collation system.builtin.UNICODE"),
+    ("a STRING COLLATE", "it ends where the name of a collation should be"),
     ("a INT DEFAULT 1", "DEFAULT at line 1, column 7 is an expression that Spark would run"),
     ("a STRING default reflect('java.lang.System', 'getenv', 'PATH')", "DEFAULT at line 1, column 10"),
     ("a INT,\nb INT NOT NULL DEFAULT (SELECT 1)", "DEFAULT at line 2, column 16"),

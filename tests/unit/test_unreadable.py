@@ -14,6 +14,11 @@ ROWS = UnreadableRows(
     ("change", "line", "message"),
     [
         ({}, 101, "orders.csv, line 101: amount: 'twelve' is not a valid decimal(10,2); 1 such row"),
+        (
+            {"problem": "NULL, and source.schema states NOT NULL", "value": ""},
+            7,
+            "orders.csv, line 7: amount is NULL, and source.schema states NOT NULL; 1 such row",
+        ),
         ({"rows": 12}, 1101, "orders.csv, line 1,101: amount: 'twelve' is not a valid decimal(10,2); 12 such rows"),
         (
             {"value": "1.005"},

@@ -1,0 +1,131 @@
+"""Refuse texts of files that a guessed type would change on their way through a transform into a column of text.
+
+Without a transform, the type of the table decides, and the text `10.50` stays in a column of text. A transform gets
+guessed types, since it may have any result. If it returns the DOUBLE 10.5 for a column of text, Spark writes `10.5`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from sluice.contracts.guessed_types import GuessedColumn
+from sluice.contracts.spark_jobs import IngestSpec
+from sluice.errors import InvalidInput
+from sluice.identifiers import quoted
+from spark_jobs.column_types import value_types
+from spark_jobs.exact_text import contains_type
+from spark_jobs.folder_columns import columns_of_folders
+from spark_jobs.guessed_types import type_of
+from spark_jobs.load_files import Reading, load_plainly, path_of_address
+from spark_jobs.reading import plan_reading
+from spark_jobs.times import TIMES
+
+_CHANGED = (BooleanType, DecimalType, DoubleType, *TIMES)
+"""The guessed types that store another text than that of a file. A whole number keeps its text."""
+_TEXT, _VALUE, _FILE = _ALL = ("sluice_text", "sluice_value", "sluice_file")
+
+
+def check_guessed_texts(
+    spark: SparkSession, spec: IngestSpec, guessed: Sequence[GuessedColumn], rows: StructType, target: StructType
+) -> None:
+    """Check that the table stores the texts of files, if a transform returns guessed types for columns of text.
+
+    A result has its value from any column of its type, since a transform may rename columns.
+
+    Args:
+        rows: the schema of the transform's result.
+        target: the schema of the table.
+
+    Raises:
+        InvalidInput: the table would store another text.
+    """
+    if spec.write.transform is None:
+        return
+    wanted = {field.name.lower(): field.dataType for field in target}
+    fields = [field for field in rows if field.name.lower() in wanted]
+    as_text = {field.name: _types_that_become_text(field.dataType, wanted[field.name.lower()]) for field in fields}
+    types = [type for each in as_text.values() for type in each]
+    for column, read, value, file in _changed_texts(spark, spec, guessed, types) if types else ():
+        having = [field for field in fields if any(_contains(column.dataType, type) for type in as_text[field.name])]
+        field = next((field for field in having if field.name.lower() == column.name.lower()), having[0])
+        raise InvalidInput(_problem(spec, field, wanted[field.name.lower()], (column.name, read, value, file)))
+
+
+def _types_that_become_text(have: DataType, wanted: DataType) -> list[DataType]:
+    pairs = value_types(have, wanted)
+    return [own for own, other in pairs if isinstance(own, _CHANGED) and isinstance(other, StringType)]
+
+
+def _contains(type: DataType, other: DataType) -> bool:
+    return contains_type(type, (other.__class__,))
+
+
+def _problem(spec: IngestSpec, field: StructField, type: DataType, changed: tuple[str, str, str, str]) -> str:
+    source, read, value, file = changed
+    stated = "STRING" if isinstance(type, StringType) else type.simpleString()
+    where = f" ({file})" if file else ""
+    shown = (
+        f"'{read}' of the column {source} would become '{value}'"
+        if spec.show_values
+        else f"a value of the column {source} would become another text (`show_values: true` shows it)"
+    )
+    return (
+        f"{field.name} is {stated} in {next(iter(spec.tables))}, and the transform gives it values of the guessed type "
+        f"{field.dataType.simpleString()}: {shown}{where}. To keep the text, name the columns and their types in "
+        f"source.schema, with {source} as STRING; to store the changed text, write a CAST to STRING in the transform"
+    )
+
+
+def _changed_texts(
+    spark: SparkSession, spec: IngestSpec, guessed: Sequence[GuessedColumn], types: Sequence[DataType]
+) -> Iterator[tuple[StructField, str, str, str]]:
+    """Yield a column of files, a text of it that changes, the text of its value, and the file."""
+    folders = columns_of_folders(spec)
+    for each in guessed:
+        if each.name in folders and type_of(each) in types:
+            values = F.explode(F.array(*[F.lit(value) for value in sorted(folders[each.name])]))
+            texts = spark.range(1).select(values.alias(_TEXT), F.lit("").alias(_FILE))
+            yield from _first_changed(
+                texts, F.col(_TEXT).try_cast(type_of(each)), StructField(each.name, type_of(each))
+            )
+    source = spec.write.source
+    if source is None or source.schema_ or source.reader_format() not in ("csv", "json"):
+        return
+    reading = plan_reading(spark, spec, None)
+    for field in reading.schema or ():
+        if field.name not in folders and any(_contains(field.dataType, each) for each in types):
+            for files, own in reading.groups:
+                texts = _texts(spark, reading, files, own).select(F.col(quoted(field.name)).alias(_TEXT), _FILE)
+                yield from _first_changed(texts, _value(reading, field, texts), field)
+
+
+def _texts(spark: SparkSession, reading: Reading, files: list[str], own: Mapping[str, str]) -> DataFrame:
+    """Return the rows of files with text in place of values, and the file of each."""
+    schema = reading.as_text
+    if reading.format == "csv":
+        schema = StructType([StructField(each.name, StringType()) for each in reading.schema or ()])
+    rows = load_plainly(spark, reading.format, {**reading.options, **own}, files, schema)
+    return rows.select("*", F.col("_metadata.file_path").alias(_FILE))
+
+
+def _value(reading: Reading, field: StructField, texts: DataFrame) -> Column:
+    if field in reading.converted:
+        return reading.convert(F.col(_TEXT), field, texts.schema[_TEXT].dataType)
+    return F.nullif(F.col(_TEXT), F.lit("")).try_cast(field.dataType)
+
+
+def _first_changed(texts: DataFrame, value: Column, field: StructField) -> Iterator[tuple[StructField, str, str, str]]:
+    as_text = value.cast(texts.schema[_TEXT].dataType)
+    changed = texts.select(_TEXT, as_text.alias(_VALUE), _FILE).filter(~F.col(_TEXT).eqNullSafe(F.col(_VALUE)))
+    for row in changed.filter(F.col(_VALUE).isNotNull()).select(*[F.col(each).cast("string") for each in _ALL]).take(1):
+        yield field, row[_TEXT], row[_VALUE], path_of_address(row[_FILE])
