@@ -15,9 +15,9 @@ from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
 from runtime.missing_worker import START_A_WORKER, cannot_continue
-from runtime.run.find_run import Handle, RunLookup, query_status, read_result
+from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
-from runtime.run.stuck_run import why_stuck
+from runtime.stuck_workflow import why_stuck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import WAITING, RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
@@ -58,7 +58,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
                 break
             no_worker = time.monotonic() - answered > _NO_WORKER
             if no_worker:
-                why = why or await why_stuck(RunLookup(handle, description))
+                why = why or await why_stuck(handle, description)
             note = absence_note(handle.id, why) if no_worker else ""
             shown.print_absence(note)
             await _update_line(line, console.width, status, description, note)

@@ -5,7 +5,7 @@ from temporalio.client import Client
 from runtime.missing_worker import cannot_continue, no_worker
 from runtime.registration.registrations import with_registrations_now
 from runtime.run.find_run import RunLookup, query_status, read_result
-from runtime.run.stuck_run import why_stuck
+from runtime.stuck_workflow import why_stuck
 from sluice.contracts.run import ReportedRun, RunResult, RunStatus
 
 
@@ -23,7 +23,7 @@ async def read_status(lookup: RunLookup) -> RunStatus:
         ServiceUnavailable: no worker answers, or the worker cannot continue the run.
     """
     status = await query_status(lookup.handle)
-    if status is None and (why := await why_stuck(lookup)):
+    if status is None and (why := await why_stuck(lookup.handle, lookup.description)):
         raise cannot_continue(lookup.handle.id, why)
     if status is None:
         raise no_worker(f"for {lookup.handle.id}")

@@ -1,13 +1,14 @@
-"""Find out why a run does not continue although a worker has it."""
+"""Find out why a workflow does not continue although a worker has it: a run, a landing zone or a backfill."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 
-from runtime.run.find_run import RunLookup
 from sluice.validation_errors import describe_errors
 
 _FAILED, _COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -19,41 +20,42 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class StuckRun:
-    """A run that the worker cannot continue."""
+class StuckWorkflow:
+    """A workflow that the worker cannot continue."""
 
     why: str
     is_cancel_requested: bool
     """True if somebody requested its cancellation, which no worker could follow so far."""
 
 
-async def find_stuck(run: RunLookup) -> StuckRun | None:
-    """Return why the worker cannot continue a run; None if it can, or if no worker has the run.
+async def find_stuck(handle: WorkflowHandle[Any, Any], described: WorkflowExecutionDescription) -> StuckWorkflow | None:
+    """Return why the worker cannot continue a workflow; None if it can, or if no worker has the workflow.
 
-    Temporal repeats a failed workflow task for ever, and the run stays `running`: its history or its messages do not
-    fit the worker's release.
+    Temporal repeats a failed workflow task for ever, and the workflow stays `running`: its history or its messages do
+    not fit the worker's release.
     """
-    if run.ended or run.description.raw_description.pending_workflow_task.attempt < 2:
+    has_ended = described.status != WorkflowExecutionStatus.RUNNING
+    if has_ended or described.raw_description.pending_workflow_task.attempt < 2:
         return None
     last: HistoryEvent | None = None
     is_cancel_requested = False
-    async for event in run.handle.fetch_history_events():
+    async for event in handle.fetch_history_events():
         is_cancel_requested = is_cancel_requested or event.event_type == _CANCEL_REQUESTED
         if event.event_type in (_COMPLETED, _FAILED):
             last = event if event.event_type == _FAILED else None
     if last is None:
         return None
     failed = last.workflow_task_failed_event_attributes
-    errors = list(_causes(await run.description.data_converter.decode_failure(failed.failure)))
+    errors = list(_causes(await described.data_converter.decode_failure(failed.failure)))
     is_lasting = any(isinstance(error, ApplicationError) and error.type in _LASTING for error in errors)
     if failed.cause != _OTHER_COMMANDS and not is_lasting:
         return None
-    return StuckRun(": ".join(filter(None, map(_message, errors)))[:_LONGEST], is_cancel_requested)
+    return StuckWorkflow(": ".join(filter(None, map(_message, errors)))[:_LONGEST], is_cancel_requested)
 
 
-async def why_stuck(run: RunLookup) -> str:
-    """Return why the worker cannot continue a run; empty if it can, or if no worker has the run."""
-    stuck = await find_stuck(run)
+async def why_stuck(handle: WorkflowHandle[Any, Any], described: WorkflowExecutionDescription) -> str:
+    """Return why the worker cannot continue a workflow; empty if it can, or if no worker has the workflow."""
+    stuck = await find_stuck(handle, described)
     return stuck.why if stuck else ""
 
 
