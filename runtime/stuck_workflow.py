@@ -1,6 +1,8 @@
 """Find out why a workflow does not continue although a worker has it: a run, a landing zone or a backfill."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +10,10 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
+from runtime.missing_worker import cannot_continue
+from sluice.errors import ServiceUnavailable
 from sluice.validation_errors import describe_errors
 
 _FAILED, _COMPLETED = EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
@@ -17,6 +22,8 @@ _OTHER_COMMANDS = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMI
 _LASTING = ("ValidationError", "UnknownRevision")
 """Classes of errors that each try on the same worker meets again. Others may end, such as a worker that is too slow."""
 _LONGEST = 1000
+_DESCRIBED_WITHIN = 5.0
+"""Time that Temporal has to describe a workflow that gave no answer, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,30 @@ async def why_stuck(handle: WorkflowHandle[Any, Any], described: WorkflowExecuti
     """Return why the worker cannot continue a workflow; empty if it can, or if no worker has the workflow."""
     stuck = await find_stuck(handle, described)
     return stuck.why if stuck else ""
+
+
+async def refuse_if_stuck(
+    handle: WorkflowHandle[Any, Any], described: WorkflowExecutionDescription, ending: str
+) -> None:
+    """Refuse a request that a workflow could not answer.
+
+    Args:
+        ending: the way to end the workflow.
+
+    Raises:
+        ServiceUnavailable: the worker cannot continue the workflow.
+    """
+    if why := await why_stuck(handle, described):
+        raise cannot_continue(handle.id, why, ending)
+
+
+async def no_answer(handle: WorkflowHandle[Any, Any], ending: str, otherwise: ServiceUnavailable) -> ServiceUnavailable:
+    """Return the error of a request without an answer: the worker cannot continue the workflow, or else `otherwise`."""
+    with suppress(RPCError, asyncio.TimeoutError):
+        described = await asyncio.wait_for(handle.describe(), _DESCRIBED_WITHIN)
+        if why := await why_stuck(handle, described):
+            return cannot_continue(handle.id, why, ending)
+    return otherwise
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

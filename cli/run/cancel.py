@@ -63,8 +63,8 @@ def cancel(
 
 async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckWorkflow | None:
     """Print the run that a cancel ends. Return why the worker cannot continue it; None if it can."""
-    status = await query_status(lookup.handle)
-    stuck = None if status else await find_stuck(lookup.handle, lookup.description)
+    stuck = await find_stuck(lookup.handle, lookup.description)
+    status = None if stuck else await query_status(lookup.handle)  # a stuck run answers no query
     unknown = "not known: the worker cannot continue it" if stuck else "not known: no worker answers"
     details = {"run": f"{lookup.handle.id} ({lookup.handle.run_id})"}
     details["started"] = format_time(lookup.description.start_time)

@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
-from runtime.missing_worker import START_A_WORKER, cannot_continue
+from runtime.missing_worker import START_A_WORKER, cannot_continue, end_run
 from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
 from runtime.stuck_workflow import why_stuck
@@ -77,7 +77,7 @@ async def _wait_until_closed(handle: Handle) -> None:
 
 def absence_note(run: str, why: str) -> str:
     """Return the note about a run without an answer, and with the reason if a worker has it."""
-    return str(cannot_continue(run, why)) if why else _NO_ANSWER_NOTE
+    return str(cannot_continue(run, why, end_run(run))) if why else _NO_ANSWER_NOTE
 
 
 async def _query_briefly(handle: Handle) -> RunStatus | None:

@@ -13,8 +13,9 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.arrivals.landing_zones import answer_limit, answer_of_zone, zone_handle, zone_memos
+from runtime.arrivals.landing_zones import ENDING, answer_limit, answer_of_zone, zone_handle, zone_memos
 from runtime.pipeline.pipeline_input import resolve_arrival
+from runtime.stuck_workflow import refuse_if_stuck
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     LandingZoneInput,
@@ -75,7 +76,7 @@ class DeployedLandingZones:
 
         Raises:
             InvalidPipeline: another deploy was faster.
-            ServiceUnavailable: no worker carried out the change in time.
+            ServiceUnavailable: no worker carried out the change in time, or the worker cannot continue the zone.
         """
         handle = zone_handle(self._client, self._settings, change.item.pipeline)
         if change.action == "remove":
@@ -86,6 +87,7 @@ class DeployedLandingZones:
                 await _ended(handle, self._settings)
                 await self._create(input)
             else:
+                await refuse_if_stuck(handle, await handle.describe(), ENDING)
                 await answer_of_zone(handle, self._settings, handle.execute_update(LandingZone.replace_pipeline, input))
                 await self._moved(handle)
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from temporalio.client import (
     Client,
     WorkflowHandle,
+    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -15,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.missing_worker import no_worker
+from runtime.stuck_workflow import no_answer, refuse_if_stuck
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     Batch,
@@ -32,6 +34,8 @@ from workflows.arrivals.landing_zone import LandingZone
 
 _WAITS = 3
 """Time limit of an answer of a landing zone, in multiples of SLUICE_WORKER_WAIT. A step under way ends before it."""
+ENDING = "by a `deploy` without its file"
+"""The way to end a landing zone."""
 _T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
 
@@ -41,13 +45,36 @@ async def read_zone(client: Client, settings: InstallationSettings, pipeline: st
 
     Raises:
         InvalidPipeline: there is none.
-        ServiceUnavailable: no worker answers.
+        ServiceUnavailable: no worker answers, or the worker cannot continue the zone.
     """
     handle = await _find(client, settings, pipeline)
     try:
         return await handle.query(LandingZone.status)
-    except RPCError as error:
-        raise no_worker(f"for {handle.id}") from error
+    except (RPCError, WorkflowQueryFailedError) as error:
+        raise await no_answer(handle, ENDING, no_worker(f"for {handle.id}")) from error
+
+
+async def read_zones(
+    client: Client, settings: InstallationSettings
+) -> tuple[list[ZoneStatus], dict[str, ServiceUnavailable]]:
+    """Return the statuses of all landing zones, and by name the errors of those that gave no answer."""
+    names = await list_zones(client, settings)
+    answers = await asyncio.gather(*(_read_or_error(client, settings, name) for name in names))
+    zones = [each for each in answers if isinstance(each, ZoneStatus)]
+    silent = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, ServiceUnavailable)}
+    return zones, silent
+
+
+async def _read_or_error(
+    client: Client, settings: InstallationSettings, name: str
+) -> ZoneStatus | ServiceUnavailable | None:
+    """Return the status of a landing zone, or the error of one without an answer; None if it has ended meanwhile."""
+    try:
+        return await read_zone(client, settings, name)
+    except ServiceUnavailable as error:
+        return error
+    except InvalidPipeline:
+        return None
 
 
 async def list_zones(client: Client, settings: InstallationSettings) -> list[str]:
@@ -112,6 +139,12 @@ def _refusals(pipeline: str) -> Iterator[None]:
 
 
 async def _find(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    """Return the handle of the landing zone of a pipeline.
+
+    Raises:
+        InvalidPipeline: there is none.
+        ServiceUnavailable: the worker cannot continue it.
+    """
     handle = zone_handle(client, settings, pipeline)
     try:
         described = await handle.describe()
@@ -125,6 +158,7 @@ async def _find(client: Client, settings: InstallationSettings, pipeline: str) -
             f"the pipeline {pipeline!r} has no landing zone{suggestion(pipeline, known)}; `arrivals` shows those that "
             "are deployed"
         )
+    await refuse_if_stuck(handle, described, ENDING)
     return handle
 
 
@@ -153,14 +187,15 @@ async def answer_of_zone(
     """Wait for the answer of a landing zone.
 
     Raises:
-        ServiceUnavailable: no worker answers in time.
+        ServiceUnavailable: no worker answers in time, or the worker cannot continue the zone.
     """
     limit = answer_limit(settings)
     try:
         return await asyncio.wait_for(answer, limit)
     except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
-        raise ServiceUnavailable(
+        late = ServiceUnavailable(
             f"no worker answered for {handle.id} in {limit:g} s: start one with `SLUICE_TASK_QUEUE={queue} python "
             "worker.py`. It may then still carry out the request: `arrivals` shows the state"
-        ) from error
+        )
+        raise await no_answer(handle, ENDING, late) from error

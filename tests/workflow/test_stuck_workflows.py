@@ -15,6 +15,7 @@ from runtime.stuck_workflow import StuckWorkflow, find_stuck, why_stuck
 from sluice.contracts.run_request import REVISION, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.command_line import run_command
+from tests.harness.page import browser
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -50,6 +51,8 @@ async def test_a_run_that_the_worker_cannot_continue_says_why_and_can_be_cancell
         assert shown.code == 7, shown
         assert f"the worker cannot continue {queue}: the run needs revision" in shown.err
         assert f"`cancel {queue}`" in shown.err
+        page = await browser(client).get(f"/runs/{queue}/{handle.first_execution_run_id}")
+        assert "The worker cannot continue this run: the run needs revision" in page.text
         asked = await asyncio.to_thread(run_command, tmp_path, stack, "cancel", queue, "--yes")
         assert f"Asked {queue} to stop. If no worker continues it" in " ".join(asked.out.split())
         assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING, "another worker may continue it"
