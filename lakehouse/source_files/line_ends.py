@@ -45,8 +45,8 @@ def original_lines(pieces: Iterator[str]) -> Iterator[str]:
             waiting = []
         if text[end:]:
             waiting.append(text[end:])
-    if waiting:
-        yield "".join(waiting)
+    if waiting or held_back:
+        yield "".join([*waiting, held_back])
 
 
 def ends_of(text: str) -> Sequence[str]:

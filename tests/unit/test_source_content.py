@@ -124,7 +124,7 @@ def test_the_end_of_the_rows_of_a_csv_file(
         ("id,t\r\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16BE"}, "line 2 ends with LF"),
         (b'id,t\r\n\n1,"a\nb"\r\n', {}, "line 2 ends with LF"),
         (b'id,t\n1,"a\nb"\n\r\n', {}, "line 4 ends with CRLF"),
-        (b'id,t\r\n1,"a\nb"\r\n\n\r\r', {}, "line 5 ends with CR"),
+        (b'id,t\r\n1,"a\nb"\r\n\r', {}, "line 4 ends with CR"),
         (b'id,t\r\n1,"a\nb"\r\n \n', {}, "line 4 ends with LF"),
         (b"id,t\r\n1,x\r\n", {"lineSep": "\n"}, "the first row does not end with LF, as source.options.lineSep"),
         (b'id,"t\r"\n1,x\n', {"lineSep": "\r\n"}, "the first row does not end with CRLF"),
