@@ -10,9 +10,18 @@ def no_worker(request: str) -> ServiceUnavailable:
     return ServiceUnavailable(f"no worker answers {request}: {START_A_WORKER}")
 
 
-def cannot_continue(run: str, why: str) -> ServiceUnavailable:
-    """Return the error of a run that the worker has, and cannot continue."""
+def cannot_continue(workflow: str, why: str, ending: str) -> ServiceUnavailable:
+    """Return the error of a run, landing zone or backfill that the worker has, and cannot continue.
+
+    Args:
+        ending: the way to end it, such as `with CANCEL`.
+    """
     return ServiceUnavailable(
-        f"the worker cannot continue {run}: {why}. Start a worker of the release that began the run, and it goes on, "
-        f"or end it with `cancel {run}`"
+        f"the worker cannot continue {workflow}: {why}. Start a worker of the release that began it, and it goes on, "
+        f"or end it {ending}"
     )
+
+
+def end_run(run: str) -> str:
+    """Return the way to end a run."""
+    return f"with `cancel {run}`"

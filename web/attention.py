@@ -9,7 +9,7 @@ from typing import TypeVar
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from runtime.arrivals.landing_zones import list_zones, read_zone
+from runtime.arrivals.landing_zones import read_zones
 from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
@@ -114,10 +114,12 @@ class AttentionReader:
         """Return the status of each landing zone.
 
         Raises:
-            ServiceUnavailable: no worker answers.
+            ServiceUnavailable: no worker answers for one of them, or the worker cannot continue one.
         """
-        names = await list_zones(self._client, self._installation)
-        return list(await asyncio.gather(*(read_zone(self._client, self._installation, name) for name in names)))
+        zones, silent = await read_zones(self._client, self._installation)
+        for error in silent.values():
+            raise error
+        return zones
 
     async def schedules(self) -> list[ListedSchedule]:
         """Return the schedules, sorted by pipeline."""

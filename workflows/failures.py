@@ -20,6 +20,8 @@ with workflow.unsafe.imports_passed_through():
     from sluice.publishing.retries import NO_WORKER, TIMED_OUT, WORKER_LOST, WORKER_STOPPED, AttemptFailure
 
 _T = TypeVar("_T")
+REFUSED_REQUEST = "RefusedRequest"
+"""Type of the failure of a workflow whose request the worker refuses."""
 _DRAINED = "Worker shutting down"
 """Message of the failure of a task that a worker accepted while it stopped. Temporal's SDK gives it no type."""
 
@@ -70,6 +72,15 @@ def root_cause(error: BaseException) -> tuple[str, str]:
             kind, message = type(cause).__name__, str(cause)
         cause = cause.__cause__
     return kind, message
+
+
+def refusal_of(error: BaseException | None) -> str:
+    """Return the reason why the worker refused a workflow that was started; empty for any other end of it."""
+    while error is not None:
+        if isinstance(error, ApplicationError) and error.type == REFUSED_REQUEST:
+            return error.message
+        error = error.__cause__
+    return ""
 
 
 def is_retryable(error: ActivityError) -> bool:

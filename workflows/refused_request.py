@@ -18,9 +18,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from sluice.contracts.run_request import REVISION
 from sluice.validation_errors import describe_errors
-
-REFUSED_REQUEST = "RefusedRequest"
-"""Type of the failure of a workflow whose request the worker refuses."""
+from workflows.failures import REFUSED_REQUEST
 
 
 class RequestCheckingRunner(SandboxedWorkflowRunner):

@@ -14,7 +14,7 @@ from cli.exit_codes import UNREACHABLE
 from cli.layout import print_entries
 from cli.options import AsJson
 from cli.pipeline.values import OverYounger
-from runtime.arrivals.landing_zones import list_zones, read_zone
+from runtime.arrivals.landing_zones import read_zone, read_zones
 from runtime.arrivals.zone_files import list_zone_files
 from runtime.installation.identity import with_known_installation
 from sluice.contracts.arrivals import (
@@ -22,7 +22,7 @@ from sluice.contracts.arrivals import (
     FileStatus,
     ZoneStatus,
 )
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline
 from sluice.presentation.arrivals import (
     describe_batch,
     describe_batches,
@@ -96,13 +96,8 @@ def _status(text: str | None) -> FileStatus | None:
 
 
 async def _print_zones(context: CommandContext, settings: InstallationSettings) -> int:
-    zones: list[ZoneStatus] = []
-    silent: list[str] = []
-    for name in await list_zones(context.client, settings):
-        try:
-            zones.append(await read_zone(context.client, settings, name))
-        except ServiceUnavailable as error:
-            silent.append(f"{name}: {error}")
+    zones, errors = await read_zones(context.client, settings)
+    silent = [f"{name}: {error}" for name, error in errors.items()]
     for problem in silent:
         print(problem, file=sys.stderr)
     code = UNREACHABLE if silent else 0

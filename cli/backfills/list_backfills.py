@@ -35,6 +35,8 @@ def _state(listed: ListedBackfill) -> str:
 
 
 def _counts(listed: ListedBackfill) -> str:
+    if listed.why:
+        return f"not known: the worker cannot continue it: {listed.why}"
     if listed.status is None:
         return "not known: no worker answers" if listed.state == "running" else "not known any more"
     status, progress = listed.status, listed.status.progress
@@ -52,4 +54,5 @@ def _fields(listed: ListedBackfill) -> dict[str, Any]:
         "counts": dict(count_states(progress)) if progress else None,
         "paused": progress.paused if progress else None,
         "rows_added": progress.rows_added if progress else None,
+        "why": listed.why,
     }

@@ -11,7 +11,7 @@ from cli.options import AsJson
 from cli.program import program
 from cli.run.report import print_detail
 from runtime.run.find_run import RunLookup, find_run_under_way, query_status
-from runtime.run.stuck_run import StuckRun, find_stuck
+from runtime.stuck_workflow import StuckWorkflow, find_stuck
 from sluice.errors import InvalidPipeline
 from sluice.presentation.changes import describe_change
 from sluice.times import format_time
@@ -61,10 +61,10 @@ def cancel(
     run_command(command, as_json, no_preparation)
 
 
-async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckRun | None:
+async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckWorkflow | None:
     """Print the run that a cancel ends. Return why the worker cannot continue it; None if it can."""
-    status = await query_status(lookup.handle)
-    stuck = None if status else await find_stuck(lookup)
+    stuck = await find_stuck(lookup.handle, lookup.description)
+    status = None if stuck else await query_status(lookup.handle)  # a stuck run answers no query
     unknown = "not known: the worker cannot continue it" if stuck else "not known: no worker answers"
     details = {"run": f"{lookup.handle.id} ({lookup.handle.run_id})"}
     details["started"] = format_time(lookup.description.start_time)

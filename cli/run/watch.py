@@ -14,10 +14,10 @@ from temporalio.service import RPCError
 from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
-from runtime.missing_worker import START_A_WORKER, cannot_continue
-from runtime.run.find_run import Handle, RunLookup, query_status, read_result
+from runtime.missing_worker import START_A_WORKER, cannot_continue, end_run
+from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
-from runtime.run.stuck_run import why_stuck
+from runtime.stuck_workflow import why_stuck
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import WAITING, RunResult, RunStatus, StageEvent
 from sluice.presentation.decisions import describe_state, describe_wait
@@ -58,7 +58,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
                 break
             no_worker = time.monotonic() - answered > _NO_WORKER
             if no_worker:
-                why = why or await why_stuck(RunLookup(handle, description))
+                why = why or await why_stuck(handle, description)
             note = absence_note(handle.id, why) if no_worker else ""
             shown.print_absence(note)
             await _update_line(line, console.width, status, description, note)
@@ -77,7 +77,7 @@ async def _wait_until_closed(handle: Handle) -> None:
 
 def absence_note(run: str, why: str) -> str:
     """Return the note about a run without an answer, and with the reason if a worker has it."""
-    return str(cannot_continue(run, why)) if why else _NO_ANSWER_NOTE
+    return str(cannot_continue(run, why, end_run(run))) if why else _NO_ANSWER_NOTE
 
 
 async def _query_briefly(handle: Handle) -> RunStatus | None:

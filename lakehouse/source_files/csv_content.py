@@ -70,6 +70,7 @@ class CsvReader:
         self._escape_stated = "escape" in options
         self._quoted = _quoted_field(self._separator, self._quote, self._escape) if self._quote else None
         self._records = self._empty_lines = self._lines = 0
+        self._last_line = 0  # the number of the last line that is not empty
         self._has_gap = False  # True if a record follows an empty line
         self._inside = self._spans = False
         self._columns = self._opened = 0
@@ -111,7 +112,7 @@ class CsvReader:
             return self._stated_end
         if not (self._spans or self._is_read_whole):
             return ""
-        end = self._ends.common("" if self._spans else self._remedy)
+        end = self._ends.common(self._last_line, "" if self._spans else self._remedy)
         if self._spans and not end:
             return "\n"  # with which Spark changes no value
         if not self._lenient or len(end) == 1:
@@ -133,6 +134,8 @@ class CsvReader:
         lines = text.split("\n")
         if lines[-1] == "":
             lines.pop()
+        if rows := text.rstrip("\n"):
+            self._last_line = self._lines + rows.count("\n") + 1
         if not self._columns:
             header = next((line for line in lines if line.strip(WHITESPACE)), "")
             self._columns = header.count(self._separator) + 1 if header else 0

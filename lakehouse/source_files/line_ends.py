@@ -45,8 +45,8 @@ def original_lines(pieces: Iterator[str]) -> Iterator[str]:
             waiting = []
         if text[end:]:
             waiting.append(text[end:])
-    if waiting:
-        yield "".join(waiting)
+    if waiting or held_back:
+        yield "".join([*waiting, held_back])
 
 
 def ends_of(text: str) -> Sequence[str]:
@@ -102,7 +102,8 @@ class LineEnds:
     def __init__(self, path: str) -> None:
         self._path = path
         self._first = ""
-        self._other: tuple[int, str] | None = None
+        self._others: dict[str, int] = {}
+        """Ends that differ from the first, with the first line of each."""
 
     def add(self, line: int, ends: Sequence[str]) -> None:
         """Add the ends of consecutive lines.
@@ -112,23 +113,29 @@ class LineEnds:
         """
         for end in dict.fromkeys(ends):
             self._first = self._first or end
-            if end != self._first and self._other is None:
-                self._other = line + ends.index(end), end
+            if end != self._first and end not in self._others:
+                self._others[end] = line + ends.index(end)
 
-    def common(self, remedy: str = "") -> str:
+    def common(self, last: int, remedy: str = "") -> str:
         """Return the line end of all records; empty if no record has one.
 
         Args:
+            last: the number of the last line that is not empty. Spark skips empty lines after it that end with LF if
+                the records end with CRLF.
             remedy: the beginning of the sentence about what to do if records have different ends.
 
         Raises:
             InvalidInput: records have different ends.
         """
-        if self._other is None:
+        others = [(line, end) for end, line in self._others.items() if not self._is_skipped(line, end, last)]
+        if not others:
             return self._first
-        line, end = self._other
+        line, end = min(others)
         raise InvalidInput(
             f"{self._path}: line {line:,} ends with {NAMES[end]}, and the lines before it end with "
             f"{NAMES[self._first]}, so Spark would read other values: {remedy}write the same line break at the end of "
             "each row"
         )
+
+    def _is_skipped(self, line: int, end: str, last: int) -> bool:
+        return line > last and (self._first, end) == ("\r\n", "\n")

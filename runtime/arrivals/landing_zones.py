@@ -1,159 +1,43 @@
-"""Landing zones on Temporal: deploy them, read their status, and send them the requests of people."""
+"""Landing zones on Temporal: read their status, and send them the requests of people."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 from temporalio.client import (
     Client,
-    WorkflowFailureError,
     WorkflowHandle,
+    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.missing_worker import no_worker
-from runtime.pipeline.pipeline_input import resolve_arrival
+from runtime.stuck_workflow import no_answer, refuse_if_stuck
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     Batch,
     BatchCommand,
-    LandingZoneInput,
     PauseZone,
     SplitBatch,
     ZoneStatus,
     landing_zone_id,
-    memo_of,
 )
-from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import LoadBatch
-from sluice.deployment.files import PipelineFile
-from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
-from sluice.pipeline.loading_rules import rule_of
 from sluice.setting_groups import InstallationSettings
 from workflows.arrivals.landing_zone import LandingZone
 
 _WAITS = 3
 """Time limit of an answer of a landing zone, in multiples of SLUICE_WORKER_WAIT. A step under way ends before it."""
+ENDING = "by a `deploy` without its file"
+"""The way to end a landing zone."""
 _T = TypeVar("_T")
 _RUNNING = 'WorkflowType = "LandingZone" AND ExecutionStatus = "Running"'
-
-
-class DeployedLandingZones:
-    """The landing zones of one installation, as a kind of thing that `deploy` applies."""
-
-    kind = "landing zone"
-
-    def __init__(
-        self, client: Client, settings: InstallationSettings, deployed: DeploySet, working_directory: Path
-    ) -> None:
-        self._client, self._settings, self._deployed = client, settings, deployed
-        self._working_directory = str(working_directory)
-
-    def wanted(self, file: PipelineFile) -> DeployedItem | None:
-        """Return the landing zone that a file states, or None.
-
-        Raises:
-            InvalidPipeline: the zone would move loaded files to a place where it lists them again.
-        """
-        if file.pipeline.arrival is None:
-            return None
-        try:
-            resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
-        except InvalidPipeline as error:
-            raise InvalidPipeline(f"{file.name}: {error}") from error
-        return wanted_item(
-            self.kind,
-            file,
-            {**file.pipeline.arrival.properties(), "tables": ", ".join(sorted(file.pipeline.tables))},
-            self._deployed,
-            working_directory=self._working_directory,
-            task_queue=self._settings.sluice_task_queue,
-        )
-
-    async def present(self) -> list[DeployedItem]:
-        """Return the landing zones of this installation that are deployed and not ending."""
-        return [
-            DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
-            async for memo in zone_memos(self._client, self._settings)
-            if not await _is_ending(_handle(self._client, self._settings, memo["name"]))
-        ]
-
-    async def apply(self, change: Change, file: PipelineFile | None) -> None:
-        """Create, change or remove a landing zone. A run that a removed zone started goes on.
-
-        Raises:
-            InvalidPipeline: another deploy was faster.
-            ServiceUnavailable: no worker carried out the change in time.
-        """
-        handle = _handle(self._client, self._settings, change.item.pipeline)
-        if change.action == "remove":
-            await _ended(handle, self._settings, cancel=True)
-        elif file is not None:
-            input = self._input(change.item, file)
-            if change.action == "create":
-                await _ended(handle, self._settings)
-                await self._create(input)
-            else:
-                await _answered(handle, self._settings, handle.execute_update(LandingZone.replace_pipeline, input))
-                await self._moved(handle)
-
-    async def _moved(self, handle: WorkflowHandle[LandingZone, None]) -> None:
-        """Wait until a landing zone is on the task queue that it was deployed for.
-
-        Raises:
-            ServiceUnavailable: the zone is busy, and the move takes longer.
-        """
-        queue, until = self._settings.sluice_task_queue, time.monotonic() + _limit(self._settings)
-        while (now := (await handle.describe()).task_queue) != queue:
-            if time.monotonic() > until:
-                raise ServiceUnavailable(
-                    f"{handle.id} still works on the task queue {now}: keep its worker, and deploy again, until it has "
-                    f"moved to {queue}"
-                )
-            await asyncio.sleep(0.5)
-
-    def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
-        arrival = file.pipeline.arrival
-        assert arrival, "an item is made for files with an arrival"
-        return LandingZoneInput(
-            pipeline=PipelineText(name=file.name, text=file.text, folder=self._working_directory),
-            name=item.pipeline,
-            installation=self._settings.sluice_installation,
-            look=arrival.look,
-            at_once=arrival.at_once,
-            on_failure=arrival.on_failure,
-            in_order=rule_of("arrival", file.pipeline.write, file.pipeline.tables).order == "one at a time",
-            expect=arrival.expect,
-            task_queue=self._settings.sluice_task_queue,
-            set_name=item.set_name,
-            deployed_from=item.folder,
-            properties=item.properties,
-        )
-
-    async def _create(self, input: LandingZoneInput) -> None:
-        try:
-            await self._client.start_workflow(
-                LandingZone.run,
-                input,
-                id=landing_zone_id(self._settings.sluice_installation, input.name),
-                task_queue=self._settings.sluice_task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                memo={ZONE_MEMO: memo_of(input)},
-                static_summary=f"arrivals of {input.name}",
-            )
-        except WorkflowAlreadyStartedError as error:
-            raise InvalidPipeline(
-                f"the landing zone of {input.name} was made by another deploy meanwhile: deploy again"
-            ) from error
 
 
 async def read_zone(client: Client, settings: InstallationSettings, pipeline: str) -> ZoneStatus:
@@ -161,13 +45,36 @@ async def read_zone(client: Client, settings: InstallationSettings, pipeline: st
 
     Raises:
         InvalidPipeline: there is none.
-        ServiceUnavailable: no worker answers.
+        ServiceUnavailable: no worker answers, or the worker cannot continue the zone.
     """
     handle = await _find(client, settings, pipeline)
     try:
         return await handle.query(LandingZone.status)
-    except RPCError as error:
-        raise no_worker(f"for {handle.id}") from error
+    except (RPCError, WorkflowQueryFailedError) as error:
+        raise await no_answer(handle, ENDING, no_worker(f"for {handle.id}")) from error
+
+
+async def read_zones(
+    client: Client, settings: InstallationSettings
+) -> tuple[list[ZoneStatus], dict[str, ServiceUnavailable]]:
+    """Return the statuses of all landing zones, and by name the errors of those that gave no answer."""
+    names = await list_zones(client, settings)
+    answers = await asyncio.gather(*(_read_or_error(client, settings, name) for name in names))
+    zones = [each for each in answers if isinstance(each, ZoneStatus)]
+    silent = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, ServiceUnavailable)}
+    return zones, silent
+
+
+async def _read_or_error(
+    client: Client, settings: InstallationSettings, name: str
+) -> ZoneStatus | ServiceUnavailable | None:
+    """Return the status of a landing zone, or the error of one without an answer; None if it has ended meanwhile."""
+    try:
+        return await read_zone(client, settings, name)
+    except ServiceUnavailable as error:
+        return error
+    except InvalidPipeline:
+        return None
 
 
 async def list_zones(client: Client, settings: InstallationSettings) -> list[str]:
@@ -183,7 +90,7 @@ async def list_now(client: Client, settings: InstallationSettings, pipeline: str
 async def pause_zone(client: Client, settings: InstallationSettings, pipeline: str, request: PauseZone) -> None:
     """Pause the landing zone of a pipeline, or resume it. Raises `InvalidPipeline` if there is none."""
     handle = await _find(client, settings, pipeline)
-    await _answered(handle, settings, handle.execute_update(LandingZone.pause, request))
+    await answer_of_zone(handle, settings, handle.execute_update(LandingZone.pause, request))
 
 
 async def command_batch(client: Client, settings: InstallationSettings, pipeline: str, command: BatchCommand) -> Batch:
@@ -194,7 +101,7 @@ async def command_batch(client: Client, settings: InstallationSettings, pipeline
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, settings, handle.execute_update(LandingZone.command, command))
+        return await answer_of_zone(handle, settings, handle.execute_update(LandingZone.command, command))
 
 
 async def split_batch(
@@ -207,7 +114,7 @@ async def split_batch(
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, settings, handle.execute_update(LandingZone.split, request))
+        return await answer_of_zone(handle, settings, handle.execute_update(LandingZone.split, request))
 
 
 async def load_batch(client: Client, settings: InstallationSettings, pipeline: str, request: LoadBatch) -> Batch:
@@ -218,7 +125,7 @@ async def load_batch(client: Client, settings: InstallationSettings, pipeline: s
     """
     handle = await _find(client, settings, pipeline)
     with _refusals(pipeline):
-        return await _answered(handle, settings, handle.execute_update(LandingZone.load, request))
+        return await answer_of_zone(handle, settings, handle.execute_update(LandingZone.load, request))
 
 
 @contextmanager
@@ -232,7 +139,13 @@ def _refusals(pipeline: str) -> Iterator[None]:
 
 
 async def _find(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
-    handle = _handle(client, settings, pipeline)
+    """Return the handle of the landing zone of a pipeline.
+
+    Raises:
+        InvalidPipeline: there is none.
+        ServiceUnavailable: the worker cannot continue it.
+    """
+    handle = zone_handle(client, settings, pipeline)
     try:
         described = await handle.describe()
     except RPCError as error:
@@ -245,10 +158,12 @@ async def _find(client: Client, settings: InstallationSettings, pipeline: str) -
             f"the pipeline {pipeline!r} has no landing zone{suggestion(pipeline, known)}; `arrivals` shows those that "
             "are deployed"
         )
+    await refuse_if_stuck(handle, described, ENDING)
     return handle
 
 
-def _handle(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+def zone_handle(client: Client, settings: InstallationSettings, pipeline: str) -> WorkflowHandle[LandingZone, None]:
+    """Return the handle of the landing zone of a pipeline, which may not exist."""
     return client.get_workflow_handle_for(LandingZone.run, landing_zone_id(settings.sluice_installation, pipeline))
 
 
@@ -261,50 +176,26 @@ async def zone_memos(client: Client, settings: InstallationSettings) -> AsyncIte
             yield memo
 
 
-async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
-    """Return True if a landing zone got a request to end. Without a worker it cannot follow the request."""
-    return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
-
-
-async def _ended(
-    handle: WorkflowHandle[LandingZone, None], settings: InstallationSettings, *, cancel: bool = False
-) -> None:
-    """Wait until a landing zone has ended that was cancelled, now or before.
-
-    Raises:
-        ServiceUnavailable: no worker ends it in time.
-    """
-    try:
-        if cancel:
-            await handle.cancel()
-        if cancel or await _is_ending(handle):
-            await _answered(handle, settings, handle.result())
-    except RPCError as error:
-        if error.status != RPCStatusCode.NOT_FOUND:
-            raise
-    except WorkflowFailureError:  # it ended as cancelled
-        pass
-
-
-def _limit(settings: InstallationSettings) -> float:
+def answer_limit(settings: InstallationSettings) -> float:
     """Return the time to wait for an answer of a landing zone, in seconds."""
     return _WAITS * settings.sluice_worker_wait
 
 
-async def _answered(
+async def answer_of_zone(
     handle: WorkflowHandle[LandingZone, None], settings: InstallationSettings, answer: Awaitable[_T]
 ) -> _T:
     """Wait for the answer of a landing zone.
 
     Raises:
-        ServiceUnavailable: no worker answers in time.
+        ServiceUnavailable: no worker answers in time, or the worker cannot continue the zone.
     """
-    limit = _limit(settings)
+    limit = answer_limit(settings)
     try:
         return await asyncio.wait_for(answer, limit)
     except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
-        raise ServiceUnavailable(
+        late = ServiceUnavailable(
             f"no worker answered for {handle.id} in {limit:g} s: start one with `SLUICE_TASK_QUEUE={queue} python "
             "worker.py`. It may then still carry out the request: `arrivals` shows the state"
-        ) from error
+        )
+        raise await no_answer(handle, ENDING, late) from error

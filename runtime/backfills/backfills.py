@@ -1,8 +1,9 @@
 """Backfills on Temporal: find the backfill of a pipeline, start or join it, and change it while it runs."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from temporalio.client import (
@@ -20,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.missing_worker import no_worker
 from runtime.run.started_runs import cancel_start
 from runtime.short_workflow import execute_short_workflow
+from runtime.stuck_workflow import no_answer, refuse_if_stuck
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillChange,
@@ -59,7 +61,7 @@ async def start_backfill(client: Client, settings: InstallationSettings, given: 
 
     Raises:
         InvalidPipeline: the running backfill cannot be joined.
-        ServiceUnavailable: no worker answers for it.
+        ServiceUnavailable: no worker answers for it, or the worker cannot continue it.
     """
     workflow_id = backfill_id(settings.sluice_installation, given.name)
     for _ in range(_TRIES):
@@ -85,7 +87,7 @@ async def start_backfill(client: Client, settings: InstallationSettings, given: 
             is_together=given.together is not None,
         )
         try:
-            await _answered(settings, handle.execute_update(Backfill.add, added))
+            await _updated(settings, handle, partial(handle.execute_update, Backfill.add, added))
             return handle, True
         except _NotRunning:  # it ended meanwhile
             continue
@@ -99,11 +101,11 @@ async def change_backfill(
 
     Raises:
         InvalidPipeline: no backfill is running, or the change is refused.
-        ServiceUnavailable: no worker answers for it.
+        ServiceUnavailable: no worker answers for it, or the worker cannot continue it.
     """
     handle = backfill_handle(client, settings, pipeline)
     try:
-        return await _answered(settings, handle.execute_update(Backfill.change, change))
+        return await _updated(settings, handle, partial(handle.execute_update, Backfill.change, change))
     except _NotRunning as error:
         raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
 
@@ -170,15 +172,16 @@ async def read_backfill(client: Client, settings: InstallationSettings, pipeline
 
     Raises:
         InvalidPipeline: there is none, or Temporal no longer has it.
-        ServiceUnavailable: no worker answers for it.
+        ServiceUnavailable: no worker answers for it, or the worker cannot continue it.
     """
     handle = backfill_handle(client, settings, pipeline)
     try:
-        described = await _answered(settings, handle.describe())
+        described = await _answered(settings, handle, handle.describe())
         if described.status == WorkflowExecutionStatus.COMPLETED:
             ended = client.get_workflow_handle_for(Backfill.run, described.id, run_id=described.run_id)
-            return await _answered(settings, ended.result())
-        return await _answered(settings, handle.query(Backfill.status))
+            return await _answered(settings, ended, ended.result())
+        await refuse_if_stuck(handle, described, _ending(settings, handle))
+        return await _answered(settings, handle, handle.query(Backfill.status))
     except _NotRunning as error:
         raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it") from error
 
@@ -187,20 +190,40 @@ class _NotRunning(Exception):
     """Raised when a workflow does not exist, or has ended and accepts no update."""
 
 
-async def _answered(settings: InstallationSettings, answer: Awaitable[_T]) -> _T:
+async def _updated(
+    settings: InstallationSettings, handle: Handle, update: Callable[[], Awaitable[BackfillStatus]]
+) -> BackfillStatus:
+    """Send an update to a running backfill, unless the worker cannot continue it; return its status."""
+    described = await _answered(settings, handle, handle.describe())
+    await refuse_if_stuck(handle, described, _ending(settings, handle))
+    return await _answered(settings, handle, update())
+
+
+async def _answered(settings: InstallationSettings, handle: Handle, answer: Awaitable[_T]) -> _T:
+    """Wait for the answer of Temporal or of a backfill.
+
+    Raises:
+        InvalidPipeline: the backfill refused the request.
+        ServiceUnavailable: there was no answer in time, or the worker cannot continue the backfill.
+    """
     try:
         return await asyncio.wait_for(answer, ANSWER_WITHIN)
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         raise InvalidPipeline(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error
     except (asyncio.TimeoutError, RPCTimeoutOrCancelledError, WorkflowQueryFailedError) as error:
-        raise _no_worker(settings) from error
+        raise await no_answer(handle, _ending(settings, handle), _no_worker(settings)) from error
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise _NotRunning from error
-        if error.status != RPCStatusCode.DEADLINE_EXCEEDED:
+        if error.status not in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION):
             raise
-        raise _no_worker(settings) from error
+        raise await no_answer(handle, _ending(settings, handle), _no_worker(settings)) from error
+
+
+def _ending(settings: InstallationSettings, handle: Handle) -> str:
+    """Return the way to end a backfill."""
+    return f"with `backfill cancel {handle.id.removeprefix(backfill_id(settings.sluice_installation, ''))}`"
 
 
 def _no_worker(settings: InstallationSettings) -> ServiceUnavailable:

@@ -4,11 +4,13 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
 
 from runtime.backfills.backfills import read_backfill
+from runtime.stuck_workflow import why_stuck
 from sluice.backfills.progress import count_states
 from sluice.contracts.backfill import BACKFILL_WORKFLOW, BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
@@ -39,6 +41,8 @@ class ListedBackfill:
     closed: datetime | None
     status: BackfillStatus | None
     """Status of the backfill; None if it cannot be read."""
+    why: str = ""
+    """Why the worker cannot continue the backfill; empty if it can, or if no worker has it."""
 
 
 async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:
@@ -60,13 +64,28 @@ async def _listed(
     pipeline = execution.id.removeprefix(prefix)
     async with room:
         status = await _status(client, settings, execution, pipeline)
+        why = "" if status else await _why_stuck(client, execution)
     return ListedBackfill(
         pipeline=pipeline,
         state=execution.status.name.lower() if execution.status else "",
         started=execution.start_time,
         closed=execution.close_time,
         status=status,
+        why=why,
     )
+
+
+async def _why_stuck(client: Client, execution: WorkflowExecution) -> str:
+    """Return why the worker cannot continue a backfill; empty if it can, or if this cannot be read."""
+    handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+    try:
+        return await asyncio.wait_for(_describe_why(handle), _ANSWER_WITHIN)
+    except _NO_ANSWER:
+        return ""
+
+
+async def _describe_why(handle: WorkflowHandle[Any, Any]) -> str:
+    return await why_stuck(handle, await handle.describe())
 
 
 async def count_partitions(

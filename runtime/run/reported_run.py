@@ -2,10 +2,10 @@
 
 from temporalio.client import Client
 
-from runtime.missing_worker import cannot_continue, no_worker
+from runtime.missing_worker import end_run, no_worker
 from runtime.registration.registrations import with_registrations_now
 from runtime.run.find_run import RunLookup, query_status, read_result
-from runtime.run.stuck_run import why_stuck
+from runtime.stuck_workflow import refuse_if_stuck
 from sluice.contracts.run import ReportedRun, RunResult, RunStatus
 
 
@@ -22,9 +22,8 @@ async def read_status(lookup: RunLookup) -> RunStatus:
     Raises:
         ServiceUnavailable: no worker answers, or the worker cannot continue the run.
     """
+    await refuse_if_stuck(lookup.handle, lookup.description, end_run(lookup.handle.id))  # it would not answer a query
     status = await query_status(lookup.handle)
-    if status is None and (why := await why_stuck(lookup)):
-        raise cannot_continue(lookup.handle.id, why)
     if status is None:
         raise no_worker(f"for {lookup.handle.id}")
     return status

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from temporalio.client import Client
 
-from runtime.arrivals.landing_zones import DeployedLandingZones
+from runtime.arrivals.deployed_zones import DeployedLandingZones
 from runtime.arrivals.zone_conflicts import check_deploy, check_location, with_absolute_source
 from runtime.schedules.deployed_schedules import DeployedSchedules, deployed_schedules
 from sluice.deployment.files import PipelineFile, read_files

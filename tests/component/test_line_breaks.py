@@ -77,6 +77,25 @@ def test_line_breaks_in_a_record_without_an_end(job: Ingester) -> None:
     assert [row["t"] for row in job.rows()] == list(values)
 
 
+@pytest.mark.parametrize("tail", ["\n", "\n\n", "\r\n\n", "\n\r\n"])
+@pytest.mark.parametrize(
+    ("row", "header", "options"),
+    [
+        ('1,"a\r\nb"', "id,t\r\n", {}),
+        ("1,a", "id,t\r\n", {"multiLine": "true"}),
+        ('"a\r\nb"', "id\r\n", {}),
+        ('1,"a\r\nb"', "", {"header": "false"}),
+    ],
+)
+def test_empty_lines_that_end_with_lf_after_rows_that_end_with_crlf(
+    job: Ingester, tail: str, row: str, header: str, options: dict[str, str]
+) -> None:
+    path = file(job, "in.csv", f"{header}{row}\r\n{tail}")
+    job({"path": path, "options": options, **({} if header else {"schema": "id INT, t STRING"})})
+    (read,) = job.rows()
+    assert [str(value) for value in read.values()] == row.replace('"', "").split(",")
+
+
 def test_a_bad_value_behind_line_breaks(job: Ingester) -> None:
     path = file(job, "in.csv", 'id,t\r\n1,"a\r\nb"\r\nx,"c\r\nd"\r\ny,z\r\n')
     refused = job.refused({"path": path, "schema": "id INT, t STRING"})

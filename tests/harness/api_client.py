@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -90,7 +91,7 @@ def _described(workflow_id: str) -> SimpleNamespace:
         close_time=None if waits else now,
         search_attributes={},
         memo=_no_memo,
-        raw_description=SimpleNamespace(pending_activities=[]),
+        raw_description=DescribeWorkflowExecutionResponse(),
         history_length=5,
     )
 

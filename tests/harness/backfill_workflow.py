@@ -14,6 +14,7 @@ from temporalio.client import (
     WorkflowFailureError,
     WorkflowHandle,
 )
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 from temporalio.workflow import ParentClosePolicy
 
@@ -39,6 +40,8 @@ from workflows.backfills.backfill import Backfill
 from workflows.sandbox import sandbox
 
 AT_ONCE, HELD, SLOW_TO_CANCEL, WITH_RUN = "at once", "held", "slow to cancel", "with a run"
+REFUSED = "refused: the check has an unheard key"
+"""Text of a pipeline that the worker of the fake starts refuses."""
 SETTINGS = Settings.of(sluice_installation="tests")
 OPEN: dict[str, int] = {}
 """Number of open fake runs, by task queue."""
@@ -61,6 +64,8 @@ class FakeStart:
     async def run(self, input: StartPipelineInput) -> EndedRun:
         queue = workflow.info().task_queue
         self._count(queue, input.key, 1, input.since)
+        if input.pipeline.text == REFUSED:
+            raise ApplicationError(REFUSED, type="RefusedRequest", non_retryable=True)
         try:
             if input.pipeline.text == AT_ONCE:
                 self._end = EndedRun(outcome="published", rows_added=1)

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -130,7 +131,7 @@ class StartingClient(LakeClient):
                 close_time=None if is_running else now,
                 search_attributes={},
                 memo=_memo({}),
-                raw_description=SimpleNamespace(pending_activities=[]),
+                raw_description=DescribeWorkflowExecutionResponse(),
                 history_length=5,
             )
 

@@ -16,8 +16,8 @@ from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.catalog import CommitInfo
 from lakehouse.iceberg.table_state import load_table
 from lakehouse.source_files import identify_input
+from runtime.arrivals.deployed_zones import DeployedLandingZones
 from runtime.arrivals.landing_zones import (
-    DeployedLandingZones,
     command_batch,
     list_now,
     load_batch,

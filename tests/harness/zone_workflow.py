@@ -37,10 +37,13 @@ class RunOfATest:
 
     def __init__(self) -> None:
         self._ended: EndedRun | None = None
+        self._refusal = ""
 
     @workflow.run
     async def run(self, input: StartPipelineInput) -> list[str]:
-        await workflow.wait_condition(lambda: self._ended is not None)
+        await workflow.wait_condition(lambda: self._ended is not None or bool(self._refusal))
+        if self._refusal:
+            raise ApplicationError(self._refusal, type="RefusedRequest", non_retryable=True)
         assert self._ended and input.report_to
         handle = workflow.get_external_workflow_handle(input.report_to)
         await handle.signal(RUN_ENDED_SIGNAL, self._ended.model_copy(update={"key": input.key}))
@@ -50,6 +53,11 @@ class RunOfATest:
     @workflow.signal
     def end(self, ended: EndedRun) -> None:
         self._ended = ended
+
+    @workflow.signal
+    def refuse(self, reason: str) -> None:
+        """Fail as a start whose request the worker refuses."""
+        self._refusal = reason
 
 
 def batch(name: str) -> BatchRef:

@@ -12,7 +12,7 @@ from lakehouse.arrivals.finisher import ArrivalFinisher
 from lakehouse.source_files import moving
 from lakehouse.source_files.moving import Unmovable, local_state, move_file, names_at
 from lakehouse.source_files.paths import may_list, path_below
-from runtime.arrivals.landing_zones import DeployedLandingZones
+from runtime.arrivals.deployed_zones import DeployedLandingZones
 from runtime.pipeline.pipeline_input import resolve_arrival
 from sluice.contracts.arrivals import FinishArrivalsInput, FinishArrivalsResult
 from sluice.deployment.files import read_files

@@ -84,6 +84,7 @@ def test_rows_of_csv_files(tmp_path: Path, content: str, rows: int, spans_lines:
     ("content", "options", "line_end"),
     [
         (b'id,t\r\n1,"a\nb"\r\n2,"c\rd"\r\n', {}, "\r\n"),
+        (b'id,t\r\n1,"a\nb"\r\n\r\n\n', {}, "\r\n"),
         (b'id,t\n1,"a\r\nb"\n2,x\n', {}, "\n"),
         (b'"i\r\nd",t\n1,"a\r\nb"\n2,x\n', {}, "\n"),
         (b'id,t\r1,"a\nb"\r2,"c\rd"', {}, "\r"),
@@ -121,6 +122,10 @@ def test_the_end_of_the_rows_of_a_csv_file(
         (b'id,t\r\n1,x\r\n2,y\n3,"a\nb"\r\n', {}, "line 3 ends with LF, and the lines before it end with CRLF"),
         (b'id,t\n1,a\rb\n2,"c\nd"\n', {}, "line 2 ends with CR, and the lines before it end with LF"),
         ("id,t\r\n1,x\n".encode("utf-16-be"), {"encoding": "UTF-16BE"}, "line 2 ends with LF"),
+        (b'id,t\r\n\n1,"a\nb"\r\n', {}, "line 2 ends with LF"),
+        (b'id,t\n1,"a\nb"\n\r\n', {}, "line 4 ends with CRLF"),
+        (b'id,t\r\n1,"a\nb"\r\n\r', {}, "line 4 ends with CR"),
+        (b'id,t\r\n1,"a\nb"\r\n \n', {}, "line 4 ends with LF"),
         (b"id,t\r\n1,x\r\n", {"lineSep": "\n"}, "the first row does not end with LF, as source.options.lineSep"),
         (b'id,"t\r"\n1,x\n', {"lineSep": "\r\n"}, "the first row does not end with CRLF"),
         (

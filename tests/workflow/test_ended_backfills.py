@@ -11,6 +11,7 @@ from sluice.contracts.backfill import AddPartitions, JointPublish, PartitionStat
 from sluice.contracts.starting import EndedRun
 from tests.harness.backfill_workflow import (
     OPEN,
+    REFUSED,
     SINCE,
     SLOW_TO_CANCEL,
     STARTS,
@@ -166,3 +167,12 @@ async def test_a_start_that_is_ended_by_force_is_begun_again(backfills: Backfill
     assert STARTS[backfills.queue] == ["p0", "p0", "p0", "p1"]
     first, again, retried, _ = SINCE[backfills.queue]
     assert first == again < retried, "a start that is lost is the same request, and a retry is another one"
+
+
+async def test_a_start_that_the_worker_refuses_fails_its_partition_once_with_the_reason(backfills: Backfills) -> None:
+    """It was started again without end."""
+    handle = await backfills.start(2, REFUSED, window=1)
+    progress = (await in_time(handle.result())).progress
+    assert list(partition_states(progress).values()) == ["failed", "failed"]
+    assert [progress.notes[name].reason for name in ("p0", "p1")] == [REFUSED, REFUSED]
+    assert STARTS[backfills.queue] == ["p0", "p1"]

@@ -160,7 +160,8 @@ async def test_what_was_collected_from_replaced_files_is_deleted(backfills: Back
     await backfills.end("p0")
     ended = joint(await handle.result())
     assert ended.ended and (ended.ended.outcome, ended.ended.cause) == ("failed", "input_changed")
-    assert ended.ended.reason == "a file was replaced" and (ended.branch, branches.discarded) == ("", 1)
+    assert ended.ended.reason == "a file was replaced" and ended.branch == ""
+    assert branches.discarded, "an activity may be repeated"
 
 
 async def test_a_cancel_deletes_the_branch(backfills: Backfills, branches: Branches) -> None:

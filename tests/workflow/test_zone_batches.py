@@ -93,6 +93,14 @@ async def test_a_run_that_is_terminated_leaves_its_batch_to_people(zone: Zone) -
     assert "without a report" in kept.reason
 
 
+async def test_a_start_that_the_worker_refuses_leaves_its_batch_to_people_with_the_reason(zone: Zone) -> None:
+    zone.answers = [arrived("a")]
+    await zone.start()
+    await (await zone.run_of("a")).signal("refuse", "the check has an unheard key")
+    await zone.until(lambda states: states == {"a": "kept out"})
+    assert (await zone.status()).batches[0].reason == "the check has an unheard key"
+
+
 async def test_a_batch_whose_list_is_lost_ends_no_zone(zone: Zone) -> None:
     zone.answers = [arrived("lost", "b")]
     await zone.start()

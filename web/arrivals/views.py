@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from runtime.arrivals.landing_zones import read_zone
+from runtime.arrivals.landing_zones import read_zone, read_zones
 from runtime.arrivals.zone_files import list_zone_files
 from sluice.contracts.arrivals import FileStatus
 from sluice.presentation.arrivals import (
@@ -25,11 +25,12 @@ _MOST = 200
 @router.get("/arrivals")
 async def arrivals(page: ThePage) -> HTMLResponse:
     """List the landing zones."""
+    answered, silent = await read_zones(page.client, page.installation)
     zones = [
         (zone, describe_counts(zone.counts), describe_batches(zone.batches), format_arrival(zone.latest_arrival))
-        for zone in await page.attention.zones()
+        for zone in answered
     ]
-    return page.render("arrivals.html", "Arrivals", zones=zones)
+    return page.render("arrivals.html", "Arrivals", zones=zones, silent=silent)
 
 
 @router.get("/arrivals/{name}")

@@ -12,6 +12,7 @@ from runtime.run.find_run import RunLookup, read_result
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import ListedRun, listed_run
 from runtime.run.run_request import read_request
+from runtime.stuck_workflow import why_stuck
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.run_request import RunRequest
@@ -56,6 +57,8 @@ class RunView:
     starter: str
     silent: bool
     """True if the run is under way and no worker answers."""
+    why_stuck: str
+    """Why the worker cannot continue the run; empty if it can, or if no worker has it."""
 
     @property
     def changes_heading(self) -> str:
@@ -99,7 +102,8 @@ class RunViews:
             ended = await self.read_result(lookup.description)
             return _view(run, ended or _unknown_result(run), status, request, "", visitor)
         result = status.result if status else _unknown_result(run)
-        return _view(run, result, status, request, await read_progress(lookup.description), visitor)
+        why = "" if status else await why_stuck(lookup.handle, lookup.description)
+        return _view(run, result, status, request, await read_progress(lookup.description), visitor, why)
 
     async def starter(self, run: ListedRun) -> str:
         """Return who started a run; empty if Temporal no longer has its history."""
@@ -144,6 +148,7 @@ def _view(
     request: RunRequest | None,
     progress: str,
     visitor: Visitor,
+    why: str = "",
 ) -> RunView:
     hidden = rows_refusal(request.pipeline.show_rows if request else None, visitor.role)
     awaited = awaited_decision(status, visitor.name) if status and run.is_running else None
@@ -161,6 +166,7 @@ def _view(
         progress=progress,
         starter=_starter(request) if request else "",
         silent=run.is_running and status is None,
+        why_stuck=why,
     )
 
 

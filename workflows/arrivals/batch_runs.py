@@ -1,7 +1,9 @@
 """The runs of the batches of a landing zone: start each once, and detect lost ones."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, WorkflowAlreadyStartedError
@@ -14,8 +16,9 @@ with workflow.unsafe.imports_passed_through():
     from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls
     from workflows.arrivals.zone_runs import GrantedRuns
-    from workflows.failures import is_cancelled, root_cause
+    from workflows.failures import is_cancelled, refusal_of, root_cause
 
+_NO_REPORT = "its workflow ended without a report, for example because somebody terminated it: retry it"
 _ASK_EVERY = 600.0
 """Interval to repeat the start of running batches, in seconds, because somebody may have terminated a run."""
 
@@ -110,15 +113,14 @@ class BatchRuns:
         now = self._batches.get(batch.ref.id)
         return now is not None and (now.state, now.tries) == (batch.state, batch.tries)
 
-    def _child_ended(self, id: str, child: object) -> None:
-        """Keep a batch out if its child ended without a report, because somebody terminated it."""
+    def _child_ended(self, id: str, child: "asyncio.Task[Any]") -> None:
+        """Keep a batch out if its child ended without a report: the worker refused it, or somebody terminated it."""
+        refusal = "" if child.cancelled() else refusal_of(child.exception())
         batch = self._batches.get(id)
         if self._children.get(id) is child:
             del self._children[id]
             if batch and batch.state == "running":
-                self._keep_out(
-                    id, "its workflow ended without a report, for example because somebody terminated it: retry it"
-                )
+                self._keep_out(id, refusal[:1000] or _NO_REPORT)
 
     def _keep_out(self, id: str, reason: str) -> None:
         self._batches.keep_out(id, reason)

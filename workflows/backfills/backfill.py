@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.presentation.start_details import backfill_details
     from workflows.activity_calls import ActivityCalls
     from workflows.backfills.joint_publish import ALL, JointPublication
-    from workflows.failures import is_cancelled, raise_if_cancelled, run_shielded
+    from workflows.failures import is_cancelled, raise_if_cancelled, refusal_of, run_shielded
     from workflows.run.started_runs import cancel_and_wait
     from workflows.search_attributes import LONGEST_SUMMARY
 
@@ -198,15 +198,18 @@ class Backfill:
     def _child_ended(self, partition: str, done: "asyncio.Task[Any]") -> None:
         """Mark a child for another start if it ended without a report, for example because it was terminated.
 
+        A child that the worker refuses ends its partition: the worker would refuse each further start, too.
         The end of an earlier child of the partition is ignored. It normally arrives before the update that begins the
         partition again, but may arrive together with it after a change of workers.
         """
-        if not done.cancelled():
-            done.exception()
+        refusal = "" if done.cancelled() else refusal_of(done.exception())
         if self._watched.get(partition) is not done:
             return
         del self._watched[partition]
-        if self._progress.is_running(partition):
+        if refusal:
+            self._progress.ended(EndedRun(key=partition, outcome="refused", cause="invalid", reason=refusal[:1000]))
+            self._show()
+        elif self._progress.is_running(partition):
             self._unknown.add(partition)
 
     @property

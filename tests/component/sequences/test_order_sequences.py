@@ -195,9 +195,10 @@ def test_the_machine_notices_that_late_files_are_not_kept_out(
     memory: MemorySystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The steps are fixed, because a random search takes minutes. The other mends only avoid needless questions."""
+    unreadable = make_unreadable(monkeypatch)
 
     def drive(folder: Path) -> None:
-        sequence = zones_in_memory(memory, folder, make_unreadable(monkeypatch))()
+        sequence = zones_in_memory(memory, folder, unreadable)()
         sequence.deploy(overwritten="load", approval=False, files=1)
         try:
             sequence.comes_too_late("a.csv", "b.csv", "")

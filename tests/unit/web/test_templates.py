@@ -125,6 +125,7 @@ def run_view(*, is_running: bool, person: str = "ana", outcome: str = "quarantin
         progress=X,
         starter=X,
         silent=is_running,
+        why_stuck=X if is_running else "",
     )
 
 
@@ -161,6 +162,7 @@ BACKFILL = BackfillView(
     listed=ListedBackfill(X, X, NOW, None, BackfillStatus(name=X, starter=X, pipeline=X, progress=PARTITIONS)),
     state=X, counts=[(X, 1)], partitions=[(X, "failed", X), ("b", "published", "")], more=2,
 )  # fmt: skip
+STUCK_BACKFILL = BackfillView(ListedBackfill(X, X, NOW, None, None, why=X), X, [], [], 0)
 PUBLISHED = [replace(listed("published"), pipeline=X)]
 ATTENTION = Attention([QUARANTINE], [ZONE, ZONE.model_copy(update={"problem": ""})], [SCHEDULE], [X], PUBLISHED)
 CARD = {
@@ -248,11 +250,11 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("rollback.html", {**ROLLBACK_PAGE, "view": ROLLBACK, "refused": ""}),
     ("rollback.html", {**ROLLBACK_PAGE, "view": ROLLBACK, "refused": X}),
     ("rollback.html", {**ROLLBACK_PAGE, "view": None, "refused": X}),
-    ("arrivals.html", {"zones": [(ZONE, X, X, X)]}),
-    ("arrivals.html", {"zones": []}),
+    ("arrivals.html", {"zones": [(ZONE, X, X, X)], "silent": {X: X}}),
+    ("arrivals.html", {"zones": [], "silent": {}}),
     ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)]}),
     ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": {}}),
-    ("backfills.html", {"backfills": [BACKFILL]}),
+    ("backfills.html", {"backfills": [BACKFILL, STUCK_BACKFILL]}),
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
     ("schedules.html", {"schedules": []}),

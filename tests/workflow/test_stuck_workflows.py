@@ -11,10 +11,11 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.worker import Worker
 
 from runtime.run.find_run import RunLookup, find_run
-from runtime.run.stuck_run import find_stuck, why_stuck
+from runtime.stuck_workflow import StuckWorkflow, find_stuck, why_stuck
 from sluice.contracts.run_request import REVISION, RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.command_line import run_command
+from tests.harness.page import browser
 from workflows.sandbox import sandbox
 from workflows.write_audit_publish import WriteAuditPublish
 
@@ -27,23 +28,35 @@ async def _start(client: Client, queue: str) -> WorkflowHandle[object, object]:
     return await client.start_workflow("WriteAuditPublish", request, id=queue, task_queue=queue)
 
 
+async def _stuck(client: Client, run: str) -> StuckWorkflow | None:
+    lookup = await find_run(client, run)
+    return await find_stuck(lookup.handle, lookup.description)
+
+
+async def _why(client: Client, run: str) -> str:
+    lookup = await find_run(client, run)
+    return await why_stuck(lookup.handle, lookup.description)
+
+
 async def test_a_run_that_the_worker_cannot_continue_says_why_and_can_be_cancelled(
     client: Client, stack: dict[str, str], tmp_path: Path
 ) -> None:
     queue = f"newer-{uuid.uuid4().hex[:12]}"
     async with Worker(client, task_queue=queue, workflows=[WriteAuditPublish], workflow_runner=sandbox()):
         handle = await _start(client, queue)
-        while not (why := await why_stuck(await find_run(client, queue))):
+        while not (why := await _why(client, queue)):
             await asyncio.sleep(0.1)
         assert f"needs revision {REVISION + 1} of the workflow" in why
         shown = await asyncio.to_thread(run_command, tmp_path, stack, "status", queue)
         assert shown.code == 7, shown
         assert f"the worker cannot continue {queue}: the run needs revision" in shown.err
         assert f"`cancel {queue}`" in shown.err
+        page = await browser(client).get(f"/runs/{queue}/{handle.first_execution_run_id}")
+        assert "The worker cannot continue this run: the run needs revision" in page.text
         asked = await asyncio.to_thread(run_command, tmp_path, stack, "cancel", queue, "--yes")
         assert f"Asked {queue} to stop. If no worker continues it" in " ".join(asked.out.split())
         assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING, "another worker may continue it"
-        while not (stuck := await find_stuck(await find_run(client, queue))) or not stuck.is_cancel_requested:
+        while not (stuck := await _stuck(client, queue)) or not stuck.is_cancel_requested:
             await asyncio.sleep(0.1)
         cancelled = await asyncio.to_thread(run_command, tmp_path, stack, "cancel", queue, "--yes")
     assert "not known: the worker cannot continue it" in " ".join(cancelled.out.split())
@@ -54,9 +67,9 @@ async def test_a_run_that_the_worker_cannot_continue_says_why_and_can_be_cancell
 async def test_a_run_without_a_worker_is_not_stuck(client: Client) -> None:
     queue = f"newer-{uuid.uuid4().hex[:12]}"
     handle = await _start(client, queue)
-    assert await why_stuck(await find_run(client, queue)) == ""
+    assert await _why(client, queue) == ""
     await handle.terminate()
-    assert await why_stuck(await find_run(client, queue)) == ""
+    assert await _why(client, queue) == ""
 
 
 @workflow.defn(name="SlowFirstStep", sandboxed=False)
@@ -77,5 +90,5 @@ async def test_a_run_whose_worker_is_too_slow_is_not_stuck(client: Client) -> No
         lookup = RunLookup(handle, await handle.describe())
         failed = [each async for each in handle.fetch_history_events() if each.event_type == FAILED]
         assert "TMPRL1101" in failed[0].workflow_task_failed_event_attributes.failure.message
-        assert await find_stuck(lookup) is None
+        assert await find_stuck(lookup.handle, lookup.description) is None
         await handle.terminate()

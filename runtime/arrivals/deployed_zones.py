@@ -1,0 +1,166 @@
+"""Deploy landing zones: create, change and remove them."""
+
+import asyncio
+import time
+from pathlib import Path
+
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.arrivals.landing_zones import ENDING, answer_limit, answer_of_zone, zone_handle, zone_memos
+from runtime.pipeline.pipeline_input import resolve_arrival
+from runtime.stuck_workflow import refuse_if_stuck
+from sluice.contracts.arrivals import (
+    ZONE_MEMO,
+    LandingZoneInput,
+    landing_zone_id,
+    memo_of,
+)
+from sluice.contracts.starting import PipelineText
+from sluice.deployment.files import PipelineFile
+from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
+from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.pipeline.loading_rules import rule_of
+from sluice.setting_groups import InstallationSettings
+from workflows.arrivals.landing_zone import LandingZone
+
+
+class DeployedLandingZones:
+    """The landing zones of one installation, as a kind of thing that `deploy` applies."""
+
+    kind = "landing zone"
+
+    def __init__(
+        self, client: Client, settings: InstallationSettings, deployed: DeploySet, working_directory: Path
+    ) -> None:
+        self._client, self._settings, self._deployed = client, settings, deployed
+        self._working_directory = str(working_directory)
+
+    def wanted(self, file: PipelineFile) -> DeployedItem | None:
+        """Return the landing zone that a file states, or None.
+
+        Raises:
+            InvalidPipeline: the zone would move loaded files to a place where it lists them again.
+        """
+        if file.pipeline.arrival is None:
+            return None
+        try:
+            resolve_arrival(file.pipeline.arrival, Path(self._working_directory))
+        except InvalidPipeline as error:
+            raise InvalidPipeline(f"{file.name}: {error}") from error
+        return wanted_item(
+            self.kind,
+            file,
+            {**file.pipeline.arrival.properties(), "tables": ", ".join(sorted(file.pipeline.tables))},
+            self._deployed,
+            working_directory=self._working_directory,
+            task_queue=self._settings.sluice_task_queue,
+        )
+
+    async def present(self) -> list[DeployedItem]:
+        """Return the landing zones of this installation that are deployed and not ending."""
+        return [
+            DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
+            async for memo in zone_memos(self._client, self._settings)
+            if not await _is_ending(zone_handle(self._client, self._settings, memo["name"]))
+        ]
+
+    async def apply(self, change: Change, file: PipelineFile | None) -> None:
+        """Create, change or remove a landing zone. A run that a removed zone started goes on.
+
+        Raises:
+            InvalidPipeline: another deploy was faster.
+            ServiceUnavailable: no worker carried out the change in time, or the worker cannot continue the zone.
+        """
+        handle = zone_handle(self._client, self._settings, change.item.pipeline)
+        if change.action == "remove":
+            await _ended(handle, self._settings, cancel=True)
+        elif file is not None:
+            input = self._input(change.item, file)
+            if change.action == "create":
+                await _ended(handle, self._settings)
+                await self._create(input)
+            else:
+                await refuse_if_stuck(handle, await handle.describe(), ENDING)
+                await answer_of_zone(handle, self._settings, handle.execute_update(LandingZone.replace_pipeline, input))
+                await self._moved(handle)
+
+    async def _moved(self, handle: WorkflowHandle[LandingZone, None]) -> None:
+        """Wait until a landing zone is on the task queue that it was deployed for.
+
+        Raises:
+            ServiceUnavailable: the zone is busy, and the move takes longer.
+        """
+        queue, until = self._settings.sluice_task_queue, time.monotonic() + answer_limit(self._settings)
+        while (now := (await handle.describe()).task_queue) != queue:
+            if time.monotonic() > until:
+                raise ServiceUnavailable(
+                    f"{handle.id} still works on the task queue {now}: keep its worker, and deploy again, until it has "
+                    f"moved to {queue}"
+                )
+            await asyncio.sleep(0.5)
+
+    def _input(self, item: DeployedItem, file: PipelineFile) -> LandingZoneInput:
+        arrival = file.pipeline.arrival
+        assert arrival, "an item is made for files with an arrival"
+        return LandingZoneInput(
+            pipeline=PipelineText(name=file.name, text=file.text, folder=self._working_directory),
+            name=item.pipeline,
+            installation=self._settings.sluice_installation,
+            look=arrival.look,
+            at_once=arrival.at_once,
+            on_failure=arrival.on_failure,
+            in_order=rule_of("arrival", file.pipeline.write, file.pipeline.tables).order == "one at a time",
+            expect=arrival.expect,
+            task_queue=self._settings.sluice_task_queue,
+            set_name=item.set_name,
+            deployed_from=item.folder,
+            properties=item.properties,
+        )
+
+    async def _create(self, input: LandingZoneInput) -> None:
+        try:
+            await self._client.start_workflow(
+                LandingZone.run,
+                input,
+                id=landing_zone_id(self._settings.sluice_installation, input.name),
+                task_queue=self._settings.sluice_task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                memo={ZONE_MEMO: memo_of(input)},
+                static_summary=f"arrivals of {input.name}",
+            )
+        except WorkflowAlreadyStartedError as error:
+            raise InvalidPipeline(
+                f"the landing zone of {input.name} was made by another deploy meanwhile: deploy again"
+            ) from error
+
+
+async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
+    """Return True if a landing zone got a request to end. Without a worker it cannot follow the request."""
+    return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
+
+
+async def _ended(
+    handle: WorkflowHandle[LandingZone, None], settings: InstallationSettings, *, cancel: bool = False
+) -> None:
+    """Wait until a landing zone has ended that was cancelled, now or before.
+
+    Raises:
+        ServiceUnavailable: no worker ends it in time.
+    """
+    try:
+        if cancel:
+            await handle.cancel()
+        if cancel or await _is_ending(handle):
+            await answer_of_zone(handle, settings, handle.result())
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+    except WorkflowFailureError:  # it ended as cancelled
+        pass
