@@ -2,6 +2,7 @@
 
 from sluice.errors import ServiceUnavailable
 
+NO_SERVER_NOTE = "Temporal does not answer"
 START_A_WORKER = "start one with `make up` or `python worker.py`"
 
 

@@ -233,7 +233,10 @@ def reject(
 
 @app.command()
 def cancel(pipeline: Named, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Cancel a backfill: start nothing more, cancel its runs, and delete what was collected."""
+    """Cancel a backfill: start nothing more, cancel its runs, and delete what was collected.
+
+    If the worker cannot continue the backfill, a second `cancel` ends it at once, and cancels its runs.
+    """
     run_command(lambda context, _: cancel_backfill_of(context, pipeline, yes=yes), as_json, no_preparation)
 
 

@@ -11,8 +11,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from cli.context import CommandContext
-from cli.layout import joined, one_line, print_entry, visible
+from cli.layout import joined, one_line, print_entry, print_line, visible
 from runtime.backfills.backfills import backfill_handle, read_backfill
+from runtime.missing_worker import NO_SERVER_NOTE
 from runtime.run.find_run import query_status
 from sluice.backfills.progress import count_states, partition_states
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionState
@@ -22,6 +23,8 @@ from sluice.sizes import format_count
 from workflows.write_audit_publish import WriteAuditPublish
 
 _POLL = 1.0
+_ASK_AGAIN = 10.0
+"""Time after which a backfill without an answer is read again, in seconds."""
 _ANSWER = 2.0
 """Time that a run has to report its stage, in seconds."""
 _MAX_STAGES = 8
@@ -43,16 +46,20 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
     Returns:
         Its last status, and the state of its workflow: `running`, `completed`, `canceled`, `terminated` and so on.
     """
-    shown = ShownPartitions(context.console)
+    shown, silence = ShownPartitions(context.console), _Silence(context.console)
     with Live(console=context.console, auto_refresh=False, transient=True) as live:
         while True:
-            state = await _workflow_state(context, pipeline)  # read first: the status after it is the last one
-            try:
+            try:  # the state is read first: the status after it is the last one
+                state = await asyncio.wait_for(_workflow_state(context, pipeline), _ASK_AGAIN)
                 status = await read_backfill(context.client, context.installation_with_id, pipeline)
-            except ServiceUnavailable as error:
-                live.update(Text(str(error), style="yellow"), refresh=True)
-                await asyncio.sleep(_POLL)
+            except asyncio.TimeoutError:
+                silence.print_once(NO_SERVER_NOTE)
                 continue
+            except ServiceUnavailable as error:
+                silence.print_once(str(error))
+                await asyncio.sleep(_ASK_AGAIN)
+                continue
+            silence.end()
             shown.update(status)
             if state != _RUNNING or (status.progress.paused and not status.children):
                 return status, state
@@ -60,6 +67,26 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
                 stages = await read_stages(context.client, status)
                 live.update(Group(*describe_backfill(status, stages, context.console.width, cuts=True)), refresh=True)
             await asyncio.sleep(_POLL)
+
+
+class _Silence:
+    """The time in which a backfill gives no answer. Each reason is printed once, on a terminal and elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._why = ""
+
+    def print_once(self, why: str) -> None:
+        """Print why there is no answer, unless it is printed already."""
+        if why != self._why:
+            self._why = why
+            print_line(self._console, Text(" " * 10), why)
+
+    def end(self) -> None:
+        """Print that there is an answer again, if its absence was printed."""
+        if self._why:
+            self.print_once("a worker answers again")
+            self._why = ""
 
 
 async def _workflow_state(context: CommandContext, pipeline: str) -> str:

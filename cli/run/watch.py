@@ -14,7 +14,7 @@ from temporalio.service import RPCError
 from cli.layout import one_line, print_line
 from cli.program import program
 from cli.run.verdicts import describe_verdict, print_verdicts
-from runtime.missing_worker import START_A_WORKER, cannot_continue, end_run
+from runtime.missing_worker import NO_SERVER_NOTE, START_A_WORKER, cannot_continue, end_run
 from runtime.run.find_run import Handle, query_status, read_result
 from runtime.run.job_progress import read_progress
 from runtime.stuck_workflow import why_stuck
@@ -24,6 +24,8 @@ from sluice.presentation.decisions import describe_state, describe_wait
 from sluice.presentation.waivers import WAIVED, how_to_waive, waiver_lines
 
 _POLL = 0.5
+_ASK_AGAIN = 10.0
+"""Time after which Temporal is asked again for the state of a run, in seconds."""
 _NO_WORKER = 5.0
 """Time without an answer after which the missing worker is mentioned, in seconds."""
 _NO_ANSWER_NOTE = f"no worker answers: {START_A_WORKER}; the run goes on when there is one"
@@ -49,7 +51,7 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
     closed = asyncio.create_task(_wait_until_closed(handle))
     with console.status("starting") as line:
         while True:
-            description = await handle.describe()
+            description = await describe_patiently(handle, shown)
             status = await _query_briefly(handle)
             if status:
                 answered, why = time.monotonic(), ""
@@ -67,6 +69,15 @@ async def watch_run(client: Client, handle: Handle, console: Console) -> Followe
     result = await read_result(client, description)
     assert result is not None
     return FollowedRun(result, shown.has_shown(result.checks))
+
+
+async def describe_patiently(handle: Handle, shown: "ShownStatus") -> WorkflowExecutionDescription:
+    """Return the description of a run. While Temporal does not answer, print that once, and ask again."""
+    while True:
+        try:
+            return await asyncio.wait_for(handle.describe(), _ASK_AGAIN)
+        except asyncio.TimeoutError:
+            shown.print_absence(NO_SERVER_NOTE)
 
 
 async def _wait_until_closed(handle: Handle) -> None:

@@ -14,8 +14,9 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.arrivals.landing_zones import ENDING, answer_limit, answer_of_zone, zone_handle, zone_memos
+from runtime.missing_worker import cannot_continue
 from runtime.pipeline.pipeline_input import resolve_arrival
-from runtime.stuck_workflow import refuse_if_stuck
+from runtime.stuck_workflow import StuckWorkflow, find_stuck, refuse_if_stuck
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
     LandingZoneInput,
@@ -64,12 +65,21 @@ class DeployedLandingZones:
         )
 
     async def present(self) -> list[DeployedItem]:
-        """Return the landing zones of this installation that are deployed and not ending."""
-        return [
-            DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], memo["properties"])
-            async for memo in zone_memos(self._client, self._settings)
-            if not await _is_ending(zone_handle(self._client, self._settings, memo["name"]))
-        ]
+        """Return the landing zones of this installation that are deployed and not ending.
+
+        A landing zone that should end, and that the worker cannot continue, has the property `state`: a deploy removes
+        it again, or replaces it.
+        """
+        items = []
+        async for memo in zone_memos(self._client, self._settings):
+            handle = zone_handle(self._client, self._settings, memo["name"])
+            is_ending = await _is_ending(handle)
+            if not is_ending or await _stuck(handle):
+                properties = memo["properties"] | ({"state": "ending"} if is_ending else {})
+                items.append(
+                    DeployedItem(self.kind, memo["name"], memo["file"], memo["set"], memo["folder"], properties)
+                )
+        return items
 
     async def apply(self, change: Change, file: PipelineFile | None) -> None:
         """Create, change or remove a landing zone. A run that a removed zone started goes on.
@@ -83,7 +93,7 @@ class DeployedLandingZones:
             await _ended(handle, self._settings, cancel=True)
         elif file is not None:
             input = self._input(change.item, file)
-            if change.action == "create":
+            if change.action == "create" or await _is_ending(handle):
                 await _ended(handle, self._settings)
                 await self._create(input)
             else:
@@ -141,6 +151,11 @@ class DeployedLandingZones:
             ) from error
 
 
+async def _stuck(handle: WorkflowHandle[LandingZone, None]) -> StuckWorkflow | None:
+    """Return why the worker cannot continue a landing zone; None if it can. Raises `RPCError` if there is none."""
+    return await find_stuck(handle, await handle.describe())
+
+
 async def _is_ending(handle: WorkflowHandle[LandingZone, None]) -> bool:
     """Return True if a landing zone got a request to end. Without a worker it cannot follow the request."""
     return bool((await handle.describe()).raw_description.workflow_extended_info.cancel_requested)
@@ -151,10 +166,19 @@ async def _ended(
 ) -> None:
     """Wait until a landing zone has ended that was cancelled, now or before.
 
+    The second time, one that the worker cannot continue is terminated. Its runs go on, as those of any removed zone.
+
     Raises:
-        ServiceUnavailable: no worker ends it in time.
+        ServiceUnavailable: no worker ends it in time, or the worker cannot continue it.
     """
     try:
+        if stuck := await _stuck(handle):
+            if not stuck.is_cancel_requested and cancel:
+                await handle.cancel()
+                raise cannot_continue(handle.id, stuck.why, "by the same `deploy` once more")
+            if stuck.is_cancel_requested:
+                await handle.terminate(reason="removed by a deploy: the worker cannot continue it")
+            return
         if cancel:
             await handle.cancel()
         if cancel or await _is_ending(handle):

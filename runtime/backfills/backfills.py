@@ -1,8 +1,8 @@
 """Backfills on Temporal: find the backfill of a pipeline, start or join it, and change it while it runs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -134,8 +134,15 @@ async def cancel_backfill(handle: Handle) -> None:
     Raises:
         InvalidPipeline: it has ended.
     """
-    try:
+    with _ended_meanwhile():
         await handle.cancel()
+
+
+@contextmanager
+def _ended_meanwhile() -> Iterator[None]:
+    """Raise an error of the request if the backfill has ended."""
+    try:
+        yield
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
@@ -154,16 +161,42 @@ async def discard_backfill(client: Client, settings: InstallationSettings, pipel
         InvalidPipeline: it left nothing.
         ServiceUnavailable: no worker answers, or the catalog does not.
     """
-    left: list[str] = []
-    with suppress(InvalidPipeline):  # Temporal no longer has it
-        for child in (await read_backfill(client, settings, pipeline)).children.values():
-            left += await cancel_start(client, child)
-    given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
-    left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
+    left = await _discard(client, settings, pipeline)
     if not left:
         raise InvalidPipeline(
             f"no backfill of {pipeline} is under way, and the last one left nothing: there is nothing to cancel"
         )
+    return left
+
+
+async def end_stuck_backfill(
+    client: Client, settings: InstallationSettings, handle: Handle, pipeline: str, reason: str
+) -> list[str]:
+    """Terminate a backfill that the worker cannot continue, cancel its runs, and delete what it collected.
+
+    Returns:
+        The cancelled workflows and the deleted branches.
+
+    Raises:
+        InvalidPipeline: it has ended.
+        ServiceUnavailable: no worker answers, or the catalog does not. Its runs are cancelled.
+    """
+    with _ended_meanwhile():
+        await handle.terminate(reason=reason)
+    return await _discard(client, settings, pipeline)
+
+
+async def _discard(client: Client, settings: InstallationSettings, pipeline: str) -> list[str]:
+    handle = backfill_handle(client, settings, pipeline)
+    query = f'WorkflowType = "StartPipeline" AND ParentWorkflowId = "{handle.id}" AND ExecutionStatus = "Running"'
+    children = [child.id async for child in client.list_workflows(query)]
+    with suppress(InvalidPipeline, ServiceUnavailable):  # Temporal no longer has it, or the worker cannot read it
+        children += (await read_backfill(client, settings, pipeline)).children.values()
+    left: list[str] = []
+    for child in dict.fromkeys(children):
+        left += await cancel_start(client, child)
+    given = DiscardBackfillInput(pipeline=pipeline_name(pipeline))
+    left += await execute_short_workflow(client, settings, DiscardBackfill.run, given, "discard_backfill")
     return left
 
 
