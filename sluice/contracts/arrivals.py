@@ -1,4 +1,4 @@
-"""Messages of landing zones: arrived files, the batches that load them, and requests of people."""
+"""Messages of landing zones: arrived files, the batches that load them, and the state of zones."""
 
 from typing import Any, Literal
 
