@@ -9,6 +9,7 @@ from lakehouse.iceberg.table_identity import commits_before_present_table
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
 from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
+from sluice.contracts.publish import PlanPublishInput
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
@@ -27,6 +28,20 @@ class LaterLoads:
     catalog: BranchCatalog
     io: Mapping[str, str]
 
+    def check_plan(self, plan: PlanPublishInput, write: Write) -> None:
+        """Verify that the runs to start would not replace younger rows by older ones.
+
+        A partition whose files are selected is skipped if main contains it, so that it may be older than others.
+
+        Raises:
+            InvalidPipeline: one would.
+        """
+        order, partitions = plan.order, plan.partitions
+        if order.partition and write.selects_files and may_be_older(order, write, plan.tables):
+            partitions, order = [order.partition], order.model_copy(update={"partition": ""})
+        self.check_youngest(plan.pipeline, write, plan.tables, order)
+        self._check_partitions(plan.pipeline, write, plan.tables, partitions, again=plan.again)
+
     def check_youngest(self, pipeline: str, write: Write, tables: Sequence[str], order: LoadOrder) -> None:
         """Verify that a run would not replace younger rows by older ones, as far as its loads have an order.
 
@@ -44,7 +59,7 @@ class LaterLoads:
             loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables, after=order.partition)
             _refuse_older(write, order.partition, loaded)
 
-    def check_partitions(
+    def _check_partitions(
         self, pipeline: str, write: Write, tables: Sequence[str], partitions: Sequence[str], *, again: bool
     ) -> None:
         """Verify that no partition that is about to be loaded is older than one on main.

@@ -23,8 +23,6 @@ with workflow.unsafe.imports_passed_through():
         FinishArrivalsResult,
         ListArrivalsInput,
         ListArrivalsResult,
-        SplitBatchInput,
-        SplitBatchResult,
         ZoneNotice,
     )
     from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsInput, QuarantineRowsResult, ScanInput
@@ -93,6 +91,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
     from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult, WriteTableInput
     from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
+    from sluice.contracts.zone_requests import SplitBatchInput, SplitBatchResult
     from sluice.sizes import format_count
     from workflows.activity_call import ONCE, ActivityCall, ActivityCaller, Kind, fixed, step_timeout
 

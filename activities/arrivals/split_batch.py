@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.arrivals.batch_store import BatchStore
-from sluice.contracts.arrivals import SplitBatchInput, SplitBatchResult
+from sluice.contracts.zone_requests import SplitBatchInput, SplitBatchResult
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.publishing.capabilities import guarantee_for, require_capabilities
-from sluice.publishing.older_rows import may_be_older
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,5 @@ class PlanPublishActivity:
         capabilities = self.catalog.capabilities
         require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
         if input.write:
-            loads = LaterLoads(self.catalog, self.io)
-            order, partitions = input.order, input.partitions
-            if order.partition and input.write.selects_files and may_be_older(order, input.write, input.tables):
-                partitions, order = [order.partition], order.model_copy(update={"partition": ""})
-            loads.check_youngest(input.pipeline, input.write, input.tables, order)
-            loads.check_partitions(input.pipeline, input.write, input.tables, partitions, again=input.again)
+            LaterLoads(self.catalog, self.io).check_plan(input, input.write)
         return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

@@ -12,7 +12,8 @@ from cli.layout import visible
 from cli.pipeline.values import OLDER_ROWS_WIN
 from runtime.arrivals.landing_zones import command_batch, list_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
-from sluice.contracts.arrivals import BatchCommand, ListArrivalsInput, ListArrivalsResult, SplitBatch
+from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
+from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 from sluice.errors import InvalidPipeline
 from sluice.presentation.arrivals import describe_batch, format_arrival
 from sluice.setting_groups import InstallationSettings

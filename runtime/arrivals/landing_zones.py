@@ -17,16 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.missing_worker import no_worker
 from runtime.stuck_workflow import no_answer, refuse_if_stuck
-from sluice.contracts.arrivals import (
-    ZONE_MEMO,
-    Batch,
-    BatchCommand,
-    PauseZone,
-    SplitBatch,
-    ZoneStatus,
-    landing_zone_id,
-)
+from sluice.contracts.arrivals import ZONE_MEMO, Batch, ZoneStatus, landing_zone_id
 from sluice.contracts.zone_loads import LoadBatch
+from sluice.contracts.zone_requests import BatchCommand, PauseZone, SplitBatch
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import suggestion
 from sluice.setting_groups import InstallationSettings

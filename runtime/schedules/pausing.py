@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.arrivals.landing_zones import list_zones, pause_zone
 from runtime.schedules.deployed_schedules import deployed_schedules
-from sluice.contracts.arrivals import PauseZone
+from sluice.contracts.zone_requests import PauseZone
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import schedule_id, suggestion
 from sluice.setting_groups import InstallationSettings

@@ -5,9 +5,10 @@ from types import MappingProxyType
 
 from sluice.arrivals.batch_order import BatchOrder, describe_overtaken_batch
 from sluice.arrivals.limits import room_for_batches
-from sluice.contracts.arrivals import Age, Batch, BatchCommand, BatchRef, BatchState, SplitBatch
+from sluice.contracts.arrivals import Age, Batch, BatchRef, BatchState
 from sluice.contracts.starting import EndedRun
 from sluice.contracts.zone_loads import LoadBatch
+from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 
 _LONGEST_REASON = 500
 _LONGEST_REASON_SET_ASIDE = 80

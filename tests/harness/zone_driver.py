@@ -28,10 +28,11 @@ from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.run.find_run import Handle, query_status
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
-from sluice.contracts.arrivals import Batch, BatchCommand, PauseZone, ZoneStatus, landing_zone_id
+from sluice.contracts.arrivals import Batch, ZoneStatus, landing_zone_id
 from sluice.contracts.run_request import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import LoadBatch, LoadPlan, PlanLoadInput
+from sluice.contracts.zone_requests import BatchCommand, PauseZone
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeploySet
 from sluice.errors import InvalidPipeline

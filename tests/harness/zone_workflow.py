@@ -19,12 +19,11 @@ from sluice.contracts.arrivals import (
     FinishArrivalsInput,
     FinishArrivalsResult,
     LandingZoneInput,
-    SplitBatchInput,
-    SplitBatchResult,
     ZoneNotice,
     ZoneStatus,
 )
 from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun, PipelineText, StartPipelineInput
+from sluice.contracts.zone_requests import SplitBatchInput, SplitBatchResult
 from tests.harness.waiting import until
 from workflows.arrivals.landing_zone import LandingZone
 

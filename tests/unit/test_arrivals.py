@@ -9,8 +9,9 @@ from activities.arrivals.split_batch import SplitBatchActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.source_files import find_files, identify_input
-from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile, CollectArrivalsInput, ListArrivalsInput, SplitBatchInput
+from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile, CollectArrivalsInput, ListArrivalsInput
 from sluice.contracts.run_request import run_workflow_id
+from sluice.contracts.zone_requests import SplitBatchInput
 from sluice.pipeline.source import Source
 from tests.harness.loading_run import TABLE, roll_back
 from tests.harness.memory_zone import TEXT, Zone

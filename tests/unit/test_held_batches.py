@@ -1,9 +1,10 @@
 """The batches of a landing zone: the limit of changes during their runs, and the splits."""
 
 from sluice.arrivals.held_batches import HeldBatches
-from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
+from sluice.contracts.arrivals import BatchRef
 from sluice.contracts.starting import EndedRun
 from sluice.contracts.zone_loads import LoadBatch
+from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 
 
 def ref(id: str, paths: str = "") -> BatchRef:

@@ -15,7 +15,7 @@ from lakehouse.arrivals.batch_store import BatchStore
 from runtime.run import start_run
 from runtime.run.starter import Starter
 from sluice.arrivals.held_batches import HeldBatches
-from sluice.contracts.arrivals import BatchCommand, BatchRef, SplitBatch
+from sluice.contracts.arrivals import BatchRef
 from sluice.contracts.existing_rows import Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import RequeueSelection
 from sluice.contracts.load_order import LoadOrder
@@ -23,6 +23,7 @@ from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.run_request import RunInput
 from sluice.contracts.starting import EndedRun, PipelineText, PreparedRun, StartPipelineInput
+from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 from sluice.deployment.files import read_files
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline

@@ -21,7 +21,8 @@ from activities.run.find_ended_workflows import FindEndedWorkflowsActivity
 from activities.run.running_workflows import RunningWorkflows
 from runtime.temporal_client import converter
 from sluice.contracts.arrival_runs import ZoneRuns, arrival_runs_id
-from sluice.contracts.arrivals import Batch, PauseZone
+from sluice.contracts.arrivals import Batch
+from sluice.contracts.zone_requests import PauseZone
 from tests.harness.waiting import until
 from tests.harness.zone_workflow import RunOfATest, Zone, batch
 from workflows.arrivals.arrival_runs import ArrivalRuns

@@ -24,10 +24,10 @@ from sluice.contracts.arrivals import (
     FinishArrivalsResult,
     KeptOutFile,
     LandingZoneInput,
-    PauseZone,
     landing_zone_id,
 )
 from sluice.contracts.starting import EndedRun, PipelineText
+from sluice.contracts.zone_requests import PauseZone
 from sluice.errors import ServiceUnavailable
 from sluice.settings import Settings
 from tests.harness.waiting import in_time, until

@@ -17,15 +17,9 @@ from runtime.arrivals.landing_zones import command_batch, pause_zone, read_zone
 from runtime.backfills.backfills import change_backfill, read_backfill, start_backfill
 from runtime.backfills.list_backfills import list_backfills
 from runtime.schedules.deploy import Deploy, make_set, plan_deploy, read_folder
-from sluice.contracts.arrivals import (
-    ZONE_MEMO,
-    BatchCommand,
-    LandingZoneInput,
-    PauseZone,
-    landing_zone_id,
-    memo_of,
-)
+from sluice.contracts.arrivals import ZONE_MEMO, LandingZoneInput, landing_zone_id, memo_of
 from sluice.contracts.backfill import BackfillChange, BackfillInput, BackfillState, DiscardBackfillInput
+from sluice.contracts.zone_requests import BatchCommand, PauseZone
 from sluice.errors import ServiceUnavailable
 from sluice.setting_groups import InstallationSettings
 from sluice.settings import Settings

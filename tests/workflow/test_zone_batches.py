@@ -8,9 +8,10 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer
 
 from runtime.temporal_client import converter
-from sluice.contracts.arrivals import Batch, BatchCommand, CollectArrivalsResult, PauseZone, SplitBatch
+from sluice.contracts.arrivals import Batch, CollectArrivalsResult
 from sluice.contracts.starting import EndedRun, StartPipelineInput
 from sluice.contracts.zone_loads import LoadBatch
+from sluice.contracts.zone_requests import BatchCommand, PauseZone, SplitBatch
 from tests.harness.zone_workflow import TEXT, RunOfATest, Zone, arrived, batch
 from workflows.arrivals.landing_zone import LandingZone
 from workflows.sandbox import sandbox

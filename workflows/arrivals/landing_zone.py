@@ -19,18 +19,15 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.arrivals import (
         ZONE_MEMO,
         Batch,
-        BatchCommand,
         CollectArrivalsInput,
         CollectArrivalsResult,
         LandingZoneInput,
-        PauseZone,
-        SplitBatch,
-        SplitBatchInput,
         ZoneStatus,
         memo_of,
     )
     from sluice.contracts.starting import RUN_ENDED_SIGNAL, EndedRun
     from sluice.contracts.zone_loads import LoadBatch
+    from sluice.contracts.zone_requests import BatchCommand, PauseZone, SplitBatch, SplitBatchInput
     from sluice.presentation.start_details import zone_details
     from workflows.activity_calls import ActivityCalls
     from workflows.arrivals.batch_runs import BatchRuns

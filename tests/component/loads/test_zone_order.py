@@ -9,7 +9,8 @@ import pytest
 
 from activities.run import prepare_run
 from runtime.arrivals.landing_zones import pause_zone
-from sluice.contracts.arrivals import Batch, PauseZone
+from sluice.contracts.arrivals import Batch
+from sluice.contracts.zone_requests import PauseZone
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import new_folder
 from tests.harness.unreadable_files import make_unreadable

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from runtime.arrivals.landing_zones import pause_zone
-from sluice.contracts.arrivals import PauseZone
+from sluice.contracts.zone_requests import PauseZone
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.unreadable_files import make_unreadable
