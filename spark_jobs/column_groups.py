@@ -28,8 +28,6 @@ from spark_jobs.schemas import STATE_TYPE, merged
 
 Load = Callable[[list[str], StructType | None], DataFrame]
 """A function that loads some of the files, with a schema or with their own."""
-CheckFields = Callable[[Sequence[StructType], Sequence[StructType]], None]
-"""A function of the schemas of the groups, without and with their untyped columns."""
 _NESTED = (StructType, ArrayType, MapType)
 _ADVICE = "write the files with one type, or load them in runs of their own"
 
@@ -44,8 +42,8 @@ class GroupedFiles:
     """The schema that the pipeline states, or the schema of the table; None if there is neither."""
     folders: Mapping[str, DataType]
     """Types of the columns that Spark makes from folders. They have a value in every file."""
-    check_fields: CheckFields | None = None
-    """A function that refuses files with other fields than the stated schema; None if the pipeline states no schema."""
+    check_fields: Callable[[Sequence[StructType]], None] | None = None
+    """A function that refuses files with more fields than the stated schema; None if the pipeline states no schema."""
 
     def read(self) -> DataFrame:
         """Return the rows of all groups. A value that a common type would round or cut fails the read.
@@ -97,7 +95,7 @@ def _frames(
     groups: Sequence[ColumnGroup],
     stated: StructType | None,
     folders: Mapping[str, DataType],
-    check_fields: CheckFields | None,
+    check_fields: Callable[[Sequence[StructType]], None] | None,
 ) -> list[DataFrame]:
     """Return the rows of each group, with numbers in the types of the group's files.
 
@@ -111,7 +109,7 @@ def _frames(
         for frame, without in zip(frames, untyped, strict=True)
     ]
     if check_fields is not None:
-        check_fields(typed, [frame.schema for frame in frames])
+        check_fields(typed)
     known = _by_name(stated or ())
     others = _nested_types(typed, known) | {name.lower(): type for name, type in folders.items()}
     for number, (group, frame, without) in enumerate(zip(groups, frames, untyped, strict=True)):

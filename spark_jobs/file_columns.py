@@ -45,23 +45,6 @@ def check_fields(schemas: Sequence[StructType], wanted: StructType, spec: Ingest
         )
 
 
-def check_stated_fields(schemas: Sequence[StructType], stated: StructType, spec: IngestSpec) -> None:
-    """Check that each field of the stated schema is in a typed file, since reading would make it NULL.
-
-    Raises:
-        InvalidInput: a field is in no file.
-    """
-    folders = {name.lower() for name in columns_of_folders(spec)}
-    missing = set.intersection(*(set(lost_fields(stated, schema)) for schema in schemas))
-    if names := sorted(name for name in missing if name.lower() not in folders):
-        kind = "field" if "." in names[0] else "column"
-        raise InvalidInput(
-            f"no file has the {kind} {', '.join(names)}, which source.schema states: leave "
-            "it out of source.schema, and if NULL is right, add it by a transform, such as CAST(NULL AS STRING) AS "
-            "remark"
-        )
-
-
 def in_order_of(names: Sequence[str], wanted: StructType, spec: IngestSpec) -> StructType:
     """Return the wanted fields in the order of the files."""
     check_names(names, next(iter(spec.tables)), wanted.names)

@@ -28,7 +28,7 @@ from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
-from spark_jobs.file_columns import check_fields, check_stated_fields
+from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
 from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
 from spark_jobs.json_schema import json_schema
@@ -101,10 +101,9 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
     groups = spec.column_groups or [ColumnGroup(files=spec.files, untyped=[])]
     folders = dict.fromkeys(columns_of_folders(spec), StringType())
 
-    def check_stated(typed: Sequence[StructType], whole: Sequence[StructType]) -> None:
+    def check_stated(schemas: Sequence[StructType]) -> None:
         assert wanted is not None
-        check_fields(typed, wanted, spec)
-        check_stated_fields(whole, wanted, spec)
+        check_fields(schemas, wanted, spec)
 
     return GroupedFiles(
         lambda files, schema: load(spark, replace(reading, schema=schema), files, {}),
@@ -272,7 +271,6 @@ def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str]
     """
     read = load_plainly(spark, "orc", options, spec.files, None).schema
     check_fields([read], wanted, spec)
-    check_stated_fields([read], wanted, spec)
     folders = columns_of_folders(spec)
     if not fits(StructType([field for field in read if field.name not in folders]), wanted):
         problems = type_problems(spark, spec, None)

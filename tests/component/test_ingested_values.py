@@ -192,7 +192,7 @@ def test_nested_names_of_files_are_names(name: str, job: Ingester) -> None:
 def test_stated_types_for_numbers_of_different_types(job: Ingester) -> None:
     types = ("DOUBLE", "BIGINT", "DECIMAL(10, 2)")
     columns = ", ".join(f"c{number} {type} COMMENT 'a fee'" for number, type in enumerate(types))
-    stated = f"id BIGINT, {columns}"
+    stated = f"more STRING, id BIGINT, {columns}"
     contents = (pa.array([4], pa.int64()), pa.array([3.0]), pa.array([2], pa.int16()))
     whole, gaps, short = (load_columns(job, content, content, content)["path"] for content in contents)
     job({"path": [whole, gaps], "schema": stated})
@@ -200,6 +200,7 @@ def test_stated_types_for_numbers_of_different_types(job: Ingester) -> None:
     job({"path": whole, "schema": stated})
     for column in ("c0", "c1", "c2"):
         assert sorted(values(job, column)) == [2, 3, 4, 4]
+    assert values(job, "more") == [None] * 4
     half = load_columns(job, *[pa.array([0.125])] * 3)["path"]
     large = load_columns(job, *[pa.array([2**53 + 1], pa.int64())] * 3)["path"]
     for lossy, names in ((half, "c[12]"), (large, "c[02]")):
