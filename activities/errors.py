@@ -52,7 +52,8 @@ def overdue() -> bool:
     Temporal has given up such a try.
     """
     limit = activity.info().start_to_close_timeout
-    is_late = limit is not None and time.monotonic() - _start.get() > limit.total_seconds()
+    start = _start.get(None)
+    is_late = limit is not None and start is not None and time.monotonic() - start > limit.total_seconds()
     return is_late or missed_heartbeats()
 
 
@@ -94,7 +95,7 @@ def as_application_error() -> Iterator[None]:
 
     The traceback goes to the worker's log and not to the history, because it may contain secrets.
     """
-    _start.set(time.monotonic())
+    token = _start.set(time.monotonic())
     try:
         yield
     except FailureError:
@@ -110,6 +111,8 @@ def as_application_error() -> Iterator[None]:
         kind = type(error).__name__
         text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
         raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None
+    finally:
+        _start.reset(token)  # whatever runs in this context later began later
 
 
 def _count_unexpected() -> int:

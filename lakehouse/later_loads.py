@@ -31,10 +31,10 @@ class LaterLoads:
     def check_plan(self, plan: PlanPublishInput, write: Write) -> None:
         """Verify that the runs to start would not replace younger rows by older ones.
 
-        A partition whose files are selected is skipped if main contains it, so that it may be older than others.
+        A run skips a partition that main contains, if it selects its files. So that partition may be older than others.
 
         Raises:
-            InvalidPipeline: one would.
+            InvalidPipeline: a run would replace younger rows.
         """
         order, partitions = plan.order, plan.partitions
         if order.partition and write.selects_files and may_be_older(order, write, plan.tables):

@@ -32,7 +32,7 @@ from spark_jobs.times import TIMES
 
 _CHANGED = (BooleanType, DecimalType, DoubleType, *TIMES)
 """The guessed types that store another text than that of a file. A whole number keeps its text."""
-_TEXT, _VALUE, _FILE = _ALL = ("sluice_text", "sluice_value", "sluice_file")
+_TEXT, _VALUE, _FILE = ("sluice_text", "sluice_value", "sluice_file")
 
 
 def check_guessed_texts(
@@ -40,7 +40,7 @@ def check_guessed_texts(
 ) -> None:
     """Check that the table stores the texts of files, if a transform returns guessed types for columns of text.
 
-    A result has its value from any column of its type, since a transform may rename columns.
+    A result may have its value from any column of its type, since a transform may rename columns.
 
     Args:
         rows: the schema of the transform's result.
@@ -82,7 +82,8 @@ def _problem(spec: IngestSpec, field: StructField, type: DataType, changed: tupl
     return (
         f"{field.name} is {stated} in {next(iter(spec.tables))}, and the transform gives it values of the guessed type "
         f"{field.dataType.simpleString()}: {shown}{where}. To keep the text, name the columns and their types in "
-        f"source.schema, with {source} as STRING; to store the changed text, write a CAST to STRING in the transform"
+        f"source.schema, with {source} as STRING. To store the changed text, or if {field.name} does not come from "
+        f"{source}, write a CAST to STRING in the transform"
     )
 
 
@@ -95,18 +96,24 @@ def _changed_texts(
         if each.name in folders and type_of(each) in types:
             values = F.explode(F.array(*[F.lit(value) for value in sorted(folders[each.name])]))
             texts = spark.range(1).select(values.alias(_TEXT), F.lit("").alias(_FILE))
-            yield from _first_changed(
-                texts, F.col(_TEXT).try_cast(type_of(each)), StructField(each.name, type_of(each))
-            )
+            value = F.col(_TEXT).try_cast(type_of(each)).cast("string")
+            if change := texts.agg(_first_changed(F.col(_TEXT), value)).collect()[0][0]:
+                yield StructField(each.name, type_of(each)), change[_TEXT], change[_VALUE], ""
     source = spec.write.source
     if source is None or source.schema_ or source.reader_format() not in ("csv", "json"):
         return
     reading = plan_reading(spark, spec, None)
-    for field in reading.schema or ():
-        if field.name not in folders and any(_contains(field.dataType, each) for each in types):
-            for files, own in reading.groups:
-                texts = _texts(spark, reading, files, own).select(F.col(quoted(field.name)).alias(_TEXT), _FILE)
-                yield from _first_changed(texts, _value(reading, field, texts), field)
+    fields = [
+        field
+        for field in reading.schema or ()
+        if field.name not in folders and any(_contains(field.dataType, each) for each in types)
+    ]
+    for files, own in reading.groups if fields else ():
+        texts = _texts(spark, reading, files, own)
+        changes = [_change(reading, field, texts) for field in fields]
+        for field, change in zip(fields, texts.agg(*changes).collect()[0], strict=True):
+            if change:
+                yield field, change[_TEXT], change[_VALUE], path_of_address(change[_FILE])
 
 
 def _texts(spark: SparkSession, reading: Reading, files: list[str], own: Mapping[str, str]) -> DataFrame:
@@ -118,14 +125,18 @@ def _texts(spark: SparkSession, reading: Reading, files: list[str], own: Mapping
     return rows.select("*", F.col("_metadata.file_path").alias(_FILE))
 
 
-def _value(reading: Reading, field: StructField, texts: DataFrame) -> Column:
+def _change(reading: Reading, field: StructField, texts: DataFrame) -> Column:
+    """Return an aggregate: a text of a column that changes, the text of its value, and the file; NULL if none does."""
+    text, kind = F.col(quoted(field.name)), texts.schema[field.name].dataType
     if field in reading.converted:
-        return reading.convert(F.col(_TEXT), field, texts.schema[_TEXT].dataType)
-    return F.nullif(F.col(_TEXT), F.lit("")).try_cast(field.dataType)
+        value = reading.convert(text, field, kind)
+    elif isinstance(kind, StringType):
+        value = F.nullif(text, F.lit("")).try_cast(field.dataType)
+    else:
+        value = text  # a value of JSON that is read as it is, such as `true`
+    return _first_changed(text, value.cast(kind))
 
 
-def _first_changed(texts: DataFrame, value: Column, field: StructField) -> Iterator[tuple[StructField, str, str, str]]:
-    as_text = value.cast(texts.schema[_TEXT].dataType)
-    changed = texts.select(_TEXT, as_text.alias(_VALUE), _FILE).filter(~F.col(_TEXT).eqNullSafe(F.col(_VALUE)))
-    for row in changed.filter(F.col(_VALUE).isNotNull()).select(*[F.col(each).cast("string") for each in _ALL]).take(1):
-        yield field, row[_TEXT], row[_VALUE], path_of_address(row[_FILE])
+def _first_changed(text: Column, as_text: Column) -> Column:
+    shown = F.struct(text.cast("string").alias(_TEXT), as_text.cast("string").alias(_VALUE), F.col(_FILE))
+    return F.first(F.when(as_text.isNotNull() & ~text.eqNullSafe(as_text), shown), ignorenulls=True)

@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StringType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
@@ -40,6 +40,11 @@ def keys_as_in_table(rows: DataFrame, spec: IngestSpec, target: StructType) -> D
             raise InvalidInput(
                 f"the merge key {field.name} is {field.dataType.simpleString()} in the input, and "
                 f"{type.simpleString()} in the table: convert it by a transform"
+            )
+        if isinstance(field.dataType, FloatType | DoubleType) and isinstance(type, StringType):
+            raise InvalidInput(
+                f"the merge key {field.name} is {field.dataType.simpleString()} in the input, and text in the table: 5 "
+                "would become '5.0'. Convert it by a transform, or state its type in source.schema"
             )
     cast = [(field, type) for field, type in other if is_assignable(field.dataType, type)]
     lossy = [

@@ -33,6 +33,8 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
     stuck = await find_stuck(running, await running.describe()) if running else None
     await _print_taken(context, pipeline)
     confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)
+    if running and stuck:  # a worker may have continued it since
+        stuck = await find_stuck(running, await running.describe())
     if running and stuck and stuck.is_cancel_requested:
         reason = f"cancelled by {current_user()}: the worker cannot continue it"
         left = await end_stuck_backfill(context.client, context.installation_with_id, running, pipeline, reason)

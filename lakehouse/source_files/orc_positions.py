@@ -1,4 +1,4 @@
-"""Refuse ORC files whose columns Spark would take for each other.
+"""Refuse ORC files whose columns Spark would swap.
 
 Old versions of Hive name the columns of ORC files `_col0`, `_col1` and so on. If the names of all columns of a file
 begin with `_col`, Spark reads them by their position in the schema of the read, whatever their names.

@@ -217,7 +217,8 @@ def _check_readable(footer: OpenedFooter) -> None:
 
 def _outer_groups(metadata: "FileMetaData") -> "list[RowGroupMetaData]":
     """Return the first and the last row group. A writer encodes a column in the others as in these."""
-    return [metadata.row_group(number) for number in sorted({0, metadata.num_row_groups - 1}) if number >= 0]
+    number = metadata.num_row_groups
+    return [metadata.row_group(each) for each in sorted({0, number - 1})] if number else []
 
 
 def _not_read(column: "ColumnSchema", *, has_int128: bool) -> tuple[str, str] | None:

@@ -27,7 +27,12 @@ def verdicts(group: ScanGroup, answers: Mapping[str, ScanAnswer], engine: Answer
             continue
         files = len(group.files) + len(group.files_beside(index))
         source = AnswerSource(engine, answer.sample, files, group.bytes_of(index))
-        results.append(check_result(group.table.name, index, check, evaluation(group, index, answer), source))
+        try:
+            evaluated = evaluation(group, index, answer)
+        except ValueError as error:  # a date or a time outside the years 1 to 9999, which has no order in Python
+            results.append(error_result(group.table.name, index, check, f"it has no answer: {error}"))
+            continue
+        results.append(check_result(group.table.name, index, check, evaluated, source))
     return results
 
 

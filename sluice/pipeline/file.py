@@ -235,9 +235,9 @@ def _sentence(error: Any) -> str:
 
 def _valid_location(name: str) -> str:
     """Return the locations where a key is valid; empty if there is none, or too many."""
-    if name in REGISTRY:
-        return " (list checks under `tables.TABLE.checks`)"
     locations = [where for where in _MODELS if name in _known_keys(where)]
+    if name in REGISTRY and not locations:
+        return " (list checks under `tables.TABLE.checks`)"
     if not 0 < len(locations) < _MANY_LOCATIONS:
         return ""
     named = [

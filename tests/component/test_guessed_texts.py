@@ -88,3 +88,24 @@ def test_times_in_a_stated_notation_are_verified(job: Ingester) -> None:
     source = {"path": path, "options": {"dateFormat": "dd.MM.yyyy"}}
     refused = job.refused(source, transform="SELECT id, code FROM source", show_values=True)
     assert "'31.01.2026' of the column code would become '2026-01-31'" in refused
+
+
+def test_booleans_of_json_keep_their_text(job: Ingester) -> None:
+    job({"path": file(job, "begin.jsonl", '{"id": 1, "flag": "a", "o": {"f": "a"}}\n')})
+    path = file(job, "in.jsonl", '{"id": 2, "flag": true, "o": {"f": false}}\n')
+    job({"path": path}, transform="SELECT id, flag, o FROM source")
+    assert [(row["flag"], row["o"]["f"]) for row in job.rows()] == [("a", "a"), ("true", "false")]
+
+
+def test_the_message_says_what_to_do_if_the_text_comes_from_elsewhere(job: Ingester) -> None:
+    job({"path": file(job, "begin.csv", "id,at,loaded\n1,2026-01-31 10:30:00,a\n")})
+    path = file(job, "in.csv", "id,at\n2,2026-01-31T10:30:00Z\n")
+    transform = "SELECT id, at, TIMESTAMP '2026-02-01 00:00:00' AS loaded FROM source"
+    assert "or if loaded does not come from at, write a CAST to STRING" in job.refused(
+        {"path": path}, transform=transform
+    )
+    job(
+        {"path": path},
+        transform=transform.replace("TIMESTAMP '2026-02-01 00:00:00'", "CAST(DATE '2026-02-01' AS STRING)"),
+    )
+    assert [row["loaded"] for row in job.rows()] == ["a", "2026-02-01"]

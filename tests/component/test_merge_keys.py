@@ -90,3 +90,15 @@ def test_text_is_no_number_in_a_key(job: Ingester) -> None:
     job(source(job, pa.array([5], pa.int64()), ["old"]))
     refused = job.refused(source(job, pa.array(["05"]), ["new"]), mode="merge", keys=["id"])
     assert "id is string, and" in refused
+
+
+def test_a_double_is_no_key_of_text(job: Ingester) -> None:
+    """Whole numbers of pandas are DOUBLE where one is missing: `5.0` would be a second row beside `5`."""
+    begin = job.folder / "begin.csv"
+    begin.write_text("id,v\n5,a\n")
+    job({"path": str(begin), "schema": "id STRING, v STRING"})
+    path = str(job.folder / "in.parquet")
+    parquet.write_table(pa.table({"id": [5.0], "v": ["b"]}), path)
+    refused = job.refused({"path": path, "format": "parquet"}, mode="merge", keys=["id"])
+    assert "the merge key id is double in the input, and text in the table: 5 would become '5.0'" in refused
+    assert [row["v"] for row in job.rows()] == ["a"]

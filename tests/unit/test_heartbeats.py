@@ -16,6 +16,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ActivityOutboundInterceptor, ExecuteActivityInput
 
+import activities.errors
 import activities.heartbeats
 from activities.errors import as_application_error, overdue
 from activities.heartbeats import Heartbeats
@@ -99,6 +100,22 @@ def test_an_activity_that_temporal_gave_up_knows_it(seconds: float, given_up: bo
             return overdue()
 
     assert run(opening, timeout=50)[0] is given_up
+
+
+def test_the_start_of_an_activity_is_not_that_of_a_later_one() -> None:
+    """A later activity without the mapping of errors, in the same context, deleted its branch as overdue for ever."""
+
+    def later() -> bool:
+        with pytest.MonkeyPatch.context() as clock:
+            clock.setattr(activities.errors, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 10**6))
+            return overdue()
+
+    def both() -> bool:
+        with as_application_error():
+            pass
+        return later()
+
+    assert not run(both, timeout=None)[0]
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])

@@ -33,6 +33,11 @@ def test_times_of_int96_are_verified_unless_spark_wrote_them(tmp_path: Path) -> 
         assert [name for name, _ in read_footer(describe_local(path)).int96.columns] == columns
 
 
+def test_a_file_without_row_groups_is_read(tmp_path: Path) -> None:
+    parquet.ParquetWriter(tmp_path / "a.parquet", pa.schema({"id": pa.int64()})).close()
+    assert read_footer(describe_local(tmp_path / "a.parquet")).rows == 0
+
+
 @pytest.mark.parametrize("values", [[1.5, None], [1, None], [[1.5], None], [{"a": 1}, None], [b"abcd", None]])
 def test_an_encoding_that_spark_does_not_read_is_refused(values: list[Any], tmp_path: Path) -> None:
     fixed = pa.array(values, pa.binary(4) if isinstance(values[0], bytes) else None)

@@ -61,6 +61,11 @@ def test_the_examples_are_valid(file: Path) -> None:
             "name: cities\npublish: {on_failure: discard}\n",
             "(it belongs at the top level or under `arrival`)",
         ),
+        (
+            "{path: in/*.csv}",
+            "{path: in.csv}\n  schema: id INT",
+            "unknown key 'schema' (it belongs under `write.source`)",
+        ),
         ("{path: in/*.csv}", "in/*.csv", "p.yml:3: write.source: 'in/*.csv' is not a mapping: write {path: in/*.csv}"),
         ("not_null:", "not_nul:", "p.yml:7: there is no check 'not_nul' (did you mean 'not_null'?)"),
         ("not_null: [id, name]", "[not_null]", "p.yml:7: a check is written as one name and its parameters"),
