@@ -30,11 +30,10 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
     workflow_id = backfill_id(context.installation_with_id.sluice_installation, pipeline)
     fields = {"workflow_id": workflow_id, "cancel_requested": True}
     running = await find_running_backfill(context.client, context.installation_with_id, pipeline)
-    stuck = await find_stuck(running, await running.describe()) if running else None
     await _print_taken(context, pipeline)
     confirm(context, "Cancel its runs, and delete what it collected?", yes=yes)
-    if running and stuck:  # a worker may have continued it since
-        stuck = await find_stuck(running, await running.describe())
+    # A worker may have continued it while the person read.
+    stuck = await find_stuck(running, await running.describe()) if running else None
     if running and stuck and stuck.is_cancel_requested:
         reason = f"cancelled by {current_user()}: the worker cannot continue it"
         left = await end_stuck_backfill(context.client, context.installation_with_id, running, pipeline, reason)

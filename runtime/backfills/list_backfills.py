@@ -42,7 +42,7 @@ class ListedBackfill:
     status: BackfillStatus | None
     """Status of the backfill; None if it cannot be read."""
     why: str = ""
-    """Why the worker cannot continue the backfill; empty if it can, or if no worker has it."""
+    """Reason that the worker cannot continue the backfill; empty if it can, or if no worker has it."""
 
 
 async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:

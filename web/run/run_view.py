@@ -58,7 +58,7 @@ class RunView:
     silent: bool
     """True if the run is under way and no worker answers."""
     why_stuck: str
-    """Why the worker cannot continue the run; empty if it can, or if no worker has it."""
+    """Reason that the worker cannot continue the run; empty if it can, or if no worker has it."""
 
     @property
     def changes_heading(self) -> str:
