@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegralType,
+    LongType,
     MapType,
     NullType,
     NumericType,
@@ -46,6 +47,8 @@ _MOST_OF_FLOAT = 9
 """Number of digits that identify a FLOAT."""
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
 """The smallest normal DOUBLE and FLOAT. A smaller value keeps fewer digits."""
+_FIRST_WHOLE, _END_OF_BIGINT = 2.0**53, 2.0**63
+"""From the first on, each DOUBLE is a whole number. Below the second, it is a BIGINT."""
 _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
 CONVERTED = (NullType, DecimalType, DoubleType, FloatType, *TIMES)
 """The types whose text this module converts. Spark's readers change values of them, and do not support NullType."""
@@ -212,11 +215,13 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
 def _is_exact_double(text: Column, value: Column) -> Column:
     """Return a column that is true if a text has the digits that identify a DOUBLE.
 
-    Java 17 writes more digits than needed for a few values, and all digits of whole numbers. So a text is accepted if
-    its digits are those of Java, rounded.
+    Java 17 writes more digits than needed for a few values. So a text is accepted if its digits are those of Java,
+    rounded. Java rounds large whole numbers already: their digits are those of the BIGINT.
     """
     is_short = (F.length(text) <= DOUBLE_DIGITS) & ~text.rlike("[eE]")
-    stated, stored = _digits(text), _digits(value.cast(StringType()))
+    is_whole = (F.abs(value) >= F.lit(_FIRST_WHOLE)) & (F.abs(value) < F.lit(_END_OF_BIGINT))
+    written = F.when(is_whole, value.cast(LongType()).cast(StringType())).otherwise(value.cast(StringType()))
+    stated, stored = _digits(text), _digits(written)
     is_rounded = (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit("")) & _is_rounded(stated, stored)
     is_finite = F.abs(value) < F.lit(math.inf)
     return F.coalesce(

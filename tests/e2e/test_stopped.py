@@ -49,7 +49,7 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
     assert samples["accepted_values", "kind"] == [{"kind": "x", "id": 2}]
     assert samples["unique", "id"] == [{"id": 2, "kind": None}, {"id": 2, "kind": "x"}]
     assert lake.head() == before
-    assert lake.branches("bad") == [result["branch"]]
+    assert lake.branches("/bad/") == [result["branch"]]
     assert result["branch"].startswith("quarantine/bad/20") and result["branch"].endswith(result["run_id"])
     kept = lake.commit(lake.head(result["branch"]))  # the command says why, and changes nothing
     assert kept["parentCommitHashes"] == [result["audited_hash"]]
@@ -60,7 +60,7 @@ def test_a_failed_audit_quarantines_and_main_stays(system: SystemHarness, lake: 
 
     discarding = system.run(pipeline("bad2", source, "[not_null: kind]", "on_failure: discard"))
     assert (discarding.code, discarding.json["outcome"], discarding.json["branch"]) == (3, "discarded", None)
-    assert not lake.branches("bad2")
+    assert not lake.branches("/bad2/")
 
 
 async def test_a_rejection_by_signal(system: SystemHarness, lake: LakeReader, tmp_path: Path, client: Client) -> None:
