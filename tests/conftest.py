@@ -1,7 +1,7 @@
 """Shared fixtures of all tests: one real stack per session, the selections, and a table of times."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -45,6 +45,9 @@ _SHORT_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize
 
 The sizes avoid collections in a JVM that is about to end anyway.
 """
+
+_LONGEST = 20
+"""Number of modules in the table of times."""
 
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
@@ -156,16 +159,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> selection.By
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the number of tests that ran per folder, and their time including set-up."""
-    folders: dict[str, list[pytest.TestReport]] = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if isinstance(report, pytest.TestReport):
-                folders.setdefault(report.nodeid.split("/")[1], []).append(report)
-    if not folders:
-        return
-    terminalreporter.section("time by folder")
-    for folder, reports in sorted(folders.items()):
-        tests = len({report.nodeid for report in reports})
-        seconds = sum(report.duration for report in reports)
-        terminalreporter.write_line(f"{folder:10} {tests:5} tests {seconds:7.0f} s")
+    """Print the number of tests and their time, including set-up: of each folder, and of the longest modules."""
+    reports = [each for some in terminalreporter.stats.values() for each in some if isinstance(each, pytest.TestReport)]
+    folders = _times(reports, lambda nodeid: nodeid.split("/")[1])
+    modules = _times(reports, lambda nodeid: nodeid.split("::")[0].removeprefix("tests/"))
+    longest = sorted(modules, key=lambda each: -each[2])[:_LONGEST]
+    for title, times in (("time by folder", folders), ("longest modules", longest)):
+        if times:
+            terminalreporter.section(title)
+        for name, tests, seconds in times:
+            terminalreporter.write_line(f"{name:45} {tests:5} tests {seconds:7.0f} s")
+
+
+def _times(reports: list[pytest.TestReport], group_of: Callable[[str], str]) -> list[tuple[str, int, float]]:
+    """Return the names of groups of tests, sorted, with the number of their tests and their time in seconds."""
+    groups: dict[str, list[pytest.TestReport]] = {}
+    for report in reports:
+        groups.setdefault(group_of(report.nodeid), []).append(report)
+    return [
+        (name, len({each.nodeid for each in ran}), sum(each.duration for each in ran))
+        for name, ran in sorted(groups.items())
+    ]

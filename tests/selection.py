@@ -17,7 +17,7 @@ QUICK_FOLDERS = ("unit", "workflow", "component", "e2e")
 SLOW_FOLDERS = ("system", "faults")
 WHOLE_RUNS = ("e2e", "system", "faults")
 """The folders whose tests need a worker with a warm Spark. Tests in tests/component need a Spark session."""
-ORDER = ("e2e", "system", "faults", "component", "workflow", "unit")
+ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
 """The folders in the order of their distribution: long tests first, so that no process ends late."""
 SENTINELS = {
     "a cold run",
