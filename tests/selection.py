@@ -1,12 +1,12 @@
 """The selections of tests: `quick` (`make test`), `slow` or `matrix` for every test, by its folder and markers.
 
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
-Processes share the quick tests by kind, longest kind first: one process begins with the whole runs and another with the
-component tests, so that neither starts services that it does not need. Modules of the other folders, and those in
-subfolders of `component`, which need no Spark session, then go to any free process. Each process has a Temporal server
-and a catalog of its own.
+Processes share the quick tests by module. The first process begins with the whole runs and the others with the
+component tests, so that few processes start a worker or a Spark session. Then each takes modules that need neither, and
+last what is left. Each process has a Temporal server and a catalog of its own.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,11 @@ from xdist.scheduler import LoadScopeScheduling
 QUICK_FOLDERS = ("unit", "workflow", "component", "e2e")
 SLOW_FOLDERS = ("system", "faults")
 WHOLE_RUNS = ("e2e", "system", "faults")
-"""The folders whose tests need a worker with a warm Spark. Tests in tests/component need a Spark session."""
+"""The folders whose tests need a worker with a warm Spark.
+
+Modules in tests/component need a Spark session, those in its subfolders do not.
+"""
+_WHOLE_RUN, _COMPONENT, _OTHER = "whole run", "component", "other"
 ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
 """The folders in the order of their distribution: long tests first, so that no process ends late."""
 SENTINELS = {
@@ -34,23 +38,36 @@ SELECTED = pytest.StashKey[list[tuple[str, str, str]]]()
 
 
 class ByKind(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduler that gives whole runs to one process, component tests to another, other modules to any free one."""
+    """A scheduler that gives each process modules of the kind that it began with, as long as there are any."""
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # the number of its tests does not make a kind long
+        config.option.loadscopereorder = False  # the number of its tests does not make a module long
 
     def _split_scope(self, nodeid: str) -> str:
-        return group_of(nodeid)
+        return module_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        self.workqueue.move_to_end(next_module(list(self.workqueue), is_first=node.gateway.id == "gw0"), last=False)
+        super()._assign_work_unit(node)
 
 
-def group_of(nodeid: str) -> str:
-    """Return the name of the group of tests that one process runs together."""
-    module = nodeid.split("::", maxsplit=1)[0]
+def module_of(nodeid: str) -> str:
+    """Return the path of the module of a test."""
+    return nodeid.split("::", maxsplit=1)[0]
+
+
+def next_module(modules: Sequence[str], *, is_first: bool) -> str:
+    """Return the module that a process takes next: one of its kind, else one of any process, else the first."""
+    kinds = [_WHOLE_RUN, _OTHER, _COMPONENT] if is_first else [_COMPONENT, _OTHER, _WHOLE_RUN]
+    return min(modules, key=lambda module: kinds.index(_kind_of(module)))
+
+
+def _kind_of(module: str) -> str:
     folder, *rest = module.split("/")[1:]
     if folder in WHOLE_RUNS:
-        return "whole runs"
-    return folder if folder == "component" and len(rest) == 1 else module
+        return _WHOLE_RUN
+    return _COMPONENT if folder == "component" and len(rest) == 1 else _OTHER
 
 
 def folder_of(path: Path) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, group_of
+from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, module_of, next_module
 
 
 @pytest.fixture
@@ -35,9 +35,20 @@ def test_every_folder_has_a_place_in_the_order() -> None:
     assert sorted(ORDER) == sorted({*QUICK_FOLDERS, *SLOW_FOLDERS})
 
 
-def test_what_shares_a_server_stays_in_one_process_and_other_modules_go_where_there_is_room() -> None:
-    whole, component = group_of("tests/e2e/test_a.py::test_b"), group_of("tests/component/test_a.py::test_b")
-    assert group_of("tests/faults/test_c.py::test_d[e]") == whole != component
-    assert group_of("tests/component/test_c.py::test_d") == component
-    assert group_of("tests/component/sequences/test_c.py::test_d") != component
-    assert group_of("tests/unit/test_a.py::test_b") != group_of("tests/unit/test_c.py::test_b")
+def test_a_process_takes_modules_of_the_kind_that_it_began_with_as_long_as_there_are_any() -> None:
+    waiting = [
+        *("tests/faults/test_a.py", "tests/e2e/test_b.py", "tests/component/test_c.py"),
+        *("tests/component/loads/test_d.py", "tests/unit/test_e.py"),
+    ]
+    first = [waiting[number] for number in (0, 1, 3, 4, 2)]
+    other = [waiting[number] for number in (2, 3, 4, 0, 1)]
+    for is_first, expected in ((True, first), (False, other)):
+        left, taken = list(waiting), []
+        while left:
+            taken.append(next_module(left, is_first=is_first))
+            left.remove(taken[-1])
+        assert taken == expected
+
+
+def test_the_module_of_a_test_is_its_path() -> None:
+    assert module_of("tests/e2e/test_a.py::test_b[c::d]") == "tests/e2e/test_a.py"
