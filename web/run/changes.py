@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sluice.contracts.run import RunResult
-from sluice.presentation.changes import describe_change
+from sluice.presentation.changes import describe_change, describe_rows_after
 from sluice.publishing.change_summary import known_row_numbers
 from sluice.publishing.quarantine_tables import is_quarantine_table
 
@@ -18,6 +18,8 @@ class TableNumbers:
     changed: int | None
     after: int | None
     """Number of rows of the table after the run."""
+    shown_after: str
+    """That number as people read it, or the reason why there is none."""
     sentence: str
     created: bool
     is_quarantine: bool
@@ -36,6 +38,7 @@ def table_numbers(result: RunResult) -> list[TableNumbers]:
                 removed=known.removed + known.replaced if known else None,
                 changed=known.updated if known else None,
                 after=change.total_rows,
+                shown_after=describe_rows_after(change),
                 sentence=describe_change(change),
                 created=change.created,
                 is_quarantine=is_quarantine_table(name),

@@ -35,14 +35,16 @@ def test_the_numbers_of_tables() -> None:
         ),
         "t.unknown": TableChange(operation="overwrite", added_rows=9, deleted_rows=7),
         "t.compacted": TableChange(operation="replace", added_rows=9, deleted_rows=9, total_rows=9),
+        "t.gone": TableChange(operation="drop", deleted_rows=1_200),
     }  # fmt: skip
     shown = {each.table: each for each in table_numbers(result(tables=tables))}
-    assert list(shown) == ["t.new", "t.keys", "t.unknown", "t.compacted", "t.x__quarantine"]
+    assert list(shown) == ["t.new", "t.keys", "t.unknown", "t.compacted", "t.gone", "t.x__quarantine"]
     numbers = {name: (each.added, each.removed, each.changed, each.after) for name, each in shown.items()}
     assert numbers["t.new"] == (5, 0, 0, 5)
     assert numbers["t.keys"] == (3, 5, 2, 100), "replaced rows are removed, too"
     assert numbers["t.unknown"] == (None, None, None, None)
     assert numbers["t.compacted"] == (0, 0, 0, 9)
+    assert [shown[name].shown_after for name in ("t.keys", "t.unknown", "t.gone")] == ["100", "?", "dropped"]
     assert shown["t.x__quarantine"].is_quarantine and shown["t.new"].created and shown["t.new"].hint
     assert table_numbers(result()) == []
 
