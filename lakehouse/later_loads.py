@@ -11,6 +11,7 @@ from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
 from sluice.errors import InvalidPipeline
+from sluice.input.publications import are_others, read_input_record
 from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
 from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
@@ -89,13 +90,15 @@ def find_loaded_partitions(
 ) -> set[str]:
     """Return the partitions and scheduled times of a pipeline on main.
 
-    Those of runs that were rolled back do not count, nor those before all tables were dropped.
+    Those of runs that were rolled back do not count, nor those before all tables were dropped, nor those that loaded
+    files into other tables, because the pipeline was edited since.
 
     Args:
         after: a partition; only later ones are returned.
     """
     commits = [each for each in catalog.list_published({PIPELINE: pipeline}, _EVER) if each.properties.get(PARTITION)]
-    wanted = [each for each in commits if not after or latest_of([each.properties[PARTITION]], after)]
+    into = [each for each in commits if not are_others(_tables_of(each), tables)]
+    wanted = [each for each in into if not after or latest_of([each.properties[PARTITION]], after)]
     if not wanted:
         return set()
     taken = runs_taken_back(read_published_commits(catalog))
@@ -108,6 +111,12 @@ def find_loaded_partitions(
         for each in wanted
         if each.properties.get(RUN_ID, "") not in taken and each.hash not in dropped
     }
+
+
+def _tables_of(commit: CommitInfo) -> Sequence[str]:
+    """Return the tables into which the run of a commit loaded files; none if they are not recorded."""
+    record = read_input_record(commit.properties)
+    return record.tables if record else ()
 
 
 def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, runs: Collection[str]) -> list[str]:

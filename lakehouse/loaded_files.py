@@ -69,8 +69,7 @@ class LoadedFiles:
         for loads in by_table:
             of_others = [load for load in loads if load.run_id != but_of_run]
             present = loads_on_main(self._catalog, self.manifests.io, of_others, at)
-            copies = self._index().find_copies(present[0].table, paths) if present else ()
-            held = LoadsOfTable(present, order_matters=order_matters, copies=copies)
+            held = LoadsOfTable(present, order_matters=order_matters)
             for file in files:
                 if (each := held.find(file)) and (file not in by_file or by_file[file].is_partly):
                     by_file[file] = each
@@ -107,13 +106,14 @@ class LoadedFiles:
         """Return the latest run in effect of a pipeline that published the whole input of this identity.
 
         Args:
-            tables: tables of the pipeline. If all of them were dropped since, the run does not count.
+            tables: tables of the pipeline. If the run loaded files into other tables alone, or if all of them were
+                dropped since, it does not count.
             replaces: the rows that each load replaces. A run does not count if a later one of the pipeline replaced its
                 rows, in the table or in the same partition.
         """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run published it, in effect or not: building the index is not necessary
-        load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest), at))
+        load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest, tables), at))
         if load and replaces and self.is_replaced(load, pipeline, replaces):
             return None
         if load is None or not tables:

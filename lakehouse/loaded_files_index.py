@@ -22,7 +22,7 @@ from lakehouse.loaded_files_tables import (
 from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
-from sluice.input.publications import InputRecord, effects_of_rollback
+from sluice.input.publications import InputRecord, are_others, effects_of_rollback
 from sluice.pipeline.scope import LoadScope
 
 _WAIT = 30.0
@@ -130,7 +130,7 @@ class LoadedFilesIndex:
             at: the hash of main that the index has reached.
             table: the table.
             identities: identities of files.
-            paths: paths of further files.
+            paths: paths of further files, also of those that runs left out as known content.
 
         Raises:
             IndexMoved: the index does not contain that hash.
@@ -140,23 +140,12 @@ class LoadedFilesIndex:
             database.execute("BEGIN")
             _require(database, at)
             rows: set[tuple[object, ...]] = set()
-            for column, values in (("identity", identities), ("path", paths)):
+            wanted = (("files", "identity", identities), ("files", "path", paths), ("copies", "path", paths))
+            for source, column, values in wanted:
                 for some in _chunks(list(values)):
-                    rows.update(database.execute(FIND.format(column, ", ".join("?" * len(some))), [table, *some]))
+                    select = FIND.format(source, column, ", ".join("?" * len(some)))
+                    rows.update(database.execute(select, [table, *some]))
             return [loaded_file(fields) for _, *fields in sorted(rows, key=lambda row: (row[0], row[2]))]
-
-        return self._use(read)
-
-    def find_copies(self, table: str, paths: Collection[str]) -> set[tuple[str, str]]:
-        """Return path and identity of files with these paths that runs into a table left out as known content."""
-
-        def read(database: sqlite3.Connection) -> set[tuple[str, str]]:
-            copies: set[tuple[str, str]] = set()
-            for some in _chunks(list(paths)):
-                marks = ", ".join("?" * len(some))
-                select = f"SELECT path, identity FROM copies WHERE table_name = ? AND path IN ({marks})"
-                copies.update(database.execute(select, [table, *some]).fetchall())
-            return copies
 
         return self._use(read)
 
@@ -170,18 +159,23 @@ class LoadedFilesIndex:
         row = self._use(lambda database: database.execute(select, [commit]).fetchone())
         return str(row[0]) if row else ""
 
-    def find_input(self, at: str, pipeline: str, digest: str) -> LoadedFile | None:
-        """Return the latest run in effect of a pipeline that published a whole input."""
+    def find_input(self, at: str, pipeline: str, digest: str, tables: Collection[str] = ()) -> LoadedFile | None:
+        """Return the latest run in effect of a pipeline that published a whole input.
+
+        Args:
+            tables: the present tables of the pipeline. A run that loaded files into other tables alone does not count.
+        """
 
         def read(database: sqlite3.Connection) -> LoadedFile | None:
             database.execute("BEGIN")
             _require(database, at)
-            row = database.execute(
-                "SELECT '', '', run_id, workflow_id, hash, at, digest, '', '' FROM runs "
-                "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC LIMIT 1",
+            rows = database.execute(
+                "SELECT tables, '', '', run_id, workflow_id, hash, at, digest, '', '' FROM runs "
+                "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC",
                 [digest, pipeline],
-            ).fetchone()
-            return loaded_file(row) if row else None
+            )
+            loads = (fields for loaded, *fields in rows if not are_others(json.loads(loaded), tables))
+            return next(map(loaded_file, loads), None)
 
         return self._use(read)
 
@@ -308,21 +302,17 @@ def _add(database: sqlite3.Connection, commit: IndexedCommit) -> None:
 
 
 def _add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
-    loaded = [file for file in files if file.left_out is None]
-    left_out = [file for file in files if file.left_out is not None]
-    database.executemany(
-        "INSERT OR IGNORE INTO copies (table_name, path, identity) VALUES (?, ?, ?)",
-        ((table, file.path, file.identity) for table in tables for file in left_out),
-    )
-    database.executemany(
-        "INSERT OR IGNORE INTO files (table_name, identity, seq, path, size, path_scope, content_scope) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
-            for table in tables
-            for file in loaded
-        ),
-    )
+    for name, other, is_loaded in (("files", "IGNORE", True), ("copies", "REPLACE", False)):
+        database.executemany(
+            f"INSERT OR {other} INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
+                for table in tables
+                for file in files
+                if (file.left_out is None) == is_loaded
+            ),
+        )
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

@@ -7,7 +7,7 @@ from typing import Any
 from sluice.input.held_files import LoadedFile
 from sluice.pipeline.scope import LoadScope
 
-VERSION = 3
+VERSION = 4
 """Version of the tables below. An index of another version is rebuilt."""
 TABLES = ("commits", "runs", "files", "copies")
 _SCHEMA = """
@@ -27,7 +27,9 @@ CREATE TABLE files (
     PRIMARY KEY (table_name, identity, seq, path_scope, content_scope)
 ) WITHOUT ROWID;
 CREATE TABLE copies (
-    table_name TEXT NOT NULL, path TEXT NOT NULL, identity TEXT NOT NULL, PRIMARY KEY (table_name, path, identity)
+    table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
+    path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
+    PRIMARY KEY (table_name, path, identity, path_scope, content_scope)
 ) WITHOUT ROWID;
 CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
@@ -36,9 +38,10 @@ LOAD_COLUMNS = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.i
 """Columns of a load, in the order that `loaded_file` expects."""
 
 FIND = f"""
-SELECT f.seq, {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
-WHERE f.table_name = ? AND r.in_effect AND f.{{}} IN ({{}})
+SELECT f.seq, {LOAD_COLUMNS}, '{{0}}' = 'copies' FROM {{0}} f JOIN runs r ON r.seq = f.seq
+WHERE f.table_name = ? AND r.in_effect AND f.{{1}} IN ({{2}})
 """
+"""Query for the loads, or the files that were left out, with these values of a column."""
 _LATER = f"""
 SELECT {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.seq > (SELECT seq FROM commits WHERE hash = :commit) AND f.table_name = :table AND f.identity != :identity
@@ -72,9 +75,9 @@ def create_tables(database: sqlite3.Connection) -> None:
 
 def loaded_file(fields: Sequence[Any]) -> LoadedFile:
     """Return the load that a row of these columns describes."""
-    table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope = fields
+    table, path, run_id, workflow_id, commit, at, identity, path_scope, content_scope, *left_out = fields
     scope = LoadScope(path=path_scope, content=content_scope)
-    return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope)
+    return LoadedFile(table, path, run_id, workflow_id, commit, at, identity, scope, was_left_out=any(left_out))
 
 
 def read_later(database: sqlite3.Connection, load: LoadedFile, scope: LoadScope) -> LoadedFile | None:

@@ -146,6 +146,7 @@ class _ZoneListing:
         list_at = now if room and has_more and not self._order.is_blocked else plan.list_at
         kept_out, number, mark = self._memory.to_report(input.received, _MOST_REPORTED)
         done = self._arrival.done
+        self._memory.confirm_recheck()
         return CollectArrivalsResult(
             batches=batches,
             loaded=self._held.loaded(self._loaded),

@@ -164,7 +164,9 @@ class ZoneMemory(ZoneDatabase):
             return str(row[0]) if row else ""
 
     def recheck(self, rules: str, tables: str, head: str, now: float, *, is_another_history: bool) -> bool:
-        """Reset files to waiting that may be judged differently now. Return True if these are all files.
+        """Reset files to waiting that may be judged differently now.
+
+        Return True if these were all files, now or in an earlier listing since the last `confirm_recheck`.
 
         Args:
             rules: text of the rules that decide which files are refused or ignored. If it changed, those files wait
@@ -184,10 +186,16 @@ class ZoneMemory(ZoneDatabase):
                 f"UPDATE files SET status = 'waiting', detail = '', identity = '', is_judged = 0 WHERE {which}",
                 {"now": now},
             )
-            stated = [("rules", rules), ("tables", tables), ("head", head)]
+            stated = [("rules", rules), ("tables", tables), ("head", head), *([("all", "")] if are_all else [])]
             database.executemany("INSERT OR REPLACE INTO details (name, value) VALUES (?, ?)", stated)
             database.execute("COMMIT")
-            return are_all
+            return are_all or "all" in details
+
+    def confirm_recheck(self) -> None:
+        """Record that the workflow of the zone gets the answer that all files wait again."""
+        with self._open() as database:
+            database.execute("DELETE FROM details WHERE name = 'all'")
+            database.execute("COMMIT")
 
     def mark(self, files: Iterable[MarkedFile]) -> None:
         """Set the status of files, except those that changed since they were listed."""

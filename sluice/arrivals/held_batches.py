@@ -89,6 +89,16 @@ class HeldBatches:
         """Return the number of batches in a state."""
         return sum(batch.state == state for batch in self._batches.values())
 
+    def waiting(self, *, in_order: bool) -> list[Batch]:
+        """Return the batches that wait, in the order of their start.
+
+        Args:
+            in_order: true if the order matters. Then the order is that of the files' arrival: a batch that a person
+                retried or named may be older, or younger, than the batches around it.
+        """
+        waiting = [each for each in self.all if each.state == "waiting"]
+        return sorted(waiting, key=lambda each: each.ref.oldest) if in_order else waiting
+
     def add(self, refs: Iterable[BatchRef], now: float, *, in_order: bool = False) -> None:
         """Add new batches. A batch that the zone already has stays as it is.
 

@@ -1,6 +1,6 @@
 """Decide if main contains a file: the one rule for runs, releases and landing zones."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
@@ -30,6 +30,8 @@ class LoadedFile:
     """Time of the publication, in ISO 8601."""
     identity: str = ""
     scope: LoadScope = NO_SCOPE
+    was_left_out: bool = False
+    """True if the run left the file out, because main or the run itself had its content from another path."""
 
 
 @dataclass(frozen=True)
@@ -65,35 +67,34 @@ def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
 class LoadsOfTable:
     """The loads of one table that are in effect."""
 
-    def __init__(
-        self, loads: Sequence[LoadedFile], *, order_matters: bool, copies: Collection[tuple[str, str]] = ()
-    ) -> None:
+    def __init__(self, loads: Sequence[LoadedFile], *, order_matters: bool) -> None:
         """Index the loads by identity and path.
 
         Args:
-            loads: loads of the wanted identities and, if the order matters, of the wanted paths; oldest first.
+            loads: loads of the wanted identities and, if the order matters, of the wanted paths; oldest first. Those of
+                paths include files that runs left out.
             order_matters: True if rows of a later load replace those of an earlier one.
-            copies: path and identity of files that runs left out, because main or the run had their content.
         """
-        self._order_matters, self._copies = order_matters, {*copies}
+        self._order_matters = order_matters
         self._by_identity: dict[str, list[LoadedFile]] = {}
         self._by_path: dict[str, list[LoadedFile]] = {}
         for load in loads:
-            self._by_identity.setdefault(load.identity, []).append(load)
+            if not load.was_left_out:
+                self._by_identity.setdefault(load.identity, []).append(load)
             self._by_path.setdefault(load.path, []).append(load)
 
     def find(self, wanted: WantedFile) -> HeldFile | None:
         """Return the load by which main contains a file, or None if the file is to be loaded.
 
-        If the order matters, main no longer contains a file whose path was later loaded with other content.
+        If the order matters, main no longer contains a file whose path was later loaded, or left out, with other
+        content.
         """
         loads = self._by_identity.get(wanted.identity, [])
         if load := next(_holding(loads, wanted), None):
             latest = next(_holding(self._by_path.get(wanted.path, []), wanted), None)
             if self._order_matters and latest and latest.identity != wanted.identity:
                 return None
-            is_known = latest is not None or (wanted.path, wanted.identity) in self._copies
-            is_delivery = wanted.is_sent_again or not is_known
+            is_delivery = wanted.is_sent_again or latest is None
             return HeldFile(wanted, load, is_renamed=self._order_matters and is_delivery)
         partly = next((load for load in reversed(loads) if load.scope.overlaps_partly(wanted.scope)), None)
         return HeldFile(wanted, partly, is_partly=True) if partly else None

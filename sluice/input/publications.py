@@ -1,7 +1,7 @@
 """Records of a run's files in commits: on main, which published them, and on branches that may publish them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sluice.contracts.selected_input import ManifestRef
@@ -46,6 +46,11 @@ def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
         manifest=ManifestRef(location=location, digest=digest) if location else None,
         rolled_back=tuple(run for run in properties.get(ROLLED_BACK, "").split(",") if run),
     )
+
+
+def are_others(loaded: Collection[str], tables: Collection[str]) -> bool:
+    """Return True if a run loaded files into none of the tables, as far as its tables are recorded."""
+    return bool(loaded) and bool(tables) and {*loaded}.isdisjoint(tables)
 
 
 def effects_of_rollback(

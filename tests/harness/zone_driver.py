@@ -24,6 +24,7 @@ from runtime.arrivals.landing_zones import (
     pause_zone,
     read_zone,
 )
+from runtime.arrivals.zone_files import list_zone_files
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.run.find_run import Handle, query_status
 from runtime.short_workflow import query_lake
@@ -105,6 +106,12 @@ class ZoneDriver(LakeDriver):
     async def status(self) -> ZoneStatus:
         """Return the state of the zone."""
         return await read_zone(self.client, self.settings.installation, self.name)
+
+    async def show_files(self) -> dict[str, str]:
+        """Return the status of each file of the zone, as `arrivals` shows it."""
+        zone = await self.status()
+        listed = await list_zone_files(self.client, self.settings.installation, zone, "", None, 100)
+        return {Path(each.path).name: each.status for each in listed.files}
 
     async def waiting_run(self) -> Handle | None:
         """Return the run of a batch that waits for approval, or None."""

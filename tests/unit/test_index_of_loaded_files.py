@@ -103,3 +103,31 @@ async def test_many_threads_and_processes_may_share_an_index(folder: Folder, tmp
     for thread in threads:
         thread.join()
     assert answers == [20] * 8
+
+
+async def _load_all(folder: Folder) -> list[str]:
+    """Load the files of the folder in order; return the names of those that the run loaded."""
+    await folder.run("*.csv", order_matters=True).load()
+    run_id = folder.lake.loaded_files.list_files("", [], 1)[0][0].file.run_id
+    loads = folder.lake.loaded_files.list_files("r.run_id = ?", [run_id], -1)[0]
+    return sorted(Path(each.file.path).name for each in loads)
+
+
+async def test_a_path_that_was_left_out_is_loaded_when_its_earlier_content_comes_back(folder: Folder) -> None:
+    """Both files had 10, and then 20. Now `b.csv` has 10 again, which is newer than 20."""
+    for price in ("10", "20"):
+        folder.file("a.csv", price)
+        folder.file("b.csv", price)
+        assert await _load_all(folder) == ["a.csv"]
+    folder.file("b.csv", "10")
+    assert await _load_all(folder) == ["b.csv"]
+
+
+async def test_a_path_whose_new_content_was_left_out_is_not_loaded_by_the_next_run(folder: Folder) -> None:
+    folder.file("b.csv", "10")
+    assert await _load_all(folder) == ["b.csv"]
+    folder.file("a.csv", "20")
+    folder.file("b.csv", "20")
+    assert await _load_all(folder) == ["a.csv"]
+    folder.file("c.csv", "30")
+    assert await _load_all(folder) == ["c.csv"], "b.csv did not change, and its rows are older than those of c.csv"

@@ -217,7 +217,7 @@ class LandingZone:
         listing = asyncio.create_task(self._calls.collect_arrivals(input))
         try:
             while not listing.done():
-                await workflow.wait_condition(lambda: listing.done() or self._grants.has_news(self._room))
+                await workflow.wait_condition(lambda: listing.done() or self._grants.has_news(self._wanted))
                 await self._start_batches()
         except asyncio.CancelledError:
             listing.cancel()
@@ -256,7 +256,7 @@ class LandingZone:
         while (batch := self._grants.take()) is not None:
             if not self._paused:
                 await self._runs.start(self._input, batch)
-        await self._grants.report(self._room)
+        await self._grants.report(self._wanted)
 
     def _tell_of_silence(self) -> None:
         """Notify people once that nothing to load arrived for longer than the pipeline expects."""
@@ -278,13 +278,14 @@ class LandingZone:
                 self._is_listing_due = True
 
     def _has_news(self, list_at: float) -> bool:
-        has_news = self._is_listing_due or self._grants.has_news(self._room) or self._listings.at < list_at
+        has_news = self._is_listing_due or self._grants.has_news(self._wanted) or self._listings.at < list_at
         return has_news or self._batches.has_unreported or (self._is_on_another_queue and not self._is_busy)
 
     @property
-    def _room(self) -> int:
-        """The number of runs that the zone could start now."""
-        return 0 if self._paused else self._runs.room(self._input)
+    def _wanted(self) -> list[Batch]:
+        """The batches whose runs the zone could start now, the next one first."""
+        room = 0 if self._paused else self._runs.room(self._input)
+        return self._batches.waiting(in_order=self._input.in_order)[: max(0, room)]
 
     @property
     def _is_on_another_queue(self) -> bool:

@@ -1,11 +1,14 @@
 """The granted runs of a landing zone: report running and wanted runs, and follow or decline grants."""
 
+from collections.abc import Sequence
+
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from sluice.arrivals.held_batches import HeldBatches
     from sluice.contracts.arrival_runs import RunGrant, WantedRun, ZoneRuns
+    from sluice.contracts.arrivals import Batch
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, root_cause
 
@@ -21,7 +24,7 @@ class GrantedRuns:
         self._grants: list[RunGrant] = []
         self.answered = answered or int(workflow.now().timestamp() * 1000)
         """The number of the latest grant that was followed or declined. A new zone begins above all earlier grants."""
-        self._reported = self._report(0).model_copy(update={"running": []})
+        self._reported = self._report(()).model_copy(update={"running": []})
         self._is_due = self._has_failed = False
 
     @property
@@ -41,21 +44,25 @@ class GrantedRuns:
         self.answered = max(self.answered, grant.number)
         return grant.batch
 
-    def has_news(self, room: int) -> bool:
-        """Return True if there is a grant to follow, or something to report."""
-        return bool(self._grants) or (self._differs(room) and not self._has_failed)
+    def has_news(self, wanted: Sequence[Batch]) -> bool:
+        """Return True if there is a grant to follow, or something to report.
+
+        Args:
+            wanted: the batches whose runs may start now.
+        """
+        return bool(self._grants) or (self._differs(wanted) and not self._has_failed)
 
     def report_again(self) -> None:
         """Send the report again if the last one is old or failed: its receiver may have been terminated."""
         self._is_due = workflow.now().timestamp() - self._reported.at >= _REPEAT
         self._has_failed = False
 
-    async def report(self, room: int) -> None:
-        """Report the running batches, and the oldest waiting ones within `room`, unless that was reported already."""
-        if self._has_failed or not self._differs(room):
+    async def report(self, wanted: Sequence[Batch]) -> None:
+        """Report the running batches, and those whose runs may start now, unless that was reported already."""
+        if self._has_failed or not self._differs(wanted):
             self._is_due = False
             return
-        now, self._is_due = self._report(room), False
+        now, self._is_due = self._report(wanted), False
         try:
             await self._calls.report_arrival_runs(now)
             self._reported = now
@@ -75,24 +82,22 @@ class GrantedRuns:
                 raise
             workflow.logger.warning("the landing zone could not release its slots: %s", root_cause(error)[1])
 
-    def _differs(self, room: int) -> bool:
-        now, before = self._report(room), self._reported
+    def _differs(self, wanted: Sequence[Batch]) -> bool:
+        now, before = self._report(wanted), self._reported
         return now.model_copy(update={"at": before.at}) != before or (self._is_due and not now.is_empty)
 
-    def _report(self, room: int) -> ZoneRuns:
+    def _report(self, wanted: Sequence[Batch]) -> ZoneRuns:
         zone_id = workflow.info().workflow_id
         batches = self._batches.all
-        waiting = [
-            WantedRun(batch=each.ref.id, since=each.since, run=self.run_id(each.ref.id, each.tries + 1))
-            for each in batches
-            if each.state == "waiting"
-        ]
         return ZoneRuns(
             zone=zone_id,
             at=workflow.now().timestamp(),
             answered=self.answered,
             running=[self.run_id(each.ref.id, each.tries) for each in batches if each.state == "running"],
-            wanted=waiting[: max(0, room)],
+            wanted=[
+                WantedRun(batch=each.ref.id, since=each.since, run=self.run_id(each.ref.id, each.tries + 1))
+                for each in wanted
+            ],
         )
 
     @staticmethod

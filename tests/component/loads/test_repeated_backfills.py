@@ -61,6 +61,16 @@ class Approved(PartitionDriver):
             await asyncio.sleep(0.1)
 
 
+@dataclass
+class Moving(PartitionDriver):
+    """A driver whose pipeline keeps its name when its table is another one."""
+
+    @property
+    def _text(self) -> PipelineText:
+        text = super()._text
+        return text.model_copy(update={"text": json.dumps({**json.loads(text.text), "name": "moving"})})
+
+
 def driver_of(memory: MemorySystem, folder: Path, of: type[PartitionDriver] = PartitionDriver) -> PartitionDriver:
     memory.catalog.clear()
     table = f"r{folder.name[-8:]}"
@@ -106,6 +116,21 @@ def test_partitions_of_a_dropped_table_are_loaded_again(memory: MemorySystem, tm
     memory.lake.recreate(driver.table)
     ended = memory.run(driver.backfill("2018..2020"))
     assert set(ended.states.values()) == {"published"} and driver.table_rows() == rows, ended
+
+
+@pytest.mark.parametrize("mode", ["merge", "overwrite_partitions"])
+def test_partitions_of_another_table_are_loaded(memory: MemorySystem, tmp_path: Path, mode: str) -> None:
+    driver = driver_of(memory, tmp_path, Moving)
+    driver.mode = mode
+    for year in YEARS[:2]:
+        (driver.folder / year).mkdir()
+        (driver.folder / year / "f.csv").write_text(f"id,v,p\n{year},1,{year}\n")
+    memory.run(driver.backfill("2018..2019"))
+    rows = driver.table_rows()
+    driver.table += "_new"
+    ended = memory.run(driver.backfill("2018..2019"))
+    assert set(ended.states.values()) == {"published"}, ended
+    assert driver.table_rows() == rows
 
 
 def test_a_joint_publish_is_as_young_as_its_latest_partition(memory: MemorySystem, tmp_path: Path) -> None:

@@ -39,6 +39,27 @@ def test_a_dropped_table_gets_its_files_again(memory: MemorySystem, tmp_path: Pa
         memory.run(driver.remove())
 
 
+def test_a_person_who_looks_at_the_files_does_not_hide_that_their_table_was_dropped(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    memory.catalog.clear()
+    name = "shown"
+    driver = ZoneDriver(memory.client, memory.settings, memory.catalog, {}, f"t.{name}", new_folder(tmp_path, name))
+    driver.clock, driver.mode, driver.options = memory.clock, "merge", {"batch": {"files": 1}}
+    memory.run(driver.deploy())
+    try:
+        for path, rows in (("b.csv", "1,10\n2,10\n"), ("a.csv", "1,20\n")):
+            (driver.zone / path).write_text(f"id,v\n{rows}")
+            settle(memory, driver)
+        memory.lake.recreate(driver.table)
+        assert memory.run(driver.show_files()) == {"a.csv": "waiting", "b.csv": "waiting"}
+        settle(memory, driver)
+        assert driver.table_rows() == {(1, 20): 1, (2, 10): 1}
+        assert memory.run(driver.status()).batches == []
+    finally:
+        memory.run(driver.remove())
+
+
 @pytest.mark.parametrize("mode", ["append", "merge"])
 def test_a_roll_back_that_drops_the_table_stays_in_effect(memory: MemorySystem, tmp_path: Path, mode: str) -> None:
     memory.catalog.clear()

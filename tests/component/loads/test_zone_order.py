@@ -11,6 +11,7 @@ from activities.run import prepare_run
 from runtime.arrivals.landing_zones import pause_zone
 from sluice.contracts.arrivals import Batch
 from sluice.contracts.zone_requests import PauseZone
+from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import new_folder
 from tests.harness.unreadable_files import make_unreadable
@@ -74,9 +75,9 @@ class MergeZone:
         if approve:
             self.settle()
 
-    def resume(self) -> None:
-        """Resume the zone, without a decision about the batch for which it paused."""
-        driver, request = self.driver, PauseZone(paused=False, by="ana")
+    def resume(self, *, paused: bool = False) -> None:
+        """Resume the zone, without a decision about the batch for which it paused, or pause it."""
+        driver, request = self.driver, PauseZone(paused=paused, by="ana")
         self.memory.run(pause_zone(driver.client, driver.settings.installation, driver.name, request))
 
     def load(self, path: str, *, over_younger: bool = False) -> bool:
@@ -339,5 +340,43 @@ def test_a_younger_file_waits_behind_one_that_waits_for_the_run_of_its_path(make
     for _ in range(3):
         zone.memory.run(zone.driver.decide_batch(approve=True))
         zone.settle()
+    assert zone.value() == 20
+    assert zone.batches() == []
+
+
+def test_a_retried_batch_waits_behind_an_older_one_that_came_later(make_zone: MakeZone, unreadable: set[str]) -> None:
+    zone = make_zone("retried", batch={"files": 1})
+    zone.driver.needs_approval = True
+    zone.memory.run(zone.driver.deploy_again())
+    unreadable.add("x.csv")
+    for name, value in (("x.csv", 10), ("q.csv", 20)):
+        zone.send(name, value)
+        zone.settle()
+    zone.approve(approve=False)
+    unreadable.clear()
+    zone.list_files(700)
+    zone.settle()
+    rejected, older = zone.batches()
+    assert (rejected.state, older.state) == ("kept out", "waiting")
+    zone.decide("retry", rejected)
+    zone.approve()
+    assert zone.value() == 10
+    zone.approve()
+    assert zone.value() == 20
+    assert zone.batches() == []
+
+
+def test_an_older_file_that_a_person_names_is_loaded_before_the_batches_that_wait(make_zone: MakeZone) -> None:
+    zone = make_zone("namedolder", batch={"files": 1})
+    zone.send("o.csv", 10)
+    zone.settle()
+    zone.memory.run(zone.driver.roll_back(zone.driver.commits()[0].properties[RUN_ID]))
+    zone.resume(paused=True)
+    zone.send("q.csv", 20)
+    zone.settle()
+    assert zone.load("o.csv")
+    assert [batch.state for batch in zone.batches()] == ["waiting", "waiting"]
+    zone.resume()
+    zone.settle()
     assert zone.value() == 20
     assert zone.batches() == []
