@@ -23,6 +23,14 @@ MEANT_BY_NOBODY = [
     "2020-13-45",
     "[a, [b]]",
     "{a: 1, a: 2}",
+    "&a {<<: *a}",
+    "!!int ''",
+    "!!bool 5",
+    "!!str [a]",
+    "9999-12-31T23:59:59.9999999999999Z",
+    "0x" + "f" * 4000,
+    "{0x" + "f" * 4000 + ": 1}",
+    '"\\U00110000"',
 ]
 """Values that no key of a pipeline accepts."""
 ANYTHING = [

@@ -108,6 +108,15 @@ def test_a_file_of_any_shape_is_refused_with_a_line(text: str) -> None:
     refused_or_whole(text, must_be_refused=True)
 
 
+@pytest.mark.parametrize("value", MEANT_BY_NOBODY)
+def test_a_value_that_nobody_means_is_refused_with_its_line(value: str) -> None:
+    """Earlier versions ended with a traceback for `!!bool 5`, `&a {<<: *a}` and a date after the year 9999."""
+    with pytest.raises(InvalidPipeline, match=r"^p\.yml:4: "):
+        parse_pipeline(
+            f"name: p\nwrite: {{source: {{path: a.csv}}}}\ntables: {{t.x: {{}}}}\ndescription: {value}\n", "p.yml"
+        )
+
+
 @MANY
 @given(spot=st.sampled_from(KEYS), value=st.sampled_from(ANYTHING))
 def test_any_value_under_any_key_is_refused_with_a_line_or_meant(spot: str, value: str) -> None:
