@@ -95,6 +95,13 @@ def test_a_check_of_a_wrong_shape_is_refused_with_its_line(check: str, words: st
     assert str(refused.value).startswith("p.yml:6: ") and words in str(refused.value)
 
 
+def test_a_message_shows_no_character_that_moves_a_terminal() -> None:
+    for value in ('"\\e[2J"', '"\\u2028"'):
+        with pytest.raises(InvalidPipeline) as refused:
+            parse_pipeline(f"name: p\nwrite: {{source: {value}}}\ntables: [t.x]\n", "p.yml")
+        assert all(line.isprintable() for line in str(refused.value).split("\n")), refused.value
+
+
 def test_options_have_texts_and_numbers_and_no_other_values() -> None:
     for value in ("null", "[1]", "{a: 1}"):
         with pytest.raises(InvalidPipeline, match="write a text, a number, true or false"):
