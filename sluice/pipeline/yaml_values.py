@@ -79,6 +79,8 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
         name = str(key)
         if key is None or isinstance(key, dict | list | tuple):
             problems.append((where, f"{name[:_SHOWN]!r} is not a key: write a text"))
+        elif problem := _problem(key):
+            problems.append((where, problem))
         elif name in plain:
             problems.append(((*where, name), f"the key {name[:_SHOWN]!r} stands twice in one mapping"))
         else:

@@ -102,6 +102,11 @@ def test_a_message_shows_no_character_that_moves_a_terminal() -> None:
         assert all(line.isprintable() for line in str(refused.value).split("\n")), refused.value
 
 
+def test_a_key_that_is_no_text_in_utf_8_is_refused_with_its_line() -> None:
+    with pytest.raises(InvalidPipeline, match=r"^p\.yml:1: .*unpaired surrogate"):
+        parse_pipeline('write: {job: a.py, conf: {"\\ud800": 1}}\nname: p\ntables: [t.x]\n', "p.yml")
+
+
 def test_options_have_texts_and_numbers_and_no_other_values() -> None:
     for value in ("null", "[1]", "{a: 1}"):
         with pytest.raises(InvalidPipeline, match="write a text, a number, true or false"):
