@@ -69,8 +69,10 @@ class Removal:
         python = root / ".venv" / "bin" / "python"
         if python.exists():
             subprocess.run([str(python), "-m", "devstack", "down"], cwd=root, check=False)
+        unchanged = _written_by_set_up(root / "data")  # a person may have changed files while the command asked
         for path in self.data:
-            path.unlink(missing_ok=True)
+            if path in unchanged:
+                path.unlink()
         _remove_empty_folders(root / "data")
         for folder in self.folders:
             folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
@@ -107,9 +109,14 @@ def _written_by_set_up(data: Path) -> list[Path]:
         listed = [line.split("  ", 1) for line in (data / LISTED).read_text().splitlines() if "  " in line]
     except OSError:
         listed = []
-    written = [data / name for digest, name in listed if _digest(data / name) == digest]
+    written = [data / name for digest, name in listed if _is_inside(data, name) and _digest(data / name) == digest]
     own = [path for name in (LISTED, _STAMP) if (path := data / name).is_file() and not path.is_symlink()]
     return [*written, *own]
+
+
+def _is_inside(data: Path, name: str) -> bool:
+    """Return True if no folder of a file's name is a link, which a person made, and none leads out of `data`."""
+    return (data / name).parent.resolve() == data.resolve() / Path(name).parent
 
 
 def _digest(file: Path) -> str:
@@ -150,6 +157,9 @@ def _contents(folder: Path) -> list[str]:
         return []
     lines = []
     for lake in (folder / name for name in _LAKES if (folder / name).is_dir()):
+        if lake.resolve() != folder.resolve() / lake.relative_to(folder):
+            lines.append(f"the lake {lake.relative_to(folder.parent)}: a link to {lake.resolve()}, which stays")
+            continue
         tables = sum(1 for parent, _, files in os.walk(lake) if any(each.endswith(".metadata.json") for each in files))
         lines.append(f"the lake {lake.relative_to(folder.parent)}: {format_count(tables, 'table')}, "
                      f"{format_size(_size(lake))}")  # fmt: skip

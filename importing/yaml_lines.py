@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
+from ruamel.yaml.constructor import ConstructorError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from importing.imported import SourceText
 from sluice.errors import InvalidPipeline
+from sluice.located_yaml import UNREADABLE, LocatedConstructor, LocatedScanner
 from sluice.pipeline.limits import MAX_NODES, BoundedComposer, count_nodes
 
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (bool, bool), (ScalarBoolean, bool), (int, int), (float, float), (str, str),
 )  # fmt: skip
 """The types of values in a tree, each with its conversion to a plain value."""
-_UNREADABLE = (YAMLError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, RecursionError)
-"""Errors from reading YAML. A value such as the date 2024-13-01 raises other errors than those of YAML."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class RepeatedKey:
     last_line: int
 
 
-class _Constructor(RoundTripConstructor):
+class _Constructor(LocatedConstructor):
     """Constructor that refuses a repeated key, as Soda's YAML does."""
 
     def check_mapping_key(self, node: Any, key_node: Any, mapping: Any, key: Any, value: Any) -> bool:
@@ -48,7 +47,7 @@ class _Constructor(RoundTripConstructor):
         return True
 
 
-class _ConstructorOfDbt(RoundTripConstructor):
+class _ConstructorOfDbt(LocatedConstructor):
     """Constructor that keeps the last value of a repeated key, as dbt's YAML does, and records the others."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -132,10 +131,10 @@ def _reader_of_dbt() -> YAML:
 def _read(source: SourceText, new_reader: Callable[[], YAML]) -> tuple[Any, YAML]:
     try:
         return _load(source.text, new_reader())
-    except _UNREADABLE as first:
+    except UNREADABLE as first:
         try:
             return _load(source.text.expandtabs(2), new_reader())  # dbt's YAML allows tabs in texts
-        except _UNREADABLE:
+        except UNREADABLE:
             mark = first.problem_mark if isinstance(first, MarkedYAMLError) else None
             problem = first.problem if isinstance(first, MarkedYAMLError) else None
             why = problem or (str(first).splitlines() or [type(first).__name__])[0]
@@ -144,7 +143,7 @@ def _read(source: SourceText, new_reader: Callable[[], YAML]) -> tuple[Any, YAML
 
 
 def _load(text: str, reader: YAML) -> tuple[Any, YAML]:
-    reader.Composer = BoundedComposer
+    reader.Composer, reader.Scanner = BoundedComposer, LocatedScanner
     tree = reader.load(text)
     if isinstance(tree, dict | list) and count_nodes(tree) > MAX_NODES:
         raise YAMLError(f"with its aliases replaced, it has more than {MAX_NODES:,} values")

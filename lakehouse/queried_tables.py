@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.file_rows import read_all
+from lakehouse.iceberg.file_rows import TooManyRows, read_all
 from lakehouse.iceberg.readable_files import duckdb_reads
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
@@ -17,6 +17,8 @@ from sluice.metadata.statistics import SchemaField
 from sluice.sizes import format_size
 
 MAX_BYTES = 64 * 2**20
+_MAX_MEMORY = 256 * 2**20
+"""Maximum size, in bytes, of the rows of all tables of a query that are read into memory."""
 _NAMED = 5
 """Maximum number of existing tables named when a query names a missing one."""
 
@@ -72,10 +74,10 @@ def read_queried_tables(
         max_bytes: maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself.
 
     Raises:
-        InvalidInput: there is no such table, or the data files to read are too large.
+        InvalidInput: there is no such table, or the data files or rows to read are too large.
     """
     tables: list[QueriedTable] = []
-    left = max_bytes
+    left, left_memory = max_bytes, _MAX_MEMORY
     for name in names:
         version = catalog.table_version(branch, name, head)
         if version is None:
@@ -94,7 +96,9 @@ def read_queried_tables(
                 "docs/reading.md has ways without that limit"
             )
         left -= size
-        tables.append(QueriedTable(name, fields, rows=_rows(name, state)))
+        rows = _rows(name, state, left_memory)
+        left_memory -= rows.nbytes
+        tables.append(QueriedTable(name, fields, rows=rows))
     return tables
 
 
@@ -107,8 +111,14 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
     return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; the branch has no tables"
 
 
-def _rows(name: str, state: TableState) -> pa.Table:
+def _rows(name: str, state: TableState, max_memory: int) -> pa.Table:
     try:
-        return read_all(state.table)
+        return read_all(state.table, max_memory)
+    except TooManyRows:
+        raise InvalidInput(
+            f"the rows of {name} need more than {format_size(_MAX_MEMORY)} of memory, more than `query` reads of "
+            "tables with row-level deletes, nested columns or files in a store other than S3: "
+            "docs/reading.md has ways without that limit"
+        ) from None
     except (ValueError, NotImplementedError) as error:  # equality deletes, or files of another format
         raise InvalidInput(f"{name} cannot be read without Spark: {error}") from None

@@ -11,11 +11,11 @@ from urllib.parse import urljoin
 
 import requests
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from activities.installation.examinations import NeedsRemedy
 from sluice.contracts.examination import Finding
 from sluice.errors import BadEnvironment
+from sluice.located_yaml import UNREADABLE
 from sluice.redaction import redacted
 from sluice.setting_groups import LineageSettings
 
@@ -120,7 +120,7 @@ def _read_configuration(file: Path | None) -> dict[str, Any]:
         return {}
     try:
         content = YAML(typ="safe", pure=True).load(file.read_text())
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
+    except (OSError, *UNREADABLE) as error:
         why = getattr(error, "strerror", None) or getattr(error, "problem", None) or type(error).__name__
         raise BadEnvironment(f"the configuration of OpenLineage, {file}, cannot be read: {why}") from error
     if not isinstance(content, dict):

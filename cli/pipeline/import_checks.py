@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import YAMLError
 
 from cli.exit_codes import WRONG_USE
 from cli.pipeline.import_files import read_files
@@ -18,6 +17,7 @@ from importing.project import ImportOptions, import_files
 from importing.sql_text import dialects
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion, table_name
+from sluice.located_yaml import UNREADABLE
 from sluice.sizes import format_count
 
 _WIDTH = 160
@@ -95,8 +95,9 @@ def _import_options(
         raise InvalidPipeline(f"--var {wrong[:60]!r}: write NAME=VALUE")
     try:
         values = {name: YAML(typ="safe").load(value) if value else "" for name, value in pairs.items()}
-    except YAMLError as error:
-        raise InvalidPipeline(f"--var: a value is not valid YAML: {str(error).splitlines()[0]}") from error
+    except UNREADABLE as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InvalidPipeline(f"--var: a value is not valid YAML: {why}") from error
     return ImportOptions(namespace, table, scope.value, dialect.lower() if dialect else None, values, target)
 
 

@@ -34,13 +34,19 @@ def read_batches(
         yield batch
 
 
-def read_all(table: StaticTable) -> pa.Table:
-    """Return all rows of a table.
+def read_all(table: StaticTable, max_memory: int) -> pa.Table:
+    """Return all rows of a table, reading one file at a time.
 
     Raises:
+        TooManyRows: they need more than `max_memory` bytes.
         ValueError, NotImplementedError: PyIceberg does not read its data files or apply its delete files.
     """
-    return table.scan().to_arrow()
+    schema = table.schema()
+    parts = [schema.as_arrow().empty_table()]
+    for task in table.scan().plan_files():
+        left = max_memory - sum(each.nbytes for each in parts)
+        parts += [pa.Table.from_batches([batch]) for batch in read_batches(table, schema, [task], left)]
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def scan_tasks(table: StaticTable, files: Sequence[DataFile], *, with_deletes: bool) -> list[FileScanTask]:

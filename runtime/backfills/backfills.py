@@ -158,9 +158,11 @@ async def discard_backfill(client: Client, settings: InstallationSettings, pipel
         The cancelled workflows and the deleted branches.
 
     Raises:
-        InvalidPipeline: it left nothing.
+        InvalidPipeline: it left nothing, or another one is under way by now.
         ServiceUnavailable: no worker answers, or the catalog does not.
     """
+    if await find_running_backfill(client, settings, pipeline):
+        raise InvalidPipeline(f"a backfill of {pipeline} began meanwhile: nothing was cancelled, see `backfill status`")
     left = await _discard(client, settings, pipeline)
     if not left:
         raise InvalidPipeline(

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from sluice.base_model import StrictModel
 from sluice.durations import Duration
 from sluice.errors import BadEnvironment
+from sluice.located_yaml import UNREADABLE
 from sluice.notifications.message import EVENTS, SEVERITIES, Message, Severity
 
 SLACK = "slack"
@@ -86,7 +86,7 @@ def parse_routes(text: str, name: str, environment: Mapping[str, str]) -> tuple[
     """
     try:
         stated = YAML(typ="safe").load(text)
-    except YAMLError as error:
+    except UNREADABLE as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
         why = getattr(error, "problem", None) or "it cannot be read"

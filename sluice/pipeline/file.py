@@ -251,7 +251,7 @@ def _as_mapping(where: Location, written: Any) -> str:
     """Return how to write a value as the mapping that is valid at a location, or the keys of that mapping."""
     model = _MODELS.get(where)
     required = [field.alias or key for key, field in model.model_fields.items() if field.is_required()] if model else []
-    if len(required) == 1 and isinstance(written, str):
+    if len(required) == 1 and isinstance(written, str) and written.isprintable():
         return f": write {{{required[0]}: {written}}}"
     return _valid(_known_keys(where))
 

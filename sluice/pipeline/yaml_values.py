@@ -6,38 +6,19 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
-from ruamel.yaml.nodes import Node, ScalarNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from sluice.errors import InvalidPipeline
+from sluice.located_yaml import LocatedConstructor, LocatedScanner, shown_tag
 from sluice.pipeline.limits import MAX_NODES, BoundedComposer, count_nodes
 
 Location = tuple[str | int, ...]
 Problem = tuple[Location, str]
 
-_CORE_TAG = "tag:yaml.org,2002:"
-_TEXT_TAG = f"{_CORE_TAG}str"
+_TEXT_TAG = "tag:yaml.org,2002:str"
 _SHOWN = 60
-
-
-class _Constructor(RoundTripConstructor):
-    """A constructor whose errors name the line of a number or date that cannot be read."""
-
-    def construct_object(self, node: Node, deep: bool = False) -> Any:
-        """Construct the value of a node.
-
-        Raises:
-            ConstructorError: the value looks like a number or a date, but is not one.
-        """
-        try:
-            return super().construct_object(node, deep)
-        except ValueError as error:
-            written = node.value[:_SHOWN] if isinstance(node, ScalarNode) else "a value"
-            problem = f"{written!r} cannot be read: {error}. Put a text into quotes"
-            raise ConstructorError(None, None, problem, node.start_mark) from error
 
 
 def load_tree(text: str, name: str) -> CommentedMap:
@@ -50,7 +31,7 @@ def load_tree(text: str, name: str) -> CommentedMap:
         InvalidPipeline: the file is not valid YAML, not a mapping, or too large.
     """
     reader = YAML(typ="rt")
-    reader.Composer, reader.Constructor = BoundedComposer, _Constructor
+    reader.Scanner, reader.Composer, reader.Constructor = LocatedScanner, BoundedComposer, LocatedConstructor
     try:
         tree = reader.load(text)
     except MarkedYAMLError as error:
@@ -98,6 +79,8 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
         name = str(key)
         if key is None or isinstance(key, dict | list | tuple):
             problems.append((where, f"{name[:_SHOWN]!r} is not a key: write a text"))
+        elif problem := _problem(key):
+            problems.append((where, problem))
         elif name in plain:
             problems.append(((*where, name), f"the key {name[:_SHOWN]!r} stands twice in one mapping"))
         else:
@@ -108,8 +91,8 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
 def _problem(node: Any) -> str:
     """Return the reason why a value means nothing in a pipeline, or ""."""
     tag = getattr(getattr(node, "tag", None), "value", None)
-    if tag and tag != _TEXT_TAG:
-        return f"the tag {str(tag).replace(_CORE_TAG, '!!')[:_SHOWN]!r} means nothing here: leave it out"
+    if tag and (tag != _TEXT_TAG or isinstance(node, dict | list)):
+        return f"the tag {shown_tag(tag)!r} means nothing here: leave it out"
     if isinstance(node, bytes | Set) or type(node).__name__ == "CommentedOrderedMap":
         return "the tags !!binary, !!set and !!omap mean nothing here: write a text, a list or a mapping"
     if isinstance(node, float) and not math.isfinite(node):

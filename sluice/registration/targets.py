@@ -10,11 +10,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from sluice.base_model import StrictModel
 from sluice.errors import BadEnvironment
 from sluice.identifiers import suggestion
+from sluice.located_yaml import UNREADABLE
 from sluice.pipeline.target_names import target_name
 from sluice.registration.target_kinds import AnyTarget, TableTarget
 
@@ -76,7 +76,7 @@ def read_targets(file: str) -> Targets:
         raise BadEnvironment("; ".join(f"SLUICE_TARGETS_FILE={file}: {line}" for line in _lines(error))) from None
     except BadEnvironment:
         raise
-    except (OSError, YAMLError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (OSError, RuntimeError, *UNREADABLE) as error:
         why = getattr(error, "strerror", None) or getattr(error, "problem", None) or "it cannot be read as YAML"
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""

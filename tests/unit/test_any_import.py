@@ -44,6 +44,7 @@ JSON_VALUES = [
     "[[1]]",
     '{"a": {"b": 1}}',
     "9" * 400,
+    "9" * 5000,
     "[null]",
 ]
 
@@ -67,6 +68,16 @@ def test_any_value_in_a_file_to_import_is_left_with_a_reason(data: st.DataObject
     spot = data.draw(st.sampled_from([*re.finditer(spots, text)]))
     value = data.draw(st.sampled_from(JSON_VALUES if kind == "suites" else ANYTHING))
     imported_or_refused(kind, text[: spot.start()] + value + text[spot.end() :])
+
+
+@pytest.mark.parametrize(
+    "value", ["2024-13-01", "!!bool 5", "!!int ''", "&a {<<: *a}", "9" * 5000, "0x" + "f" * 4000, '"\\U00110000"']
+)
+@pytest.mark.parametrize("kind", ["dbt", "soda"])
+def test_a_value_that_cannot_be_read_is_refused_with_its_line(kind: str, value: str) -> None:
+    files = FILES[kind](SourceText("in.file", f"a: 1\nb: 2\nc: {value}\n"))
+    with pytest.raises(InvalidPipeline, match=r"^in\.file:3: "):
+        import_files(files, ImportOptions("shop"), lenient=False)
 
 
 @pytest.mark.parametrize("kind", IMPORTED)

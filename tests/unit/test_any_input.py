@@ -95,6 +95,18 @@ def test_a_check_of_a_wrong_shape_is_refused_with_its_line(check: str, words: st
     assert str(refused.value).startswith("p.yml:6: ") and words in str(refused.value)
 
 
+def test_a_message_shows_no_character_that_moves_a_terminal() -> None:
+    for value in ('"\\e[2J"', '"\\u2028"'):
+        with pytest.raises(InvalidPipeline) as refused:
+            parse_pipeline(f"name: p\nwrite: {{source: {value}}}\ntables: [t.x]\n", "p.yml")
+        assert all(line.isprintable() for line in str(refused.value).split("\n")), refused.value
+
+
+def test_a_key_that_is_no_text_in_utf_8_is_refused_with_its_line() -> None:
+    with pytest.raises(InvalidPipeline, match=r"^p\.yml:1: .*unpaired surrogate"):
+        parse_pipeline('write: {job: a.py, conf: {"\\ud800": 1}}\nname: p\ntables: [t.x]\n', "p.yml")
+
+
 def test_options_have_texts_and_numbers_and_no_other_values() -> None:
     for value in ("null", "[1]", "{a: 1}"):
         with pytest.raises(InvalidPipeline, match="write a text, a number, true or false"):
@@ -106,6 +118,15 @@ def test_options_have_texts_and_numbers_and_no_other_values() -> None:
 @pytest.mark.parametrize("text", WHOLE_FILES)
 def test_a_file_of_any_shape_is_refused_with_a_line(text: str) -> None:
     refused_or_whole(text, must_be_refused=True)
+
+
+@pytest.mark.parametrize("value", MEANT_BY_NOBODY)
+def test_a_value_that_nobody_means_is_refused_with_its_line(value: str) -> None:
+    """Earlier versions ended with a traceback for `!!bool 5`, `&a {<<: *a}` and a date after the year 9999."""
+    with pytest.raises(InvalidPipeline, match=r"^p\.yml:4: "):
+        parse_pipeline(
+            f"name: p\nwrite: {{source: {{path: a.csv}}}}\ntables: {{t.x: {{}}}}\ndescription: {value}\n", "p.yml"
+        )
 
 
 @MANY

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sluice.approval.required import parse_approval_rules
 from sluice.environment_files import read_environment
 from sluice.errors import BadEnvironment
+from sluice.notifications.routes import parse_routes
 from sluice.registration.targets import read_targets
 from sluice.settings import GROUP_OF, read_settings
 from tests.harness.any_values import ANYTHING, MANY, WHOLE_FILES
@@ -78,6 +79,15 @@ def test_a_file_of_targets_of_any_shape_is_refused_by_a_sentence(text: str, tmp_
         read_targets(str(file))
     except BadEnvironment as error:
         assert "SLUICE_TARGETS_FILE" in str(error)
+
+
+@pytest.mark.parametrize("value", [*WHOLE_FILES, *ANYTHING])
+def test_routes_of_any_shape_are_refused_by_a_sentence(value: str) -> None:
+    for text in (value, f"- {value}", f"- {{to: {value}}}", f"- {{to: slack, pipelines: {value}}}"):
+        try:
+            parse_routes(text, "routes.yml", {})
+        except BadEnvironment as error:
+            assert "routes.yml" in str(error)
 
 
 @MANY

@@ -1,5 +1,6 @@
 """`make clean` lists what it removes and asks; it keeps a person's own files in `data`."""
 
+import builtins
 import io
 import os
 import shutil
@@ -81,6 +82,36 @@ def test_links_are_not_followed(checkout: Path, tmp_path_factory: pytest.TempPat
     assert clean(checkout, yes=True) == 0
     assert (target / "kept.csv").exists() and not os.path.lexists(checkout / ".venv")
     assert (checkout / "data" / "linked").is_symlink()
+
+
+def test_files_that_a_person_moved_outside_and_linked_stay(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    for name in ("data/flights", ".sluice/lake"):
+        shutil.move(checkout / name, outside / Path(name).name)
+        (checkout / name).symlink_to(outside / Path(name).name)
+    before = sorted(outside.rglob("*"))
+    assert clean(checkout, yes=True) == 0
+    assert sorted(outside.rglob("*")) == before and not (checkout / ".sluice").exists()
+    out = capsys.readouterr().out
+    assert f"the lake .sluice/lake: a link to {outside / 'lake'}, which stays" in out and "data/flights\n" in out
+
+
+def test_a_file_that_a_person_changes_while_the_command_asks_stays(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = checkout / "data" / "flights" / "2013-01.csv"
+    type_in(monkeypatch, Terminal("y\n"))
+    ask = builtins.input
+
+    def change_and_answer(question: str) -> str:
+        file.write_text("mine\n")
+        return ask(question)
+
+    monkeypatch.setattr(builtins, "input", change_and_answer)
+    assert clean(checkout, yes=False) == 0
+    assert file.read_text() == "mine\n" and not (checkout / ".sluice").exists()
 
 
 @pytest.mark.parametrize("text", ["", "n", "later"])

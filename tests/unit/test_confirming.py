@@ -20,9 +20,11 @@ from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from cli import app as command_line
 from cli import confirming
+from cli.backfills import cancel
 from cli.quarantine import requeue
 from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
 from lakehouse.report_store import ReportStore
+from sluice.contracts.backfill import BackfillState, BackfillStatus
 from sluice.contracts.lake_queries import PlanRequeueInput, QueryRows, QueryTablesInput, RequeuePlan
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.run_request import RunInput, RunRequest
@@ -246,6 +248,42 @@ def test_a_cancel_asks(reached: SimpleNamespace) -> None:
     done = command("cancel", A)
     assert done.exit_code == 2 and "Add --yes" in done.stderr and not runs.cancelled
     assert A in done.stdout and "2026-03-01 00:00 UTC" in done.stdout
+
+
+# Backfills
+
+
+def test_a_backfill_that_began_while_the_command_asked_is_not_cancelled(
+    reached: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command showed what an ended backfill left; the runs and branches of a new one were not shown."""
+    backfill = SimpleNamespace(status="COMPLETED")
+
+    def handle(*_: object, **__: object) -> Any:
+        async def describe() -> Any:
+            info = SimpleNamespace(first_run_id="r")
+            raw = SimpleNamespace(workflow_execution_info=info)
+            status = WorkflowExecutionStatus[backfill.status]
+            return SimpleNamespace(status=status, raw_description=raw, id="b", run_id="r")
+
+        async def result() -> BackfillStatus:
+            progress = BackfillState(partitions=["x"])
+            return BackfillStatus(pipeline="cities", name="cities", starter="ana", progress=progress)
+
+        return SimpleNamespace(id="b", describe=describe, result=result)
+
+    async def list_workflows(query: str) -> Any:
+        raise AssertionError("the command is about to cancel the runs of the new backfill")
+        yield
+
+    def start_another(*_: object, **__: object) -> None:
+        backfill.status = "RUNNING"
+
+    reached.installation = "here"
+    reached.client = SimpleNamespace(get_workflow_handle_for=handle, list_workflows=list_workflows)
+    monkeypatch.setattr(cancel, "confirm", start_another)
+    ended = command("backfill", "cancel", "cities", "--yes")
+    assert ended.exit_code == 2 and "a backfill of cities began meanwhile: nothing was cancelled" in ended.stderr
 
 
 # Requeues

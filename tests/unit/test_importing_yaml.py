@@ -75,7 +75,9 @@ def test_a_key_that_stands_twice_is_refused_in_a_file_of_soda() -> None:
 
 
 def test_a_value_that_is_no_date_makes_a_file_invalid_and_not_more() -> None:
-    with pytest.raises(InvalidPipeline, match=r"this is not valid YAML: month must be in 1..12"):
+    with pytest.raises(
+        InvalidPipeline, match=r"1: this is not valid YAML: '2024-13-01' cannot be read: month must be in 1..12"
+    ):
         imported("models: [{name: o, meta: {since: 2024-13-01}}]")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
-from pyiceberg.types import ListType, LongType
+from pyiceberg.types import ListType, LongType, StringType
 from temporalio.exceptions import ApplicationError
 
 from activities.lake.query_tables import QueryTablesActivity
@@ -88,6 +88,25 @@ def test_nested_columns_are_read_as_rows(lake: MemoryLake, query: Query) -> None
     assert query(sql).rows == [[None], [[1, None]]]
     with pytest.raises(ApplicationError, match=r"docs/reading\.md"):
         query(sql, max_bytes=10)
+
+
+def test_small_files_with_large_rows_do_not_fill_the_memory_of_the_worker(lake: MemoryLake, query: Query) -> None:
+    """These files take some kilobytes, and their rows 280 MiB: the limit on the size of files does not see it."""
+
+    def add_columns(table: Table) -> None:
+        with table.update_schema() as update:
+            update.add_column("many", ListType(10, LongType(), element_required=False))
+            update.add_column("text", StringType())
+
+    def add_rows(table: Table) -> None:
+        rows = [{"id": 9, "v": 0, "many": [1], "text": "x" * 2**20}] * 40
+        table.append(pa.Table.from_pylist(rows, table.schema().as_arrow()))
+
+    lake.change("main", "shop.orders", add_columns)
+    for _ in range(7):
+        lake.change("main", "shop.orders", add_rows)
+    with pytest.raises(ApplicationError, match=r"shop\.orders need more than 256\.0 MiB of memory.*docs/reading\.md"):
+        query("SELECT count(*) FROM shop.orders")
 
 
 @pytest.mark.parametrize(
