@@ -1,5 +1,6 @@
 """A client of Temporal in memory with a run that waits for approval and one that has ended, for requests to the API."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import datetime, timezone
@@ -11,11 +12,12 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from sluice.approval.decisions import ApprovalRecord, Decision
+from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.contracts.run import WAITING, RunResult, RunStatus
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.contracts.table_changes import TableChange
 from sluice.contracts.table_diffs import DiffSide, DiffTablesInput, DiffTablesResult
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, NoSuchBranch
 from sluice.pipeline.model import Pipeline
 from tests.harness.lake_client import LakeClient
 
@@ -28,15 +30,21 @@ _QUERY = re.compile(rf"{_CONDITION}(?: AND {_CONDITION})*")
 
 
 class ApiClient(LakeClient):
-    """A client of Temporal in memory. `decisions` has every decision that reached a run."""
+    """A client of Temporal in memory. `decisions` has every decision that reached a run.
+
+    A wait for the end of a run ends when `ends` is set; `waiting` is the number of waits under way.
+    """
 
     namespace = "default"
 
     def __init__(self) -> None:
         pipeline = Pipeline.model_validate({"name": "p", "write": {"job": "job.py"}, "tables": {"t.x": {}}})
         request = RunRequest(pipeline=pipeline, input=RunInput(digest="d"), starter="ben")
-        super().__init__({"diff_tables": self._diff}, request)
+        super().__init__({"diff_tables": self._diff, "query_tables": self._query}, request)
         self.decisions: list[Decision] = []
+        self.ends = asyncio.Event()
+        self.ends.set()
+        self.waiting = 0
 
     def list_workflows(self, query: str, **_: Any) -> AsyncIterator[SimpleNamespace]:
         assert _QUERY.fullmatch(query), query
@@ -59,6 +67,12 @@ class ApiClient(LakeClient):
             return RunStatus(stage=WAITING, events=[], result=_result(workflow_id, self.decisions))
 
         async def result(**_: object) -> RunResult:
+            self.waiting += 1
+            try:
+                if workflow_id == WAITS:
+                    await self.ends.wait()
+            finally:
+                self.waiting -= 1
             return _result(workflow_id, self.decisions)
 
         async def decide(_: object, decision: Decision) -> Decision:
@@ -70,6 +84,14 @@ class ApiClient(LakeClient):
             id=workflow_id, run_id=run_id, describe=describe, query=status, result=result, execute_update=decide,
             fetch_history_events=kept.fetch_history_events,
         )  # fmt: skip
+
+    @staticmethod
+    def _query(given: QueryTablesInput) -> QueryRows:
+        """Return the query itself, as a row for each of its parts."""
+        if given.ref not in ("", "main", f"run-of-{WAITS}"):
+            raise NoSuchBranch(f"there is no branch {given.ref!r}")
+        parts = given.sql.split(";")
+        return QueryRows(columns=[f"c{number}" for number in range(len(parts))], rows=[parts, [given.ref] * len(parts)])
 
     @staticmethod
     def _diff(given: DiffTablesInput) -> DiffTablesResult:
