@@ -37,6 +37,7 @@ from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
 from web.run.statuses import Statuses
+from web.schedules import api as schedules_api
 from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 from web.timing import TIMING, PageTiming
@@ -56,7 +57,7 @@ _ROUTERS = (
         backfills.router,
     ),
     *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),
-    *(api.router, lake_api.router),
+    *(api.router, lake_api.router, schedules_api.router),
     *(schedules.router, pipeline.router, events.router),
 )
 

@@ -33,6 +33,7 @@ BEARER = {"authorization": f"Bearer {SECRET}"}
 OPERATIONS = [
     ("GET", "/api/runs"), ("GET", "/api/runs/{name}"), ("GET", "/api/runs/{name}/diff"),
     ("POST", "/api/runs/{name}/decision"), ("POST", "/api/runs/{name}/statement"), ("POST", "/api/query"),
+    ("POST", "/api/pipelines/{name}/runs"), ("GET", "/api/starts/{id}"),
 ]  # fmt: skip
 HOSTILE = [
     "\x00", "\x1f", "'", '"', "\\", '" OR "" = "', "..", "../..", "../../etc/passwd", "%2f", "%2e%2e%2f", "%00", "%",
@@ -110,7 +111,8 @@ async def test_the_description_has_each_operation_with_its_errors_and_the_token(
     paths = program._description["paths"]
     assert {(method.upper(), path) for path, each in paths.items() for method in each} == {*OPERATIONS}
     for each in (operation for path in paths.values() for operation in path.values()):
-        assert {"200", "400", "401", "403", "503"} <= set(each["responses"]) and each["security"]
+        stated = set(each["responses"])
+        assert {"400", "401", "403", "503"} <= stated and stated & {"200", "202"} and each["security"]
         assert "422" not in each["responses"], "a wrong request gets 400"
     assert {"404", "409"} <= set(paths["/api/runs/{name}/decision"]["post"]["responses"])
     assert "HTTPValidationError" not in program._description["components"]["schemas"]
@@ -120,14 +122,15 @@ def _parameters() -> Iterator[tuple[str, str, str]]:
     """Yield method, path and address of each operation with `@` in place of one parameter."""
     queries = {
         "/api/runs/{name}": ("wait",),
+        "/api/starts/{id}": ("wait",),
         "/api/runs": ("pipeline", "table", "state", "limit", "unknown"),
         "/api/runs/{name}/diff": ("table", "key", "rows"),
     }
     for method, path in OPERATIONS:
-        address = path.format(name=WAITS)
+        address = path.format(name=WAITS, id="a-start")
         yield from ((method, path, f"{address}?{name}=@") for name in queries.get(path, ()))
-        if "{name}" in path:
-            yield method, path, path.format(name="@")
+        if "{" in path:
+            yield method, path, path.format(name="@", id="@")
 
 
 @pytest.mark.parametrize(("method", "path", "address"), list(_parameters()))
@@ -192,7 +195,7 @@ async def test_without_the_token_nothing_is_read_or_decided(program: Program, he
     for method, path in OPERATIONS:
         body = json.dumps(APPROVAL).encode()
         answer = await opened.send(
-            method, path.format(name=WAITS), body, {"content-type": "application/json", **headers}
+            method, path.format(name=WAITS, id="a-start"), body, {"content-type": "application/json", **headers}
         )
         program.check(method, path, answer)
         assert answer.status == 401 and answer.headers["www-authenticate"] == "Bearer"
