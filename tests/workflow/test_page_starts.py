@@ -23,6 +23,7 @@ from runtime.schedules.deployed_schedules import make_schedule
 from sluice.contracts.arrivals import ZONE_MEMO, landing_zone_id
 from sluice.contracts.schedules import StartScheduledInput
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.write import JobReport
 from sluice.identifiers import schedule_id
 from sluice.pipeline.schedule import Schedule
 from sluice.settings import Settings
@@ -52,7 +53,7 @@ class Deployed:
         self.fakes = FakeActivities()
         self.entered, self.may_go_on = asyncio.Event(), asyncio.Event()
         self.may_go_on.set()
-        self.fakes.overrides["can_notify"] = self._hold
+        self.fakes.overrides["write_table"] = self._hold
         self.page = browser(client, "ana", sluice_installation=self.name, sluice_worker_wait=5)
 
     async def deploy(self) -> None:
@@ -103,10 +104,10 @@ class Deployed:
     def _schedule(self) -> str:
         return schedule_id(self.name, self.name)
 
-    async def _hold(self, _: Any, __: int) -> bool:
+    async def _hold(self, _: Any, __: int) -> JobReport:
         self.entered.set()
         await self.may_go_on.wait()
-        return False
+        return JobReport()
 
 
 @pytest.fixture
