@@ -72,6 +72,8 @@ async def while_connected(request: Request, answer: Awaitable[_T]) -> _T:
         if not answering.done():
             raise HTTPException(_CLIENT_LEFT, "The client left before the answer.")
         return answering.result()
+    except asyncio.CancelledError:  # the server stops, and would log a traceback
+        raise HTTPException(503, "The page is stopping: repeat the request.") from None
     finally:
         answering.cancel()
         leaving.cancel()

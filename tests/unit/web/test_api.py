@@ -277,6 +277,17 @@ async def test_a_client_that_leaves_ends_its_wait() -> None:
     assert not client.waiting and asyncio.all_tasks() == before
 
 
+async def test_a_server_that_stops_answers_those_who_wait() -> None:
+    client = ApiClient()
+    client.ends.clear()
+    waiting = asyncio.create_task(browser(client).get(f"/api/runs/{WAITS}?wait=60"))
+    await until(lambda: client.waiting == 1)
+    waiting.cancel()
+    answer = await in_time(waiting)
+    assert (answer.status, answer.json) == (503, {"error": "The page is stopping: repeat the request."})
+    assert not client.waiting
+
+
 async def query(program: Program, **fields: Any) -> Answer:
     return await program.send("POST", "/api/query", "/api/query", json.dumps(fields).encode())
 
