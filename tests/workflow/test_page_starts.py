@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from activities.errors import ErrorMapping
@@ -186,6 +187,17 @@ async def test_a_start_that_is_refused_stays_refused_under_its_key(alone: Deploy
         assert (await alone.start("k2")).status == 202
     start_id = f"sluice-{alone.name}-start:{alone.name}:k"
     assert (await alone.page.get(f"/api/starts/{start_id}")).json["outcome"] == "refused"
+
+
+async def test_an_input_that_main_contains_is_a_run_that_is_skipped(deployed: Deployed) -> None:
+    async def loaded(_: Any, __: int) -> Any:
+        raise ApplicationError("main contains all files", type="AlreadyPublished", non_retryable=True)
+
+    deployed.fakes.overrides["select_input"] = loaded
+    started = await deployed.start()
+    report = await deployed.read(started, 60)
+    assert (started.status, report["outcome"], report["reason"]) == (202, "skipped", "main contains all files")
+    assert (await deployed.start()).status == 202
 
 
 async def test_a_key_finds_its_start_after_the_pipeline_is_no_longer_deployed(client: Client, tmp_path: Path) -> None:
