@@ -21,7 +21,7 @@ TIME_LIMIT = timedelta(minutes=5)
 """Time limit of a short workflow."""
 _TERMINATION = 2.0
 """Time that an interrupted command waits for the termination of its query, in seconds."""
-_STARTED = 3
+STARTED = 3
 """Minimum number of events in the history of a workflow that a worker has taken."""
 _TERMINATED_UNSTARTED = 3
 """Maximum number of events of a workflow that was terminated before that: started, scheduled, terminated."""
@@ -75,7 +75,7 @@ async def execute_short_workflow(
     result = asyncio.create_task(handle.result())
     try:
         await asyncio.wait([result], timeout=settings.sluice_worker_wait)
-        if not result.done() and (await handle.describe()).history_length < _STARTED:
+        if not result.done() and (await handle.describe()).history_length < STARTED:
             await _terminate(handle, "no worker took it")
             await _raise_if_terminated(handle, settings, read_only=read_only)
         return await result

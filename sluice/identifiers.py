@@ -15,6 +15,9 @@ _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 REHEARSAL_SUFFIX = "-rehearsal"
 """End of the name of the copy of a pipeline that `rehearse` runs."""
 _PIPELINE = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?")
+LONGEST_KEY = 100
+"""Maximum length of the key of a start, in characters. A workflow id has at most 255 in some databases of Temporal."""
+_START_KEY = re.compile(rf"[A-Za-z0-9_.:+-]{{1,{LONGEST_KEY}}}")
 _ELEMENT = re.compile(r"`(?:[^`]|``)*`|[^.`]+")
 ATTEMPTS = "wap/"
 """Prefix of the names of attempts' branches. No other branch has it."""
@@ -51,6 +54,20 @@ def pipeline_name(name: str) -> str:
             "beginning with a letter, at most 100 characters"
         )
     return name
+
+
+def start_key(key: str) -> str:
+    """Return `key` if a program may name a start by it.
+
+    Raises:
+        InvalidPipeline: the key is not valid.
+    """
+    if not _START_KEY.fullmatch(key):
+        raise InvalidPipeline(
+            f"{key[:LONGEST_KEY]!r} is not a key of a start: use letters, digits, '_', '.', ':', '+' and '-', "
+            f"at most {LONGEST_KEY} characters"
+        )
+    return key
 
 
 def branch_name(name: str) -> str:
@@ -99,6 +116,14 @@ def spark_queue(task_queue: str) -> str:
 def schedule_id(installation: str, pipeline: str) -> str:
     """Return the id of a pipeline's schedule, one for each installation."""
     return f"sluice-{installation}-schedule-{pipeline}"
+
+
+def start_id(installation: str, pipeline: str, key: str) -> str:
+    """Return the workflow id of a start that a program requested, one for each pipeline and key.
+
+    Neither an installation nor a pipeline has a colon in its name, so two starts never have one id.
+    """
+    return f"sluice-{installation}-start:{pipeline}:{key}"
 
 
 def reaper_schedule_id(installation: str) -> str:

@@ -25,6 +25,8 @@ ACTIONS: Mapping[str, Action] = {
     f"{_RUN}/statement": Action(Role.APPROVER, "decide about a run"),
     "/api/runs/{name}/decision": Action(Role.APPROVER, "decide about a run"),
     "/api/runs/{name}/statement": Action(Role.APPROVER, "decide about a run"),
+    "/api/pipelines/{name}/runs": Action(Role.OPERATOR, "start a pipeline"),
+    "/api/query": Action(Role.OPERATOR, "query tables by SQL"),
     f"{_RUN}/cancel": Action(Role.OPERATOR, "cancel a run"),
     f"{_RUN}/again": Action(Role.OPERATOR, "start a run again"),
     f"{_RUN}/rollback": Action(Role.OPERATOR, "roll a run back"),

@@ -1,19 +1,15 @@
-"""API for programs: runs, the rows that they change, and decisions.
+"""The API about runs: their status, the rows that they change, and decisions about them."""
 
-OpenAPI describes it at /api/openapi.json.
-"""
-
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, FastAPI, HTTPException, Path, Query, Security
-from fastapi.security import HTTPBearer
+from fastapi import HTTPException, Path, Query, Request
 from pydantic import ConfigDict, Field
 
 from runtime.approval.shown_report import check_named_report, shown_report
 from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, list_runs
 from runtime.run.listed_run import listed_run
 from runtime.run.reported_run import report_run
+from runtime.waiting import wait_for_end
 from sluice.approval.decisions import NAME_LIMIT, Decision
 from sluice.approval.signatures import signed_text
 from sluice.approval.waivers import REASON_LIMIT
@@ -22,54 +18,18 @@ from sluice.contracts.run import ReportedRun, RunStatus
 from sluice.contracts.table_diffs import MAX_ROWS, DiffTablesResult
 from sluice.errors import InvalidPipeline
 from sluice.roles import rows_refusal
+from web.api_router import LONGEST, Wait, api_router, errors, while_connected
 from web.approval.deciding import LONGEST_STATEMENT, StatedDecision, decide, prepare_decision, with_signed_text
 from web.form import CONFLICT
 from web.page import ThePage
 from web.run.diff import read_diff
 from web.run.hidden_rows import without_samples
-from web.run.views import named_run
+from web.run.views import known_run, named_run
 
-_LONGEST = 1_000
-"""Maximum length of a name of a table, a check or columns, in characters."""
 _MOST_WAIVED = 1_000
-_TOKEN = HTTPBearer(
-    auto_error=False, description="The token of the page. Behind a proxy, the proxy signs in, and there is no token."
-)
-"""The token, for the description alone: web/guard.py verifies it."""
-
-
-class ApiError(StrictModel):
-    """An error."""
-
-    error: str = Field(description="What is wrong, in one sentence.")
-
-
-def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": ApiError, "description": _ERRORS[status]} for status in statuses}
-
-
-_ERRORS: Mapping[int, str] = {
-    400: "The request is wrong.",
-    401: "The token is missing or wrong.",
-    403: "The person may not do this.",
-    404: "There is no such run.",
-    409: "The decision was refused.",
-    503: "Temporal, a worker or the catalog does not answer.",
-}
-router = APIRouter(prefix="/api", tags=["runs"], responses=_errors(400, 401, 403, 503), dependencies=[Security(_TOKEN)])
-RunName = Annotated[str, Path(max_length=_LONGEST, description="An id of a run, or a pipeline: its latest run.")]
-Name = Annotated[str, Query(max_length=_LONGEST)]
-
-
-def describe_api(app: FastAPI) -> dict[str, Any]:
-    """Return the description of the API by OpenAPI, without the answer 422: a wrong request gets 400."""
-    described = FastAPI.openapi(app)
-    for operations in described["paths"].values():
-        for operation in operations.values():
-            operation["responses"].pop("422", None)
-    for unused in ("HTTPValidationError", "ValidationError"):
-        described["components"]["schemas"].pop(unused, None)
-    return described
+router = api_router("runs")
+RunName = Annotated[str, Path(max_length=LONGEST, description="An id of a run, or a pipeline: its latest run.")]
+Name = Annotated[str, Query(max_length=LONGEST)]
 
 
 class RunEntry(StrictModel):
@@ -99,7 +59,7 @@ class DecisionRequest(StrictModel):
 
     decision: Literal["approve", "reject"]
     report: str = Field(
-        max_length=_LONGEST, description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it."
+        max_length=LONGEST, description="The report that the person saw: HASH or HASH:DIGEST, as `status` shows it."
     )
     by: str = Field(
         default="",
@@ -107,11 +67,11 @@ class DecisionRequest(StrictModel):
         description="The person who decides; by default the person of the request. Behind a proxy, only this person.",
     )
     reason: str = Field(default="", max_length=REASON_LIMIT)
-    waive: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
+    waive: list[Annotated[str, Field(max_length=LONGEST)]] = Field(
         default_factory=list, max_length=_MOST_WAIVED, description="Failed checks to waive, named as in the report."
     )
     until: str = Field(
-        default="", max_length=_LONGEST, description="End of the waivers: a date, or a time with its offset."
+        default="", max_length=LONGEST, description="End of the waivers: a date, or a time with its offset."
     )
 
     @property
@@ -137,7 +97,7 @@ class SignedDecisionRequest(DecisionRequest):
         description="The text that the person signed, as `/statement` gives it.",
     )
     signature: str = Field(
-        default="", max_length=_LONGEST, description="Ed25519 signature of the bytes of the text, in Base64."
+        default="", max_length=LONGEST, description="Ed25519 signature of the bytes of the text, in Base64."
     )
 
 
@@ -152,7 +112,7 @@ async def get_runs(
     page: ThePage,
     pipeline: Name = "",
     table: Name = "",
-    state: Annotated[str, Query(max_length=_LONGEST, json_schema_extra={"enum": ["", RUNNING, *OUTCOMES]})] = "",
+    state: Annotated[str, Query(max_length=LONGEST, json_schema_extra={"enum": ["", RUNNING, *OUTCOMES]})] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> RunEntries:
     """List runs, newest first."""
@@ -165,20 +125,24 @@ async def get_runs(
     return RunEntries(runs=entries)
 
 
-@router.get("/runs/{name}", responses=_errors(404))
-async def get_run(page: ThePage, name: RunName) -> ReportedRun:
+@router.get("/runs/{name}", responses=errors(404))
+async def get_run(request: Request, page: ThePage, name: RunName, wait: Wait = 0) -> ReportedRun:
     """Return the status of a run, or its result. The name is an id, or a pipeline, which means its latest run.
 
+    With `wait`, the answer comes when the run has ended, or with its present status when the time is over.
     Without the role that `show_rows` of the pipeline names, the samples of the checks are empty.
     """
     lookup = await named_run(page, name)
+    if wait and not lookup.ended:
+        await while_connected(request, wait_for_end(lookup.handle, wait))
+        lookup = await known_run(page, lookup.handle.id, lookup.handle.run_id or "")
     reported = await report_run(page.client, lookup)
-    request = await page.views.request(await listed_run(lookup.description))
-    hidden = rows_refusal(request.pipeline.show_rows if request else None, page.visitor.role)
+    started_with = await page.views.request(await listed_run(lookup.description))
+    hidden = rows_refusal(started_with.pipeline.show_rows if started_with else None, page.visitor.role)
     return without_samples(reported) if hidden else reported
 
 
-@router.get("/runs/{name}/diff", responses=_errors(404))
+@router.get("/runs/{name}/diff", responses=errors(404))
 async def get_diff(
     page: ThePage,
     name: RunName,
@@ -190,7 +154,7 @@ async def get_diff(
     return await read_diff(page, name, table, key, rows)
 
 
-@router.post("/runs/{name}/decision", responses=_errors(404, 409))
+@router.post("/runs/{name}/decision", responses=errors(404, 409))
 async def post_decision(page: ThePage, name: RunName, request: SignedDecisionRequest) -> Decision:
     """Decide about a run that waits for approval. A repeated request of one person is refused, and changes nothing."""
     lookup = await named_run(page, name)
@@ -202,7 +166,7 @@ async def post_decision(page: ThePage, name: RunName, request: SignedDecisionReq
         raise HTTPException(CONFLICT, str(error)) from error
 
 
-@router.post("/runs/{name}/statement", responses=_errors(404, 409))
+@router.post("/runs/{name}/statement", responses=errors(404, 409))
 async def post_statement(page: ThePage, name: RunName, request: DecisionRequest) -> Statement:
     """Return the text that the person signs to make a decision. Nothing is decided yet.
 

@@ -17,6 +17,7 @@ from sluice.settings import Settings
 from web import api, events, sign_in
 from web.access import API, Access, TokenAccess, path_of
 from web.actions import check_role
+from web.api_router import describe_api
 from web.approval import views as approval
 from web.approval.slack import SlackActions, accepts_slack
 from web.arrivals import views as arrivals
@@ -24,6 +25,7 @@ from web.attention import AttentionReader
 from web.audit.history import VerdictHistory
 from web.backfills import views as backfills
 from web.guard import Guard
+from web.lake import api as lake_api
 from web.lake import views as lake
 from web.page import Page, page_of
 from web.pipeline import views as pipeline
@@ -35,6 +37,7 @@ from web.run import views as run
 from web.run.board import Board
 from web.run.run_view import RunViews
 from web.run.statuses import Statuses
+from web.schedules import api as schedules_api
 from web.schedules import views as schedules
 from web.session import SIGN_IN, Session
 from web.timing import TIMING, PageTiming
@@ -54,7 +57,8 @@ _ROUTERS = (
         backfills.router,
     ),
     *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),
-    *(schedules.router, pipeline.router, events.router, api.router),
+    *(api.router, lake_api.router, schedules_api.router),
+    *(schedules.router, pipeline.router, events.router),
 )
 
 
@@ -93,7 +97,7 @@ def make_app(
         redoc_url=None,
         dependencies=[Depends(check_role)],
     )
-    app.openapi = lambda: api.describe_api(app)  # type: ignore[method-assign]
+    app.openapi = lambda: describe_api(app)  # type: ignore[method-assign]
     app.state.page = page
     for router in _ROUTERS if proxy else (sign_in.router, *_ROUTERS):
         app.include_router(router)

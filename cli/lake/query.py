@@ -3,7 +3,6 @@
 import csv
 import json
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,9 +10,7 @@ import typer
 from cli.context import CommandContext, no_preparation, run_command
 from cli.layout import print_rows
 from cli.options import AsJson
-from runtime.run.find_run import find_run
-from runtime.short_workflow import query_lake
-from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
+from runtime.lake.query_tables import query_tables, rows_by_column
 from sluice.errors import InvalidPipeline
 
 
@@ -28,11 +25,11 @@ def query(
     """Query tables of main, or of a branch, by SQL. It changes nothing. This needs a worker."""
 
     async def command(context: CommandContext, _: None) -> int:
-        request = QueryTablesInput(sql=sql, ref=await _run_id(context, ref))
-        answer = await query_lake(context.client, context.settings.installation, request, QueryRows)
+        settings = context.settings
+        main = settings.catalog.sluice_main
+        answer = await query_tables(context.client, settings.installation, sql, ref, main)
         if as_json:
-            _refuse_equal_names(answer.columns)
-            print(json.dumps({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]}))
+            print(json.dumps({"rows": rows_by_column(answer)}))
         elif as_csv:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerows([answer.columns, *(map(_csv_value, row) for row in answer.rows)])
@@ -49,28 +46,6 @@ def query(
         return no_preparation()
 
     run_command(command, as_json, prepare)
-
-
-async def _run_id(context: CommandContext, ref: str) -> str:
-    """Return the run id of a named run, or the name itself if Temporal does not know such a run."""
-    if "/" in ref or ref in ("", context.settings.catalog.sluice_main):
-        return ref
-    try:
-        run = await find_run(context.client, ref)
-    except InvalidPipeline:
-        return ref
-    return run.handle.run_id or ref
-
-
-def _refuse_equal_names(columns: Sequence[str]) -> None:
-    """Check that one object can contain every column.
-
-    Raises:
-        InvalidPipeline: two columns have the same name.
-    """
-    repeated = sorted({name for name in columns if list(columns).count(name) > 1})
-    if repeated:
-        raise InvalidPipeline(f"several columns are called {repeated[0]!r}: rename them with AS")
 
 
 def _csv_value(value: object) -> str:

@@ -137,6 +137,22 @@ async def deployed_schedules(
             yield described, given
 
 
+async def find_deployed(
+    client: Client, settings: InstallationSettings, pipeline: str
+) -> tuple[StartScheduledInput, str] | None:
+    """Return the deployed schedule of a pipeline: the input of the workflow that it starts, and its task queue."""
+    try:
+        described = await client.get_schedule_handle(schedule_id(settings.sluice_installation, pipeline)).describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return None
+    given, action = await _input(client, described), described.schedule.action
+    assert isinstance(action, ScheduleActionStartWorkflow)
+    is_own = (given.installation, given.name) == (settings.sluice_installation, pipeline)
+    return (given, action.task_queue) if is_own else None
+
+
 async def _input(client: Client, described: ScheduleDescription) -> StartScheduledInput:
     action = described.schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)

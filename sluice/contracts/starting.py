@@ -117,6 +117,21 @@ class EndedRun(WireMessage):
         return self.outcome in ("published", "skipped") or self.cause in ("already_published", "nothing_to_do")
 
 
+class ReportedStart(WireMessage):
+    """A start that a program requested, as the API of the page returns it."""
+
+    id: str
+    """Workflow id of the start."""
+    workflow_id: str = ""
+    """Workflow id of the run; empty while there is none."""
+    run_id: str = ""
+    """Run id of the run; empty while there is none."""
+    outcome: Outcome | Literal["refused"] | None = None
+    """Outcome of the run, or `refused` if no run was started; None before the end."""
+    reason: str = ""
+    """Reason of the outcome, or the reason why there is no run yet."""
+
+
 class RunEnd(WireMessage):
     """Result of `find_run_end`."""
 

@@ -65,8 +65,14 @@ class Browser:
         body: bytes = b"",
         headers: dict[str, str] | None = None,
         is_enough: Callable[[str], bool] | None = None,
+        leaves: asyncio.Event | None = None,
     ) -> Answer:
-        """Send a request. In the names of headers, `_` means `-`."""
+        """Send a request. In the names of headers, `_` means `-`.
+
+        Args:
+            is_enough: returns True for a text after which the browser leaves.
+            leaves: the event at which the browser leaves without an answer.
+        """
         given = {"host": HOST, **{name.replace("_", "-"): value for name, value in (headers or {}).items()}}
         if self.cookies:
             given.setdefault("cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
@@ -79,20 +85,18 @@ class Browser:
             ],
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8240),
         }  # fmt: skip
-        return self._answer(await self._exchange(scope, body, is_enough))
+        return self._answer(await self._exchange(scope, body, is_enough, leaves or asyncio.Event()))
 
     async def _exchange(
-        self, scope: dict[str, Any], body: bytes, is_enough: Callable[[str], bool] | None
+        self, scope: dict[str, Any], body: bytes, is_enough: Callable[[str], bool] | None, has_left: asyncio.Event
     ) -> list[Message]:
         requests: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         responses: list[Message] = []
-        has_left = asyncio.Event()
 
         async def receive() -> Message:
             if requests:
                 return requests.pop(0)
-            if is_enough:
-                await has_left.wait()
+            await has_left.wait()
             return {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:

@@ -1,6 +1,7 @@
 """The workflow that starts a run without a person, waits for its end, and reports the result.
 
-A schedule, a landing zone or a backfill starts one such workflow for each run that it wants. The workflow id of the run
+A schedule, a landing zone or a backfill starts one such workflow for each run that it wants, and so does a program by
+the API of the page. The workflow id of the run
 itself consists of its pipeline and its input, so a run that a person started with the same input is not started a
 second time.
 """
@@ -31,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="StartPipeline")
 class StartPipeline:
-    """One run of a pipeline file, started for a schedule, a landing zone or a backfill."""
+    """One run of a pipeline file, started for a schedule, a landing zone, a backfill or a program."""
 
     @workflow.init
     def __init__(self, input: StartPipelineInput) -> None:

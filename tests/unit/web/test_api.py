@@ -1,6 +1,8 @@
 """Any request to the API gets an answer that its description states, and changes nothing without token and role."""
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +16,14 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi import schemas as _schemas  # noqa: F401  # see below
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typer.testing import CliRunner
 
+from cli.app import app
 from tests.harness.api_client import ENDED, HEAD, WAITS, ApiClient
 from tests.harness.asgi import HOST, Answer, Browser
+from tests.harness.lake_client import reach
 from tests.harness.page import SECRET, behind_proxy, browser
+from tests.harness.waiting import in_time, until
 
 # Schemathesis imports some modules late, and pytest parses each of them. Garbage of an earlier test can then log a
 # traceback, which Python 3.11 parses too: inside of the other parse, that is a SystemError. So `_schemas` comes first.
@@ -26,7 +32,8 @@ APPROVAL = {"decision": "approve", "report": HEAD, "by": "ana"}
 BEARER = {"authorization": f"Bearer {SECRET}"}
 OPERATIONS = [
     ("GET", "/api/runs"), ("GET", "/api/runs/{name}"), ("GET", "/api/runs/{name}/diff"),
-    ("POST", "/api/runs/{name}/decision"), ("POST", "/api/runs/{name}/statement"),
+    ("POST", "/api/runs/{name}/decision"), ("POST", "/api/runs/{name}/statement"), ("POST", "/api/query"),
+    ("POST", "/api/pipelines/{name}/runs"), ("GET", "/api/starts/{id}"),
 ]  # fmt: skip
 HOSTILE = [
     "\x00", "\x1f", "'", '"', "\\", '" OR "" = "', "..", "../..", "../../etc/passwd", "%2f", "%2e%2e%2f", "%00", "%",
@@ -50,9 +57,9 @@ def at_its_address(app: ASGIApp) -> ASGIApp:
 @pytest.fixture(scope="module")
 def described() -> schemathesis.BaseSchema:
     """The API, as a program finds it."""
-    app = browser(ApiClient(), signed_in=False).app
+    page = browser(ApiClient(), signed_in=False).app
     config = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
-    return schemathesis.openapi.from_asgi("/api/openapi.json", at_its_address(app), config=config, headers=BEARER)
+    return schemathesis.openapi.from_asgi("/api/openapi.json", at_its_address(page), config=config, headers=BEARER)
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
@@ -104,7 +111,8 @@ async def test_the_description_has_each_operation_with_its_errors_and_the_token(
     paths = program._description["paths"]
     assert {(method.upper(), path) for path, each in paths.items() for method in each} == {*OPERATIONS}
     for each in (operation for path in paths.values() for operation in path.values()):
-        assert {"200", "400", "401", "403", "503"} <= set(each["responses"]) and each["security"]
+        stated = set(each["responses"])
+        assert {"400", "401", "403", "503"} <= stated and stated & {"200", "202"} and each["security"]
         assert "422" not in each["responses"], "a wrong request gets 400"
     assert {"404", "409"} <= set(paths["/api/runs/{name}/decision"]["post"]["responses"])
     assert "HTTPValidationError" not in program._description["components"]["schemas"]
@@ -113,14 +121,16 @@ async def test_the_description_has_each_operation_with_its_errors_and_the_token(
 def _parameters() -> Iterator[tuple[str, str, str]]:
     """Yield method, path and address of each operation with `@` in place of one parameter."""
     queries = {
+        "/api/runs/{name}": ("wait",),
+        "/api/starts/{id}": ("wait",),
         "/api/runs": ("pipeline", "table", "state", "limit", "unknown"),
         "/api/runs/{name}/diff": ("table", "key", "rows"),
     }
     for method, path in OPERATIONS:
-        address = path.format(name=WAITS)
+        address = path.format(name=WAITS, id="a-start")
         yield from ((method, path, f"{address}?{name}=@") for name in queries.get(path, ()))
-        if "{name}" in path:
-            yield method, path, path.format(name="@")
+        if "{" in path:
+            yield method, path, path.format(name="@", id="@")
 
 
 @pytest.mark.parametrize(("method", "path", "address"), list(_parameters()))
@@ -185,7 +195,7 @@ async def test_without_the_token_nothing_is_read_or_decided(program: Program, he
     for method, path in OPERATIONS:
         body = json.dumps(APPROVAL).encode()
         answer = await opened.send(
-            method, path.format(name=WAITS), body, {"content-type": "application/json", **headers}
+            method, path.format(name=WAITS, id="a-start"), body, {"content-type": "application/json", **headers}
         )
         program.check(method, path, answer)
         assert answer.status == 401 and answer.headers["www-authenticate"] == "Bearer"
@@ -231,3 +241,76 @@ async def test_decisions_of_programs(program: Program) -> None:
     assert unknown.status == 404
     longest = {**APPROVAL, "reason": "x" * 500}
     assert (await program.send("POST", path, DECISION, json.dumps(longest).encode())).status == 200
+
+
+@pytest.mark.parametrize("wait", ["-1", "61", "1.5", "a", "", "9" * 400])
+async def test_a_wait_has_limits(program: Program, wait: str) -> None:
+    answer = await program.send("GET", OPERATIONS[1][1], f"/api/runs/{WAITS}?wait={wait}")
+    assert answer.status == 400 and answer.json["error"].startswith("wait: "), answer.text
+
+
+async def test_a_wait_for_an_end() -> None:
+    """The answer comes at the end of the run, or with the present status when the time is over."""
+    client = ApiClient()
+    opened = browser(client)
+    client.ends.clear()
+    begun = time.monotonic()
+    over = await opened.get(f"/api/runs/{WAITS}?wait=1")
+    assert (over.status, over.json["stage"]) == (200, "waiting for approval") and time.monotonic() - begun >= 1
+    waiting = asyncio.create_task(opened.get(f"/api/runs/{WAITS}?wait=60"))
+    await until(lambda: client.waiting == 1)
+    client.ends.set()
+    assert (await in_time(waiting)).status == 200 and not client.waiting
+    client.ends.clear()
+    ended = await in_time(opened.get(f"/api/runs/{ENDED}?wait=60"))
+    assert ended.json["outcome"] == "published", "a run that has ended is answered at once"
+
+
+async def test_a_client_that_leaves_ends_its_wait() -> None:
+    client, leaves = ApiClient(), asyncio.Event()
+    opened, before = browser(client), asyncio.all_tasks()
+    client.ends.clear()
+    waiting = asyncio.create_task(opened.send("GET", f"/api/runs/{WAITS}?wait=60", leaves=leaves))
+    await until(lambda: client.waiting == 1)
+    leaves.set()
+    await in_time(waiting)
+    assert not client.waiting and asyncio.all_tasks() == before
+
+
+async def test_a_server_that_stops_answers_those_who_wait() -> None:
+    client = ApiClient()
+    client.ends.clear()
+    waiting = asyncio.create_task(browser(client).get(f"/api/runs/{WAITS}?wait=60"))
+    await until(lambda: client.waiting == 1)
+    waiting.cancel()
+    answer = await in_time(waiting)
+    assert (answer.status, answer.json) == (503, {"error": "The page is stopping: repeat the request."})
+    assert not client.waiting
+
+
+async def query(program: Program, **fields: Any) -> Answer:
+    return await program.send("POST", "/api/query", "/api/query", json.dumps(fields).encode())
+
+
+async def test_a_query_gets_the_answer_of_the_command(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    reach(monkeypatch, ApiClient(), "here")
+    for ref in ("", "main", WAITS):
+        answer = await query(program, sql="SELECT 1;2", ref=ref)
+        command = await asyncio.to_thread(CliRunner().invoke, app, ["query", "SELECT 1;2", "--ref", ref, "--json"])
+        assert (answer.status, command.exit_code) == (200, 0) and answer.json == json.loads(command.stdout)
+    assert answer.json == {"rows": [{"c0": "SELECT 1", "c1": "2"}, {"c0": f"run-of-{WAITS}", "c1": f"run-of-{WAITS}"}]}
+
+
+async def test_a_query_that_is_refused(program: Program) -> None:
+    for fields in ({}, {"sql": ""}, {"sql": "x" * 200_001}, {"sql": 5}, {"sql": "SELECT 1", "limit": 5}):
+        assert (await query(program, **fields)).status == 400
+    unknown = await query(program, sql="SELECT 1", ref="wap/p/gone")
+    assert (unknown.status, unknown.json) == (400, {"error": "there is no branch 'wap/p/gone'"})
+
+
+async def test_only_an_operator_queries_because_a_query_reads_any_table(program: Program) -> None:
+    for person, status in (("vera", 403), ("ana", 403), ("otto", 200)):
+        answer = await behind_proxy(ApiClient(), person).post_json("/api/query", {"sql": "SELECT 1"})
+        program.check("POST", "/api/query", answer)
+        assert answer.status == status
+        assert status == 200 or "To query tables by SQL, you need the role operator" in answer.json["error"]
