@@ -3,6 +3,7 @@
 SluiceError
 ├── Terminal                 a retry would fail in the same way: never retried
 │   ├── InvalidPipeline      the pipeline, or a name in it, is wrong
+│   │   └── NotDeployed      neither a schedule nor a landing zone of the pipeline is deployed
 │   ├── InvalidInput         the files to load are missing, empty, broken or do not fit the table
 │   │   ├── InputChanged     a file was replaced, changed or removed since the run was started
 │   │   ├── NoFiles          there is no file to load
@@ -68,6 +69,10 @@ class InvalidPipeline(Terminal, ValueError):
     """Raised when a pipeline, or a name in it, is wrong. It is a ValueError, so that pydantic reports the position."""
 
     cause = "invalid"
+
+
+class NotDeployed(InvalidPipeline):
+    """Raised when no schedule and no landing zone of a pipeline is deployed."""
 
 
 class InvalidInput(Terminal):

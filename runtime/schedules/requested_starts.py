@@ -25,7 +25,7 @@ from runtime.short_workflow import STARTED
 from runtime.stuck_workflow import why_stuck
 from sluice.contracts.schedules import StartScheduledInput
 from sluice.contracts.starting import EndedRun, ReportedStart, StartPipelineInput
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline, NotDeployed, ServiceUnavailable
 from sluice.identifiers import pipeline_name, start_id, start_key, suggestion
 from sluice.pipeline.placeholders import time_values
 from sluice.setting_groups import InstallationSettings
@@ -33,10 +33,6 @@ from workflows.run.start_pipeline import StartPipeline
 
 _RUN_STARTED = EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED
 _ID = re.compile(r"[A-Za-z0-9_.:+-]{1,500}")
-
-
-class NotDeployed(InvalidPipeline):
-    """Raised when no schedule and no landing zone of a pipeline is deployed."""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ ERRORS: dict[str, tuple[bool, Cause, errors.Blame]] = {
     "SluiceError": (True, "error", "job"),
     "Terminal": (False, "error", "job"),
     "InvalidPipeline": (False, "invalid", "job"),
+    "NotDeployed": (False, "invalid", "job"),
     "InvalidInput": (False, "invalid", "job"),
     "InputChanged": (False, "input_changed", "job"),
     "InputIncomplete": (False, "invalid", "job"),

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Path, Request
 
-from runtime.schedules.requested_starts import NotDeployed, find_start, report_start, request_start, wait_for_run
+from runtime.schedules.requested_starts import find_start, report_start, request_start, wait_for_run
 from runtime.waiting import wait_for_end
 from sluice.contracts.starting import ReportedStart
-from sluice.errors import InvalidPipeline
+from sluice.errors import InvalidPipeline, NotDeployed
 from sluice.identifiers import LONGEST_KEY, start_key
 from web.api_router import LONGEST, Wait, api_router, errors, while_connected
 from web.form import CONFLICT
