@@ -15,7 +15,7 @@ LONGEST = 1_000
 _LONGEST_WAIT = 60
 """Maximum time that a request waits for an end, in seconds."""
 _CLIENT_LEFT = 499
-"""Status of the answer to a client that has left, which nobody reads."""
+"""Status of a response whose client has closed the connection. No client receives it."""
 _TOKEN = HTTPBearer(
     auto_error=False, description="The token of the page. Behind a proxy, the proxy signs in, and there is no token."
 )

@@ -157,15 +157,21 @@ def _is_run_of(pipeline: str, workflow_id: str) -> bool:
 
 async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:
     """Return the run with a workflow id and a run id, or the latest without one; None if Temporal has none."""
-    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    description = await describe_workflow(client.get_workflow_handle(workflow_id, run_id=run_id))
+    if description is None:
+        return None
+    pinned = client.get_workflow_handle(workflow_id, run_id=description.run_id, result_type=RunResult)
+    return RunLookup(pinned, description)
+
+
+async def describe_workflow(handle: WorkflowHandle[Any, Any]) -> WorkflowExecutionDescription | None:
+    """Return the description of a workflow; None if Temporal has no such workflow."""
     try:
-        description = await handle.describe()
+        return await handle.describe()
     except RPCError as error:
         if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
             return None
         raise
-    pinned = client.get_workflow_handle(workflow_id, run_id=description.run_id, result_type=RunResult)
-    return RunLookup(pinned, description)
 
 
 async def list_runs(client: Client, limit: int, wanted: RunFilter = ALL_RUNS) -> list[WorkflowExecution]:

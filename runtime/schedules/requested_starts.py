@@ -15,11 +15,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.arrivals.landing_zones import list_zones
 from runtime.missing_worker import START_A_WORKER
-from runtime.run.find_run import describe_run, read_result
+from runtime.run.find_run import describe_run, describe_workflow, read_result
 from runtime.schedules.deployed_schedules import deployed_schedules, find_deployed
 from runtime.short_workflow import STARTED
 from runtime.stuck_workflow import why_stuck
@@ -85,13 +84,10 @@ async def find_start(client: Client, workflow_id: str) -> StartLookup | None:
     if not _ID.fullmatch(workflow_id):
         return None
     handle = client.get_workflow_handle_for(StartPipeline.run, workflow_id)
-    try:
-        description = await handle.describe()
-    except RPCError as error:
-        if error.status in (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT):
-            return None
-        raise
-    return StartLookup(handle, description) if description.workflow_type == "StartPipeline" else None
+    description = await describe_workflow(handle)
+    if description is None or description.workflow_type != "StartPipeline":
+        return None
+    return StartLookup(handle, description)
 
 
 async def wait_for_run(start: StartLookup, seconds: float) -> None:

@@ -19,7 +19,7 @@ class TableNumbers:
     after: int | None
     """Number of rows of the table after the run."""
     shown_after: str
-    """That number as people read it, or the reason why there is none."""
+    """The same for people: `1,200`, or `dropped`."""
     sentence: str
     created: bool
     is_quarantine: bool

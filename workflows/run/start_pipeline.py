@@ -1,9 +1,8 @@
 """The workflow that starts a run without a person, waits for its end, and reports the result.
 
 A schedule, a landing zone or a backfill starts one such workflow for each run that it wants, and so does a program by
-the API of the page. The workflow id of the run
-itself consists of its pipeline and its input, so a run that a person started with the same input is not started a
-second time.
+the API of the page. The workflow id of the run itself consists of its pipeline and its input, so a run that a person
+started with the same input is not started a second time.
 """
 
 import asyncio
