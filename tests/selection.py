@@ -1,9 +1,10 @@
 """The selections of tests: `quick` (`make test`), `slow` or `matrix` for every test, by its folder and markers.
 
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
-Processes share the quick tests by module. The first process begins with the whole runs and the others with the
-component tests, so that few processes start a worker or a Spark session. Then each takes modules that need neither, and
-last what is left. Each process has a Temporal server and a catalog of its own.
+Processes share the quick tests by module. The first process begins with the whole runs, the second with the component
+tests, and the third with what needs neither a worker nor a Spark session, so that few processes start those. Then each
+takes modules that need neither, and last what is left. Tests that wait for timers need neither: beside the others, they
+leave the cores to them. Each process has a Temporal server and a catalog of its own.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,12 @@ WHOLE_RUNS = ("e2e", "system", "faults")
 Modules in tests/component need a Spark session, those in its subfolders do not.
 """
 _WHOLE_RUN, _COMPONENT, _OTHER = "whole run", "component", "other"
+_KINDS = (
+    (_WHOLE_RUN, _OTHER, _COMPONENT),
+    (_COMPONENT, _OTHER, _WHOLE_RUN),
+    (_OTHER, _COMPONENT, _WHOLE_RUN),
+)
+"""The kinds of modules that a process takes, in their order, by the number of the process."""
 ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
 """The folders in the order of their distribution: long tests first, so that no process ends late."""
 SENTINELS = {
@@ -48,7 +55,8 @@ class ByKind(LoadScopeScheduling):  # type: ignore[misc]
         return module_of(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        self.workqueue.move_to_end(next_module(list(self.workqueue), is_first=node.gateway.id == "gw0"), last=False)
+        number = int(node.gateway.id.removeprefix("gw"))
+        self.workqueue.move_to_end(next_module(list(self.workqueue), number), last=False)
         super()._assign_work_unit(node)
 
 
@@ -57,9 +65,13 @@ def module_of(nodeid: str) -> str:
     return nodeid.split("::", maxsplit=1)[0]
 
 
-def next_module(modules: Sequence[str], *, is_first: bool) -> str:
-    """Return the module that a process takes next: one of its kind, else one of any process, else the first."""
-    kinds = [_WHOLE_RUN, _OTHER, _COMPONENT] if is_first else [_COMPONENT, _OTHER, _WHOLE_RUN]
+def next_module(modules: Sequence[str], process: int) -> str:
+    """Return the module that a process takes next: one of its kind, else one of any process, else the first.
+
+    Args:
+        process: number of the process, from 0.
+    """
+    kinds = _KINDS[process % len(_KINDS)]
     return min(modules, key=lambda module: kinds.index(_kind_of(module)))
 
 

@@ -40,14 +40,12 @@ def test_a_process_takes_modules_of_the_kind_that_it_began_with_as_long_as_there
         *("tests/faults/test_a.py", "tests/e2e/test_b.py", "tests/component/test_c.py"),
         *("tests/component/loads/test_d.py", "tests/unit/test_e.py"),
     ]
-    first = [waiting[number] for number in (0, 1, 3, 4, 2)]
-    other = [waiting[number] for number in (2, 3, 4, 0, 1)]
-    for is_first, expected in ((True, first), (False, other)):
+    for process, order in enumerate([(0, 1, 3, 4, 2), (2, 3, 4, 0, 1), (3, 4, 2, 0, 1), (0, 1, 3, 4, 2)]):
         left, taken = list(waiting), []
         while left:
-            taken.append(next_module(left, is_first=is_first))
+            taken.append(next_module(left, process))
             left.remove(taken[-1])
-        assert taken == expected
+        assert taken == [waiting[number] for number in order]
 
 
 def test_the_module_of_a_test_is_its_path() -> None:
