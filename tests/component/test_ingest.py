@@ -6,11 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.open_catalog import open_catalog
-from sluice.errors import InvalidInput
+from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.settings import read_settings
 from tests.harness.ingester import ROWS, Ingester
 from tests.harness.pipelines import csv_file
@@ -91,6 +92,14 @@ def test_a_compaction_moves_files_into_the_present_partitions(job: Ingester, spa
     assert len(specs()) == 1
     job({"path": str(csv_file(job.folder / "3.csv", [{"id": 4, "name": "b"}]))}, mode="overwrite_partitions")
     assert job.rows() == [rows[0], {"id": 4, "name": "b"}]
+
+
+def test_a_compaction_of_no_table_or_with_an_unknown_option_is_refused(job: Ingester) -> None:
+    with pytest.raises(InvalidPipeline, match="there is no table"):
+        job(mode="compact")
+    job({"path": str(csv_file(job.folder / "in.csv", ROWS))})
+    with pytest.raises(IllegalArgumentException, match="min-files"):
+        job(mode="compact", options={"min-files": "2"})
 
 
 def test_merge_by_keys_updates_and_inserts(job: Ingester) -> None:
