@@ -85,6 +85,7 @@ async def start_backfill(client: Client, settings: InstallationSettings, given: 
             over_younger=given.over_younger,
             in_order=given.progress.in_order,
             is_together=given.together is not None,
+            recheck=not given.again and given.together is None,
         )
         try:
             await _updated(settings, handle, partial(handle.execute_update, Backfill.add, added))

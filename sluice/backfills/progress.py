@@ -21,6 +21,8 @@ _OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
 """States of partitions that a retry starts again."""
 DONE: tuple[PartitionState, ...] = ("published", "skipped")
 """States of partitions that were published, by this backfill or before."""
+_ASKED_AGAIN: tuple[PartitionState, ...] = (*_OPEN, *DONE)
+"""States of partitions that a repeated start of the backfill starts again: main may lack finished ones by now."""
 _MAX_NOTES = 200
 _MAX_REASON = 300
 
@@ -185,11 +187,12 @@ class BackfillProgress:
         """Change the number of partitions that run at a time. Running partitions continue."""
         self._change(window=window)
 
-    def add(self, partitions: Sequence[str], asked_by: str = "") -> None:
+    def add(self, partitions: Sequence[str], asked_by: str = "", *, recheck: bool = False) -> None:
         """Add partitions at the end. Partitions that are in the backfill and not done wait again.
 
         Args:
             asked_by: person who requests them, if not the starter of the backfill.
+            recheck: let partitions that are done wait again, too.
 
         Raises:
             InvalidPipeline: there would be too many partitions, or one would be out of order.
@@ -201,7 +204,8 @@ class BackfillProgress:
                 f"the backfill under way has {len(self._partitions):,} partitions, and {len(further):,} more would "
                 f"exceed the limit of {MAX_PARTITIONS:,}: wait for its end"
             )
-        begun = self._begin_again([name for name in partitions if name in self._positions])
+        again = _ASKED_AGAIN if recheck else _OPEN
+        begun = self._begin_again([name for name in partitions if name in self._positions], again)
         askers = {**self._rest.askers, **{name: asked_by for name in (*begun, *further) if asked_by}}
         self._change(askers=askers)
         for name in further:
@@ -214,7 +218,7 @@ class BackfillProgress:
 
     def retry(self) -> None:
         """Let partitions wait again if they failed, were kept out or were cancelled."""
-        self._begin_again(self._partitions)
+        self._begin_again(self._partitions, _OPEN)
         self.resume()
 
     def cancel(self) -> None:
@@ -234,9 +238,9 @@ class BackfillProgress:
                 f"wait for the end of the backfill, and then start a run for {older} alone"
             )
 
-    def _begin_again(self, partitions: Sequence[str]) -> list[str]:
-        """Let these partitions wait again if they failed, were kept out or were cancelled. Return those."""
-        begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in _OPEN]
+    def _begin_again(self, partitions: Sequence[str], states: Sequence[PartitionState]) -> list[str]:
+        """Let those of these partitions wait again that are in one of these states. Return those."""
+        begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in states]
         for name in begun:
             self._set(name, "waiting")
             self._notes.pop(name, None)

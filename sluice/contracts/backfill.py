@@ -144,6 +144,8 @@ class AddPartitions(WireMessage):
     """True if the order of the partitions matters."""
     is_together: bool = False
     """True if one merge publishes all partitions."""
+    recheck: bool = False
+    """True if partitions that ended `published` or `skipped` run again, since main may lack them by now."""
 
 
 class BackfillChange(WireMessage):

@@ -120,7 +120,7 @@ class Backfill:
 
     @workflow.update
     def add(self, added: AddPartitions) -> BackfillStatus:
-        """Add partitions, put those that are not done back to waiting, and resume.
+        """Add partitions, put those that are not done or that main may lack back to waiting, and resume.
 
         While nothing runs, the request may change the text of the pipeline, for example to repair a check or a path.
         """
@@ -128,7 +128,8 @@ class Backfill:
         if problem := problem_of_addition(self._input, self._progress, added):
             raise _refused(problem)
         try:
-            self._progress.add(added.partitions, added.starter if added.starter != self._input.starter else "")
+            asked_by = added.starter if added.starter != self._input.starter else ""
+            self._progress.add(added.partitions, asked_by, recheck=added.recheck)
         except InvalidPipeline as error:
             raise _refused(str(error)) from error
         if added.pipeline != self._input.pipeline:  # the new starter answers for all further runs

@@ -93,6 +93,12 @@ MENDS = (
         {"KEYS": ("path",), "MODES": ("merge",)},
     ),
     Mend(
+        "a running backfill that is started again asks main for its finished partitions",
+        "partitions",
+        {"sluice.backfills.progress._ASKED_AGAIN": ("kept out", "failed", "cancelled")},
+        {"KEYS": ("path",), "MODES": ("append",)},
+    ),
+    Mend(
         "old content under a new name is not left out without a word",
         "zone",
         {

@@ -95,6 +95,21 @@ class PartitionSequence(CommandSequence):
         self._end_backfill()
 
     @precondition(_has_files)
+    @rule(rolled_back=st.integers(0, 2))
+    def start_paused_backfill_again(self, rolled_back: int) -> None:
+        """Roll back a run while a backfill is paused by a bad file, repair the file, and start the backfill again."""
+        stated, years = partitions_between(0, 2)
+        self._write(self._folders[len(self._folders) // 2], "b", is_bad=True)
+        self._is_refused = self.model.mode == "overwrite"
+        self._compare_backfill(years, self.driver.backfill(stated))
+        if self._is_paused:
+            if self.model.published:
+                self._roll_back(self.model.published[rolled_back % len(self.model.published)].run_id)
+            self._heal(years)
+            self._compare_backfill(years, self.driver.backfill(stated))
+        self._end_backfill()
+
+    @precondition(_has_files)
     @rule(first=st.integers(0, 1), more=st.integers(1, 2))
     def backfill_together(self, first: int, more: int) -> None:
         stated, years = partitions_between(first, min(first + more, 2))
@@ -152,7 +167,9 @@ class PartitionSequence(CommandSequence):
     @precondition(lambda self: self.model.published)
     @rule(data=st.data())
     def roll_back(self, data: st.DataObject) -> None:
-        run_id = data.draw(st.sampled_from([run.run_id for run in self.model.published]))
+        self._roll_back(data.draw(st.sampled_from([run.run_id for run in self.model.published])))
+
+    def _roll_back(self, run_id: str) -> None:
         ended = self._run(self.driver.roll_back(run_id))
         assert ended.outcome == "published", ended
         self.model.roll_back(run_id)
