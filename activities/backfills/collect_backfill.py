@@ -20,13 +20,13 @@ from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.selected_input import ManifestRef
-from sluice.errors import InvalidInput, UnexpectedWrite
+from sluice.errors import InputChanged, InvalidInput, UnexpectedWrite
 from sluice.identifiers import quarantine_branch
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
-from sluice.publishing.commit_properties import ATTEMPT, INSTALLATION, PIPELINE, RUN_ID
+from sluice.publishing.commit_properties import ATTEMPT, INSTALLATION, PIPELINE, ROLLED_BACK, RUN_ID
 from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.written_tables import WrittenTable, check_history
@@ -57,7 +57,8 @@ class CollectBackfillActivity:
         Raises:
             InvalidPipeline: a placeholder differs between partitions where the joint audit needs one value for all.
             InvalidInput: the branch does not exist any more.
-            InputChanged: a file was replaced after its partition was written to the branch.
+            InputChanged: a file was replaced after its partition was written to the branch, or a table of the pipeline
+                was rolled back on main meanwhile.
             UnexpectedWrite: the branch contains changes that no run of the pipeline published to it.
         """
         return await run_with_progress(partial(self._collect, input), activity.heartbeat, "comparing the files")
@@ -70,6 +71,7 @@ class CollectBackfillActivity:
         if head is None:
             return self._read_collected(input, name)
         base = self.catalog.fork_point(input.branch)
+        self._check_not_rolled_back(pipeline, base)
         if not self.catalog.diff(base, input.branch, head):
             return BackfillBranch(name="", catalog_id=input.catalog_id)
         check_collected_files(input.pipeline, self._read_partitions(input.branch, base), on_progress)
@@ -86,6 +88,18 @@ class CollectBackfillActivity:
         if self.catalog.find_head(name) is None:
             raise InvalidInput(f"the branch {input.branch} of the backfill does not exist: start the backfill again")
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
+
+    def _check_not_rolled_back(self, pipeline: Pipeline, base: str) -> None:
+        """Check that main still has the partitions that were skipped because the branch began with them."""
+        for commit in takewhile(lambda each: each.hash != base, self.catalog.history(self.catalog.main)):
+            if ROLLED_BACK not in commit.properties:
+                continue
+            changed = {diff.name for diff in self.catalog.diff(commit.parent, self.catalog.main, commit.hash)}
+            if tables := sorted(changed & {*pipeline.tables}):
+                raise InputChanged(
+                    f"{tables[0]} was rolled back on main after the backfill began, so main may lack partitions that "
+                    "it skipped. Nothing was published, and what was collected is deleted: start the backfill again"
+                )
 
     def _describe(self, input: CollectBackfillInput, pipeline: Pipeline, base: str, head: str) -> dict[str, str]:
         """Return the properties of the quarantine: its content, and the runs and files that the content is from."""

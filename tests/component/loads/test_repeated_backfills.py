@@ -143,6 +143,28 @@ def test_a_joint_publish_is_as_young_as_its_latest_partition(memory: MemorySyste
     assert ended.outcome != "published" and "2019 is older than north..2020" in ended.why, ended
 
 
+def test_a_joint_publish_ends_if_a_partition_that_it_skipped_was_rolled_back(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    driver = driver_of(memory, tmp_path)
+    driver.mode = "append"
+    (driver.folder / "2018").mkdir()
+    (driver.folder / "2018" / "f.csv").write_text("id,v,p\n1,1,2018\n")
+    run = memory.run(driver.run_partition("2018"))
+    assert run.result, run
+    paused = memory.run(driver.backfill("2018..2019", together=True))
+    assert paused.states == {"2018": "skipped", "2019": "failed"}, paused
+    assert memory.run(driver.roll_back(run.result.run_id)).outcome == "published"
+    (driver.folder / "2019").mkdir()
+    (driver.folder / "2019" / "f.csv").write_text("id,v,p\n2,1,2019\n")
+    ended = memory.run(driver.retry())
+    together = ended.status.together if ended.status else None
+    assert together and together.ended and "was rolled back on main" in together.ended.reason, ended
+    assert not driver.table_rows() and not driver.branches_of_backfills()
+    assert set(memory.run(driver.backfill("2018..2019", together=True)).states.values()) == {"published"}
+    assert sum(driver.table_rows().values()) == 2
+
+
 def test_a_rejected_joint_publish_can_be_released(memory: MemorySystem, tmp_path: Path) -> None:
     driver = driver_of(memory, tmp_path, Approved)
     assert isinstance(driver, Approved)
