@@ -86,6 +86,8 @@ class VerifyWriteInput(BranchMessage):
     """Number of rows that were moved to the quarantine table since the hash `since`, by table."""
     repairs: bool = False
     """True if SQL repaired quarantined rows since the hash `since`. The changed rows are then counted."""
+    over_younger: bool = False
+    """True if its rows may replace those of a later scheduled time."""
 
 
 class TableVersionRef(WireMessage):

@@ -233,6 +233,14 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
     )
 
 
+def replaces_later_time(table: str, time: str, later: str) -> str:
+    """Return the message that a run of one scheduled time would remove rows of a later one."""
+    return (
+        f"the rows of {time} would replace those of {later} in {table}: let them replace younger rows by "
+        f"{OVER_YOUNGER}, or keep rows of other times out of the files"
+    )
+
+
 def layout_problem(table: str, partitions: int, other_specs: Collection[int]) -> str:
     """Return the reason why partitions of a table on main cannot be replaced one by one, or "" if they can.
 

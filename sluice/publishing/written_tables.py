@@ -9,7 +9,7 @@ from sluice.contracts.table_changes import TableChange
 from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.errors import InvalidInput, NothingWritten, UnexpectedWrite
 from sluice.identifiers import joined_name, namespaces_of
-from sluice.pipeline.loading_order import is_scheduled_time, replaces_other
+from sluice.pipeline.loading_order import is_scheduled_time, latest_of, replaces_later_time, replaces_other
 from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.row_counts import deleted_row_counts, written_row_counts
 from sluice.sizes import format_count
@@ -117,7 +117,7 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
         if input.write.traits.keeps_rows and not table.same_rows:
             raise UnexpectedWrite(f"{table.name} has other rows than before it was compacted")
         if input.write.built_in and input.write.traits.replaces_partitions:
-            _check_other_partitions(input.run_ref, table)
+            _check_other_partitions(input.run_ref, table, over_younger=input.over_younger)
         rows = written_row_counts(table.change, input.write.traits, input.job.rows_merged)
         if rows is None and input.write.only_deletes and not table.has_row_deletes:
             rows = deleted_row_counts(table.change)
@@ -128,19 +128,24 @@ def check_write(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> dict
     return changes
 
 
-def _check_other_partitions(run_ref: RunRef, table: WrittenTable) -> None:
-    """Check that a run of one partition removed no rows that runs of the pipeline's other partitions brought.
+def _check_other_partitions(run_ref: RunRef, table: WrittenTable, *, over_younger: bool) -> None:
+    """Check that a run removed no rows that the pipeline's other partitions or later scheduled times brought.
+
+    Args:
+        over_younger: True if it may remove rows of a later scheduled time.
 
     Raises:
         InvalidInput: it removed such rows.
     """
-    if not run_ref.partition or is_scheduled_time(run_ref.partition):
+    if not run_ref.partition:
         return
-    others = [
-        partition
-        for pipeline, partition in table.replaced
-        if pipeline == run_ref.pipeline and partition != run_ref.partition and not is_scheduled_time(partition)
-    ]
+    replaced = [partition for pipeline, partition in table.replaced if pipeline == run_ref.pipeline]
+    if is_scheduled_time(run_ref.partition):
+        later = latest_of(filter(is_scheduled_time, replaced), run_ref.partition)
+        if later and not over_younger:
+            raise InvalidInput(replaces_later_time(table.name, run_ref.partition, later))
+        return
+    others = [each for each in replaced if each != run_ref.partition and not is_scheduled_time(each)]
     if others:
         raise InvalidInput(replaces_other(table.name, run_ref.partition, others))
 

@@ -209,7 +209,9 @@ def test_which_later_runs_count(lake: MemoryLake) -> None:
     assert later("r1") == ["another program", "w-r3"]
 
 
-def replacing(lake: MemoryLake, name: str, partition: str, ids: Sequence[int], pipeline: str = "p") -> WriteResult:
+def replacing(
+    lake: MemoryLake, name: str, partition: str, ids: Sequence[int], pipeline: str = "p", **more: bool
+) -> WriteResult:
     """Write as `mode: overwrite_partitions` does, verify, and publish."""
     run = run_of(lake, name, partition)
     run.ref = run.ref.model_copy(update={"pipeline": pipeline})
@@ -218,7 +220,7 @@ def replacing(lake: MemoryLake, name: str, partition: str, ids: Sequence[int], p
     lake.change(
         branch.name, "t.x", lambda table: table.dynamic_partition_overwrite(rows, snapshot_properties=marks(run.ref))
     )
-    given = VerifyWriteInput(run_ref=run.ref, branch=branch, write=REPLACE, tables=["t.x"], job=JobReport())
+    given = VerifyWriteInput(run_ref=run.ref, branch=branch, write=REPLACE, tables=["t.x"], job=JobReport(), **more)
     result: WriteResult = run_activity(VerifyWriteActivity(lake.catalog, {}).verify_write, given)
     assert run.publish(branch, result.head).merged
     return result
@@ -245,6 +247,10 @@ def test_a_partition_replaces_no_rows_of_another_one(lake: MemoryLake) -> None:
     replacing(lake, "by-hand", "", [1])
     replacing(lake, "hourly", "2026-03-02T05:00:00+01:00", [9])
     replacing(lake, "next-hour", "2026-03-02T06:00:00+01:00", [9])
+    with pytest.raises(ApplicationError, match="would replace those of 2026-03-02T06:00:00"):
+        replacing(lake, "hour-before", "2026-03-02T05:00:00+01:00", [9])
+    replacing(lake, "of-other-rows", "2026-03-02T05:00:00+01:00", [8])
+    replacing(lake, "on-demand", "2026-03-02T05:00:00+01:00", [9], over_younger=True)
 
 
 @pytest.mark.parametrize("problem", ["no partitions", "older files"])

@@ -145,6 +145,7 @@ async def _run_job(calls: ActivityCalls, state: RunState, write: Write, since: s
         job=job,
         since=since,
         repairs=state.request.resume is not None,
+        over_younger=state.request.order.over_younger,
     )
     written = await calls.verify_write(verify)
     state.record_write(written)

@@ -53,7 +53,7 @@ MENDS = (
     Mend(
         "a run replaces no rows of another partition",
         "partitions",
-        {"sluice.publishing.written_tables._check_other_partitions": lambda *_: None},
+        {"sluice.publishing.written_tables._check_other_partitions": lambda *_, **__: None},
         {"KEYS": ("path",), "MODES": ("overwrite_partitions",)},
     ),
     Mend(
