@@ -110,9 +110,8 @@ def partition_of(values: Mapping[str, str]) -> str:
 
 
 def is_scheduled_time(partition: str) -> bool:
-    """Return True if a load is named by a scheduled time. Two such times may belong to one partition."""
-    span = _span(partition)
-    return span is not None and span[0] == span[1]
+    """Return True if a load is named by a scheduled time, which has an offset. Others are partitions, also hours."""
+    return _moment(partition) is not None
 
 
 def is_later(one: str, other: str) -> bool:

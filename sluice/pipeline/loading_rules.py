@@ -28,8 +28,8 @@ Guard = Literal["", "later partition", "other partition", "later run", "later ba
 GUARDS: Mapping[Guard, str] = {
     "": "",
     "later partition": f"refused without `{OVER_YOUNGER}` if main contains a later partition of the pipeline",
-    "other partition": "stopped before the publish if it would remove rows of another partition, or (without "
-    f"`{OVER_YOUNGER}`) of a later time",
+    "other partition": "stopped if it would remove rows of another partition, or (without "
+    f"`{OVER_YOUNGER}`) of a later scheduled time",
     "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
     "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
     "changed table": "refused if main changed one of its tables since the write",

@@ -249,6 +249,9 @@ def test_a_partition_replaces_no_rows_of_another_one(lake: MemoryLake) -> None:
     replacing(lake, "next-hour", "2026-03-02T06:00:00+01:00", [9])
     with pytest.raises(ApplicationError, match="would replace those of 2026-03-02T06:00:00"):
         replacing(lake, "hour-before", "2026-03-02T05:00:00+01:00", [9])
+    replacing(lake, "hour-of-day", "2026-03-02T05", [7])
+    with pytest.raises(ApplicationError, match="2026-03-02T06 would replace those of 2026-03-02T05"):
+        replacing(lake, "next-hour-of-day", "2026-03-02T06", [7])
     replacing(lake, "of-other-rows", "2026-03-02T05:00:00+01:00", [8])
     replacing(lake, "on-demand", "2026-03-02T05:00:00+01:00", [9], over_younger=True)
 
