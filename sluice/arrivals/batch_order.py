@@ -15,6 +15,14 @@ def describe_overtaken_batch(older: str, younger: str) -> str:
     )
 
 
+def describe_overtaken_files(younger: str) -> str:
+    """Describe that a batch was loaded that is younger than the files that a person named."""
+    return (
+        f"the younger batch {younger} was loaded, and rows of these files would replace its rows: leave older files "
+        f"out, or let the older rows win by {OVER_YOUNGER}"
+    )
+
+
 class BatchOrder:
     """The youngest loaded batch, and the batches whose files are collected again."""
 

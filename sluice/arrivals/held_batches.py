@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from sluice.arrivals.batch_order import BatchOrder, describe_overtaken_batch
+from sluice.arrivals.batch_order import BatchOrder, describe_overtaken_batch, describe_overtaken_files
 from sluice.arrivals.limits import room_for_batches
 from sluice.contracts.arrivals import Age, Batch, BatchRef, BatchState
 from sluice.contracts.starting import EndedRun
@@ -282,10 +282,17 @@ class HeldBatches:
         )
         return self._batches[ref.id]
 
-    def problem_of_load(self, id: str) -> str:
-        """Return the reason why a batch of named files cannot be added; empty if it can."""
+    def problem_of_load(self, request: LoadBatch, *, in_order: bool) -> str:
+        """Return the reason why a batch of named files cannot be added; empty if it can.
+
+        Args:
+            in_order: true if rows of a batch replace rows of an earlier one.
+        """
+        id = request.ref.id
         if id in self._batches:
             return f"these files are in batch {id}, which is {self._batches[id].state}"
+        if in_order and not request.over_younger and (younger := self.order.overtaken_by(request.ref)):
+            return describe_overtaken_files(younger)
         return "" if self.room else "the landing zone is full: retry its batches or set them aside"
 
     def problem_of_split(self, id: str) -> str:

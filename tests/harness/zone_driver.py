@@ -151,7 +151,10 @@ class ZoneDriver(LakeDriver):
         if plan.batch is None or (any(file.may_be_older for file in plan.files) and not over_younger):
             return False
         request = LoadBatch(ref=plan.batch, by="ana", over_younger=over_younger)
-        await load_batch(self.client, self.settings.installation, self.name, request)
+        try:
+            await load_batch(self.client, self.settings.installation, self.name, request)
+        except InvalidPipeline:
+            return False
         await self._until_at_rest(self.clock.listings.get(self.name, 0))
         return True
 

@@ -150,7 +150,7 @@ class LandingZone:
 
     @load.validator
     def _check_load(self, request: LoadBatch) -> None:
-        if problem := self._batches.problem_of_load(request.ref.id):
+        if problem := self._batches.problem_of_load(request, in_order=self._input.in_order):
             raise ApplicationError(problem, type="NoDecision")
 
     @workflow.update

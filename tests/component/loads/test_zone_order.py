@@ -380,3 +380,19 @@ def test_an_older_file_that_a_person_names_is_loaded_before_the_batches_that_wai
     zone.settle()
     assert zone.value() == 20
     assert zone.batches() == []
+
+
+def test_a_file_that_became_readable_late_and_is_named_needs_over_younger(
+    make_zone: MakeZone, unreadable: set[str]
+) -> None:
+    zone = make_zone("latenamed")
+    unreadable.add("x.csv")
+    for name, value in (("x.csv", 10), ("q.csv", 20)):
+        zone.send(name, value)
+        zone.settle()
+    unreadable.clear()
+    zone.memory.clock.now += 700  # not yet listed again, as with a long interval
+    assert not zone.load("x.csv")
+    assert zone.value() == 20
+    assert zone.load("x.csv", over_younger=True)
+    assert zone.value() == 10
