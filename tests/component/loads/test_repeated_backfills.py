@@ -143,6 +143,23 @@ def test_a_joint_publish_is_as_young_as_its_latest_partition(memory: MemorySyste
     assert ended.outcome != "published" and "2019 is older than north..2020" in ended.why, ended
 
 
+def test_a_paused_backfill_that_is_started_again_loads_what_was_rolled_back(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    driver = driver_of(memory, tmp_path)
+    write_years(driver)
+    late = driver.folder / "2019"
+    late.rename(driver.folder / "held")
+    paused = memory.run(driver.backfill("2018..2020"))
+    assert paused.states == {"2018": "published", "2019": "failed", "2020": "waiting"}, paused
+    ((run_id, _),) = memory.run(driver.published_since(""))
+    assert memory.run(driver.roll_back(run_id)).outcome == "published"
+    (driver.folder / "held").rename(late)
+    ended = memory.run(driver.backfill("2018..2020"))
+    assert set(ended.states.values()) == {"published"}, ended
+    assert driver.table_rows() == {(1, 2020, 2020): 1, **{(int(year), 1, int(year)): 1 for year in YEARS[:3]}}
+
+
 def test_a_joint_publish_ends_if_a_partition_that_it_skipped_was_rolled_back(
     memory: MemorySystem, tmp_path: Path
 ) -> None:
