@@ -9,8 +9,10 @@ from sluice.pipeline.placeholders import placeholders_in
 
 _WRITES_NOTHING = ("checks",)
 """The keys of a table whose placeholders do not decide what is written."""
-_DATE = re.compile(r"\d{4}(-\d\d){0,2}")
-"""A year, a month or a day. One contains another if it is its beginning."""
+_TIME = re.compile(r"\d{4}(-\d\d){0,2}|\d{4}-\d\d-\d\dT\d\d(:\d\d){0,2}([+-]\d\d:\d\d)?")
+"""A year, a month, a day, an hour or a time. One contains another if it is its beginning."""
+_NEXT_PART = ("-", "T", ":")
+"""Characters that follow a date, or an hour, in a smaller one that it contains."""
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = 4, 7, 10, 13, 16
 """Length of a time in ISO 8601 down to each part, in characters."""
 _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour": _HOUR, "minute": _MINUTE}
@@ -51,13 +53,14 @@ class LoadScope(StrictModel):
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
         """Return True if the two loads are of different parts of a file that have rows in common.
 
-        One is of the whole file and the other of a partition of it, or they are of two partitions that are dates of
-        which one contains the other, such as 2018 and 2018-01.
+        One is of the whole file and the other of a partition of it, or they are of two dates or times of which one
+        contains the other, such as 2018 and 2018-01.
         """
         if not self.content or not wanted.content:
             return self.content != wanted.content
         one, other = sorted((self.content, wanted.content), key=len)
-        return bool(_DATE.fullmatch(one) and _DATE.fullmatch(other)) and other.startswith(f"{one}-")
+        are_times = bool(_TIME.fullmatch(one) and _TIME.fullmatch(other))
+        return are_times and other.startswith(tuple(one + each for each in _NEXT_PART))
 
 
 NO_SCOPE = LoadScope()
@@ -118,9 +121,9 @@ def overlapping(scopes: Mapping[str, LoadScope]) -> tuple[str, str] | None:
     Args:
         scopes: the scope of the loads of each partition.
     """
-    by_content = {scope.content: partition for partition, scope in scopes.items() if _DATE.fullmatch(scope.content)}
+    by_content = {scope.content: partition for partition, scope in scopes.items() if _TIME.fullmatch(scope.content)}
     for content, partition in by_content.items():
-        for length in (_YEAR, _MONTH):
+        for length in (_YEAR, _MONTH, _DAY, _HOUR):
             if length < len(content) and (larger := by_content.get(content[:length])):
                 return larger, partition
     return None
