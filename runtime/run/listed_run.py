@@ -1,16 +1,17 @@
 """A run as Temporal lists it, without the answer of a worker."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
 from runtime.run.find_run import find_handle, query_status
 from sluice.contracts.run import RunStatus
 from sluice.errors import BadEnvironment
-from workflows.search_attributes import OUTCOME, PIPELINE, SUMMARY_MEMO, TABLE
+from workflows.search_attributes import OUTCOME, PIPELINE, ROLLS_BACK_MEMO, SUMMARY_MEMO, TABLE
 
 _ANSWER_WITHIN = 2.0
 """Time that a worker has to report the status of a run, in seconds."""
@@ -35,6 +36,8 @@ class ListedRun:
     tables: list[str]
     summary: str
     """Work of the run, in one line; empty if it is encrypted with an unknown key."""
+    rolls_back: Sequence[str] = ()
+    """Ids of the runs that it rolled back."""
 
     @property
     def is_running(self) -> bool:
@@ -51,6 +54,8 @@ async def listed_run(execution: WorkflowExecution) -> ListedRun:
     """Return a run from its description by Temporal."""
     attributes = execution.search_attributes
     first = {name: str(values[0]) for name, values in attributes.items() if values}
+    memo = await _memo(execution)
+    taken_back = memo.get(ROLLS_BACK_MEMO)
     return ListedRun(
         workflow_id=execution.id,
         run_id=execution.run_id,
@@ -60,7 +65,8 @@ async def listed_run(execution: WorkflowExecution) -> ListedRun:
         started=execution.start_time,
         closed=execution.close_time,
         tables=[str(each) for each in attributes.get(TABLE.name, [])],
-        summary=await _summary(execution),
+        summary=str(memo.get(SUMMARY_MEMO, "")),
+        rolls_back=[str(each) for each in taken_back] if isinstance(taken_back, list) else (),
     )
 
 
@@ -80,8 +86,8 @@ async def _status(client: Client, run: WorkflowExecution, room: asyncio.Semaphor
             return None
 
 
-async def _summary(execution: WorkflowExecution) -> str:
+async def _memo(execution: WorkflowExecution) -> Mapping[str, Any]:
     try:
-        return str((await execution.memo()).get(SUMMARY_MEMO, ""))
+        return await execution.memo()
     except Exception:  # each codec has its own errors; the list is shown without the encrypted parts
-        return ""
+        return {}

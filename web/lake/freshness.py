@@ -18,6 +18,19 @@ def published_at(run: ListedRun) -> datetime:
     return run.closed or run.started
 
 
+def in_effect(runs: Sequence[ListedRun]) -> list[ListedRun]:
+    """Return the runs without roll-backs and without those that were rolled back: main does not have their rows.
+
+    Args:
+        runs: published runs, newest first, so that the roll-back of a roll-back comes before it.
+    """
+    taken_back: set[str] = set()
+    for run in runs:
+        if run.run_id not in taken_back:
+            taken_back.update(run.rolls_back)
+    return [run for run in runs if not run.rolls_back and run.run_id not in taken_back]
+
+
 def table_freshness(
     runs: Iterable[ListedRun], schedules: Sequence[ListedSchedule], zones: Sequence[ZoneStatus], now: datetime
 ) -> dict[str, Freshness]:
@@ -26,7 +39,7 @@ def table_freshness(
     Args:
         runs: published runs, in any order.
     """
-    ordered = sorted({run.run_id: run for run in runs}.values(), key=published_at, reverse=True)
+    ordered = in_effect(sorted({run.run_id: run for run in runs}.values(), key=published_at, reverse=True))
     newest: dict[str, ListedRun] = {}
     for run in ordered:
         newest.setdefault(run.pipeline, run)

@@ -17,6 +17,7 @@ from sluice.identifiers import name_elements
 from sluice.sql.dialect import DUCKDB
 from web.audit.history import HeatMap
 from web.audit.verdicts import WORDS
+from web.lake.freshness import in_effect
 from web.lake.history import Publication, publications, rows_plot
 from web.page import Page, ThePage
 
@@ -31,7 +32,7 @@ async def tables(page: ThePage) -> HTMLResponse:
     names, attention = await asyncio.gather(_tables(page), page.attention.read())
     published = attention.published if attention.published is not None else await page.attention.published()
     latest: dict[str, ListedRun] = {}
-    for run in published:
+    for run in in_effect(published):
         for table in run.tables:
             latest.setdefault(table, run)
     now = datetime.now(timezone.utc)
