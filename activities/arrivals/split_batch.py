@@ -16,8 +16,11 @@ class SplitBatchActivity:
 
     @activity.defn(name="split_batch")
     def split_batch(self, input: SplitBatchInput) -> SplitBatchResult:
-        """Write the two halves, and return their locations. The same batch is always split into the same halves."""
-        files = self.batches.read(input.ref)
+        """Write the two halves, the older files in the first one, and return their locations.
+
+        The same batch is always split into the same halves.
+        """
+        files = sorted(self.batches.read(input.ref), key=lambda file: file.age)
         middle = (len(files) + 1) // 2
         halves = [half for half in (files[:middle], files[middle:]) if half]
         return SplitBatchResult(halves=[self.batches.write(input.name, half) for half in halves])

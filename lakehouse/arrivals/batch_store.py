@@ -32,8 +32,11 @@ class BatchStore:
         Args:
             pipeline: the name of the pipeline.
             files: the files of the batch.
-            ages: the ages of the files, if they are known.
+            ages: the age of each file, if they are known; otherwise those in the files count.
         """
+        if ages:
+            files = [file.model_copy(update={"age": age}) for file, age in zip(files, ages, strict=True)]
+        ages = [file.age for file in files if file.age]
         content = json.dumps([file.model_dump(mode="json") for file in files]).encode()
         id = _digest(file.identity for file in files)
         location = f"{self.lake.rstrip('/')}/{_FOLDER}/{pipeline}/{id}.json"

@@ -261,7 +261,7 @@ class HeldBatches:
         ages = {"oldest": whole.ref.oldest, "newest": whole.ref.newest}
         new = [
             Batch(
-                ref=ref.model_copy(update=ages),
+                ref=ref if ref.oldest else ref.model_copy(update=ages),
                 since=whole.since,
                 reason=reason,
                 overtaken_by=whole.overtaken_by,

@@ -39,6 +39,8 @@ class ArrivedFile(WireMessage):
     identity: str
     is_sent_again: bool = False
     """True if it was written after main had got its content, in a zone where the order of loads matters."""
+    age: Age = ()
+    """Its position in the order of arrival, in the file list of a batch; empty if it is not known."""
 
 
 class BatchPaths(WireMessage):
