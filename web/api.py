@@ -121,6 +121,7 @@ async def get_runs(
     for each in [await listed_run(run) for run in executions]:
         fields: dict[str, Any] = {**vars(each), "started": each.started.isoformat(timespec="seconds")}
         fields["closed"] = each.closed.isoformat(timespec="seconds") if each.closed else None
+        del fields["rolls_back"]
         entries.append(RunEntry(**fields))
     return RunEntries(runs=entries)
 
