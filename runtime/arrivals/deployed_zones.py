@@ -127,6 +127,7 @@ class DeployedLandingZones:
             at_once=arrival.at_once,
             on_failure=arrival.on_failure,
             in_order=rule_of("arrival", file.pipeline.write, file.pipeline.tables).order == "one at a time",
+            keeps_overtaken_out=True,
             expect=arrival.expect,
             task_queue=self._settings.sluice_task_queue,
             set_name=item.set_name,

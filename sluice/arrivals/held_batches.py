@@ -202,6 +202,14 @@ class HeldBatches:
                 self.update(each.ref.id, overtaken_by=id)
                 self.keep_out(each.ref.id, describe_overtaken_batch(each.ref.id, id))
 
+    def keep_overtaken_out(self) -> None:
+        """Keep out the batches that wait although a younger one was loaded: their order did not matter until now."""
+        for each in self.all:
+            younger = each.overtaken_by or self.order.overtaken_by(each.ref)
+            if younger and each.state == "waiting" and not each.over_younger:
+                self.update(each.ref.id, overtaken_by=younger)
+                self.keep_out(each.ref.id, describe_overtaken_batch(each.ref.id, younger))
+
     def is_next(self, id: str) -> bool:
         """Return True if no older batch waits."""
         oldest = self._batches[id].ref.oldest

@@ -212,6 +212,7 @@ class LandingZoneInput(WireMessage):
     at_once: int
     on_failure: Literal["continue", "pause"]
     in_order: bool = False  # true if rows of a batch replace rows of an earlier one
+    keeps_overtaken_out: bool = False  # false in deploys of an earlier release, which replays repeat as they were
     expect: float | None = None
     task_queue: str = ""
     """Task queue that it is deployed for. A workflow on another task queue continues on this one."""

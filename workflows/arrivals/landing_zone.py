@@ -156,6 +156,8 @@ class LandingZone:
     @workflow.update
     def replace_pipeline(self, input: LandingZoneInput) -> None:
         """Use another version of the pipeline for all further listings and runs."""
+        if input.keeps_overtaken_out and input.in_order and not self._input.in_order:
+            self._batches.keep_overtaken_out()
         self._input, self._is_listing_due = input, True
         self._listings.list_all()
         workflow.upsert_memo({ZONE_MEMO: memo_of(input)})
