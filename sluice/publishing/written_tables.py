@@ -140,13 +140,12 @@ def _check_other_partitions(run_ref: RunRef, table: WrittenTable, *, over_younge
     if not run_ref.partition:
         return
     replaced = [partition for pipeline, partition in table.replaced if pipeline == run_ref.pipeline]
-    if is_scheduled_time(run_ref.partition):
-        later = latest_of(filter(is_scheduled_time, replaced), run_ref.partition)
-        if later and not over_younger:
-            raise InvalidInput(replaces_later_time(table.name, run_ref.partition, later))
-        return
+    is_time = is_scheduled_time(run_ref.partition)
+    later = latest_of([each for each in replaced if is_time or is_scheduled_time(each)], run_ref.partition)
+    if later and not over_younger:
+        raise InvalidInput(replaces_later_time(table.name, run_ref.partition, later))
     others = [each for each in replaced if each != run_ref.partition and not is_scheduled_time(each)]
-    if others:
+    if others and not is_time:
         raise InvalidInput(replaces_other(table.name, run_ref.partition, others))
 
 
