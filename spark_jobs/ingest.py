@@ -23,6 +23,7 @@ from sluice.identifiers import quoted_table
 from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
+from sluice.sizes import format_count
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
@@ -110,7 +111,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     """Read the source, transform it, and write it to the pipeline's only table; create the table if it is missing."""
     ((name, table),) = spec.tables.items()
     quoted_name = quoted_table(name, spec.spark_catalog)
-    report_progress(f"reading {len(spec.files)} files")
+    report_progress(f"reading {format_count(len(spec.files), 'file')}")
     check_foreign_times(spark, spec)
     source, guessed = read_source(spark, spec, _target(spec, existing))
     source = keep_not_null(source, spec)

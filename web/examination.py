@@ -23,6 +23,8 @@ def examine_page(settings: Settings) -> list[Finding]:
 def _address(settings: Settings) -> Finding:
     """Check the address of the page to which messages link. A connection proves it: the page asks people to sign in."""
     address = settings.installation.sluice_page
+    if not address:
+        return Finding(part="page", state="off", detail="SLUICE_PAGE is not set: `make up` starts a page and sets it")
     try:
         parts = urlsplit(address)
         if not (parts.hostname and parts.scheme in _PORTS):

@@ -16,6 +16,7 @@ from cli.backfills.grid import (
     describe_backfill,
     describe_joint_publish,
     follow_backfill,
+    print_failures,
     read_stages,
     totals,
 )
@@ -264,6 +265,16 @@ async def _print_status(context: CommandContext, now: BackfillStatus) -> None:
     stages = await read_stages(context.client, now)
     for line in describe_backfill(now, stages, context.console.width):
         context.console.print(line, soft_wrap=True)
+    print_failures(context.console, now)
+    if not (counts := count_states(now.progress))["waiting"] and not counts["running"]:
+        _print_again(context, now)
+
+
+def _print_again(context: CommandContext, ended: BackfillStatus) -> None:
+    """Print the command that loads the partitions which a backfill did not publish, if there are any."""
+    if any(state in FAILURES for state in partition_states(ended.progress).values()):
+        again = f"{program()} backfill {ended.pipeline} --only failed{option_to_repeat(ended)}"
+        print_line(context.console, Text("again: "), again)
 
 
 async def _follow(context: CommandContext, pipeline: str) -> int:
@@ -290,9 +301,8 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
         if now.together:
             ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
             print_line(context.console, Text(" " * 7), ending)
-    elif any(state in FAILURES for state in partition_states(now.progress).values()):
-        again = f"{program()} backfill {now.pipeline} --only failed{option_to_repeat(now)}"
-        print_line(context.console, Text("again: "), again)
+    else:
+        _print_again(context, now)
     return code
 
 

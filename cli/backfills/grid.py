@@ -15,7 +15,7 @@ from cli.layout import joined, one_line, print_entry, print_line, visible
 from runtime.backfills.backfills import backfill_handle, read_backfill
 from runtime.missing_worker import NO_SERVER_NOTE
 from runtime.run.find_run import query_status
-from sluice.backfills.progress import count_states, partition_states
+from sluice.backfills.progress import FAILURES, count_states, partition_states
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionState
 from sluice.errors import ServiceUnavailable
 from sluice.presentation.decisions import describe_state
@@ -28,7 +28,7 @@ _ASK_AGAIN = 10.0
 _ANSWER = 2.0
 """Time that a run has to report its stage, in seconds."""
 _MAX_STAGES = 8
-"""Maximum number of running partitions shown with their stage."""
+"""Maximum number of running partitions shown with their stage, and of failed ones shown with their reason."""
 _MAX_ROWS = 20
 _ROW = 50
 """Maximum number of partitions in one row of the grid."""
@@ -113,6 +113,18 @@ class ShownPartitions:
         self._states = states
 
 
+def print_failures(console: Console, status: BackfillStatus) -> None:
+    """Print the first partitions that failed or were kept out, each with its run and its reason."""
+    progress = status.progress
+    failed = [(name, state) for name, state in partition_states(progress).items() if state in FAILURES]
+    for name, state in failed[:_MAX_STAGES]:
+        note = progress.notes.get(name)
+        label = Text.assemble((f"{state:10}", _MARKS[state][1]), f"{name}  ")
+        print_entry(console, label, note.workflow_id if note else "", note.reason if note else "")
+    if len(failed) > _MAX_STAGES:
+        print_line(console, Text(" " * 10), f"and {len(failed) - _MAX_STAGES:,} more")
+
+
 def describe_backfill(
     status: BackfillStatus, stages: dict[str, str], width: int, *, cuts: bool = False
 ) -> Iterator[Text]:
@@ -146,7 +158,7 @@ def totals(status: BackfillStatus) -> Text:
     for state, (mark, style) in _MARKS.items():
         if counts[state]:
             text.append(f"  {mark} {counts[state]:,} {shown_state(status, state)}", style=style)
-    return text.append(f"  window {status.progress.window}", style="dim")
+    return text.append(f"  {status.progress.window} at a time", style="dim")
 
 
 def shown_state(status: BackfillStatus, state: PartitionState) -> str:

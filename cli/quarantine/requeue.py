@@ -105,13 +105,13 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
     shown = with_new_values(preview)
     rows = [[shown_value(value) for value in row] for row in shown.rows]
     if rows:
-        print_rows(context.console, shown.columns, rows, title=f"the first {format_count(len(rows), 'row')}", dim=True)
+        print_rows(context.console, shown.columns, rows, title=f"preview of {format_count(len(rows), 'row')}", dim=True)
 
 
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
     """Print the quarantined rows that a requeue moves."""
     total, runs = format_count(sum(counts.values()), "row"), format_count(len(counts), "run")
-    where = f", those for which {selection.where}" if selection.where else ""
+    where = f", of which it moves those where {selection.where}" if selection.where else ""
     print_detail(context.console, "from", f"{quarantine_table(table)}: {total} of {runs}{where}")
     for run, count in islice(counts.items(), _SHOWN):
         print_detail(context.console, "run", f"{run}: {format_count(count, 'row')}")

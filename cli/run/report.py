@@ -38,7 +38,7 @@ from sluice.presentation.waivers import (
 )
 from sluice.publishing.exit_codes import exit_code
 from sluice.publishing.retries import describe_attempts
-from sluice.sizes import format_size
+from sluice.sizes import format_count, format_size
 
 _WITH_FILES = 100
 """Minimum width, in characters, of a report that also shows the files added and read."""
@@ -167,7 +167,10 @@ def print_bad_rows(console: Console, check: CheckResult, limit: int | None = Non
     sample = check.sample[:limit]
     if not sample:
         return
-    title = f"{check.table} {check.title}: {len(sample)} of {check.failed_rows} bad rows"
+    bad = format_count(len(sample), "bad row")
+    all_bad = check.failed_rows or 0
+    shown = f"{len(sample)} of {all_bad:,} bad rows" if len(sample) < all_bad else bad
+    title = f"{check.table} {check.title}: {shown}"
     rows = [[shown_value(value) for value in row.values()] for row in sample]
     print_rows(console, [str(name) for name in sample[0]], rows, title=title, dim=True)
 

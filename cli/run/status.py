@@ -36,4 +36,4 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
         named = f"{lookup.handle.id} --hash {report_name(shown_report(current.result))}"
         if not how_to_waive(current.result):
             print_detail(context.console, "to approve", f"{program()} approve {named}")
-        print_detail(context.console, "to reject", f"{program()} reject {named} --reason")
+        print_detail(context.console, "to reject", f"{program()} reject {named} --reason ...")

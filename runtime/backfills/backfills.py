@@ -108,7 +108,10 @@ async def change_backfill(
     try:
         return await _updated(settings, handle, partial(handle.execute_update, Backfill.change, change))
     except _NotRunning as error:
-        raise InvalidPipeline(f"no backfill of {pipeline} is under way: start one with `backfill FILE`") from error
+        raise InvalidPipeline(
+            f"no backfill of {pipeline} is under way: `backfill FILE --only failed` loads what the last one did not "
+            "publish"
+        ) from error
 
 
 async def find_running_backfill(client: Client, settings: InstallationSettings, pipeline: str) -> Handle | None:

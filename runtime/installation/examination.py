@@ -114,6 +114,8 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
             findings += [polled, *(await query_lake(client, settings.installation, question, Examination)).findings]
         except ServiceUnavailable as error:
             findings.append(_unanswered(queue, settings, number, error))
+            if queue == settings.installation.sluice_task_queue:
+                break  # its workers also pass on the question to Spark's
         except (SluiceError, RPCError) as error:
             findings += [polled, failed("worker", f"{queue}: {error}")]
     return findings

@@ -143,7 +143,8 @@ def _report_refusal(decision: Decision, awaited: AwaitedDecision) -> str | None:
 
 def _person_refusal(decision: Decision, awaited: AwaitedDecision, decisions: Sequence[Decision]) -> str | None:
     if awaited.starter and is_same_person(decision.by, awaited.starter):
-        return f"{decision.by.strip()} started the run, and four eyes are required: another person has to decide"
+        remedy = "another person has to decide" + ("" if decision.approve else ", or `cancel` ends the run")
+        return f"{decision.by.strip()} started the run, and four eyes are required: {remedy}"
     if earlier_decision(decision.by, decisions):
         return f"{decision.by.strip()} decided already; {awaited.required} different people are required"
     return None

@@ -167,7 +167,7 @@ class BackfillProgress:
             self._change(failures=self._rest.failures + 1)
             self._apply_stop_rule()
         if self._rest.in_order and not self.paused and _WAITING in self._letters:
-            self.pause(f"{ended.key} is {state}, and no later partition may run before it")
+            self.pause(f"since {ended.key} is {state}, and no later partition may run before it")
 
     def pause(self, why: str) -> None:
         """Start no partition until the backfill is resumed. Running partitions continue."""
@@ -177,7 +177,9 @@ class BackfillProgress:
         """Pause a backfill that publishes its partitions together if some are missing, until they are retried."""
         if self.is_stuck and not self.paused:
             missing = sum(_STATES[letter] not in DONE for letter in self._letters)
-            self.pause(f"{missing} of {len(self._letters)} partitions are missing, and all are published together")
+            self.pause(
+                f"since {missing} of {len(self._letters)} partitions are missing, and all are published together"
+            )
 
     def resume(self) -> None:
         """Start partitions again, and count failures from now on."""
@@ -214,7 +216,7 @@ class BackfillProgress:
         self._letters += _WAITING * len(further)
         self.resume()
         if problem := self.resume_problem:
-            self.pause(problem)
+            self.pause(f"since {problem}")
 
     def retry(self) -> None:
         """Let partitions wait again if they failed, were kept out or were cancelled."""
@@ -222,7 +224,8 @@ class BackfillProgress:
         self.resume()
 
     def cancel(self) -> None:
-        """Cancel the partitions that wait."""
+        """Cancel the partitions that wait. A backfill that ends is not paused."""
+        self._change(paused="")
         self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
 
     def _check_order(self, further: Sequence[str]) -> None:
@@ -249,7 +252,7 @@ class BackfillProgress:
     def _apply_stop_rule(self) -> None:
         limit, failures = self._rest.stop_after, self._rest.failures
         if limit and failures >= limit and not self.paused and _WAITING in self._letters:
-            self.pause(f"{failures} of its partitions failed or were kept out (--stop-after {limit})")
+            self.pause(f"after {failures} of its partitions failed or were kept out (--stop-after {limit})")
 
     def _set(self, partition: str, state: PartitionState) -> None:
         position = self._positions[partition]

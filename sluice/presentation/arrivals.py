@@ -21,7 +21,7 @@ _SHORT = 120
 def describe_batch(batch: Batch) -> str:
     """Describe a batch in a few words."""
     files = format_count(batch.ref.files, "file")
-    run = f" by {batch.workflow_id}" if batch.workflow_id else ""
+    run = f" (run {batch.workflow_id})" if batch.workflow_id else ""
     return f"{files} {batch.state}{run}"
 
 
@@ -40,8 +40,8 @@ def describe_batches(batches: Sequence[Batch]) -> str:
 
 def _describe_state(state: str, batches: Sequence[Batch]) -> str:
     files = format_count(sum(each.ref.files for each in batches), "file")
-    run = f" by {batches[0].workflow_id}" if len(batches) == 1 and batches[0].workflow_id else ""
-    return f"{len(batches):,} batch{'es' * (len(batches) > 1)} {state} ({files}){run}"
+    run = f", run {batches[0].workflow_id}" if len(batches) == 1 and batches[0].workflow_id else ""
+    return f"{len(batches):,} batch{'es' * (len(batches) > 1)} {state} ({files}{run})"
 
 
 def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> tuple[str, str]:

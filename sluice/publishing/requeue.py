@@ -130,7 +130,9 @@ def _parse_values(
     for repair in repairs:
         column, sign, expression = repair.partition("=")
         column = column.strip()
-        if not sign or column not in columns:
+        if not sign:
+            raise InvalidPipeline(f"--set {repair!r}: write COLUMN=SQL, such as {column or 'amount'}=NULL")
+        if column not in columns:
             raise InvalidPipeline(f"--set {repair!r}: {column!r} is not a column{suggestion(column, columns)}")
         _check_expression(f"--set {repair!r}", expression, quarantined_columns)
         values[column] = f"({expression.strip()})"

@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.backfills.grid import ShownPartitions, describe_backfill, grid_rows
+from cli.backfills.grid import ShownPartitions, describe_backfill, grid_rows, print_failures
 from cli.backfills.start import StartBackfill
 from cli.layout import joined
 from sluice.backfills.progress import LETTERS
@@ -190,9 +190,21 @@ def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
     lines = [line.plain for line in describe_backfill(status, {"2018-02": "waiting for approval"}, 100)]
     assert lines[1:] == [
         "> 2018-02: waiting for approval",
-        "rides: 3 partitions  · 1 waiting  > 1 running  # 1 published  window 4",
+        "rides: 3 partitions  · 1 waiting  > 1 running  # 1 published  4 at a time",
         "paused by ada: lunch",
     ]
+
+
+def test_the_first_failed_partitions_are_listed_with_their_reasons() -> None:
+    output = io.StringIO()
+    nine: list[PartitionState] = ["failed"] * 9
+    failed = progress(*nine, "published")
+    failed = failed.model_copy(update={"notes": {"2018-01": PartitionNote(outcome="failed", reason="no files")}})
+    status = BackfillStatus(name="rides", starter="ada", pipeline="rides.yml", progress=failed)
+    print_failures(Console(file=output, width=80), status)
+    lines = output.getvalue().splitlines()
+    assert lines[0].split() == ["failed", "2018-01", "no", "files"] and "2018-10" not in output.getvalue()
+    assert len(lines) == 9 and lines[-1].strip() == "and 1 more"
 
 
 @pytest.mark.parametrize("terminal", [True, False])

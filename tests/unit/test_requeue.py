@@ -99,7 +99,7 @@ def test_the_same_requeue_has_the_same_identity_until_the_quarantine_table_chang
     ("selection", "message"),
     [
         ({"values": ["nme=1"]}, "--set 'nme=1': 'nme' is not a column (did you mean 'name'?)"),
-        ({"values": ["name"]}, "is not a column"),
+        ({"values": ["name"]}, "--set 'name': write COLUMN=SQL, such as name=NULL"),
         ({"values": ["name=max(name)"]}, "aggregates"),
         ({"where": "nme = 1"}, "there is no column 'nme' (did you mean 'name'?)"),
         ({"where": "rand() < 0.5"}, "rand() may give another result"),

@@ -63,6 +63,7 @@ async def test_pause_and_resume_with_a_note(backfills: Backfills) -> None:
     await backfills.wait(lambda status: list(status.children) == ["p0"])
     paused = await backfills.change("pause", reason="the source is being repaired")
     assert paused.progress.paused == "by ada: the source is being repaired"
+    assert (await backfills.change("pause")).progress.paused == paused.progress.paused, "the reason is kept"
     await backfills.end("p0")
     assert await backfills.running() == []
     await backfills.change("resume")

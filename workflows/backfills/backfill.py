@@ -144,7 +144,7 @@ class Backfill:
         if problem := problem_of_change(self._progress, change):
             raise _refused(problem)
         changes: dict[str, Callable[[], None]] = {
-            "pause": lambda: self._progress.pause(f"by {change.by}" + (f": {change.reason}" if change.reason else "")),
+            "pause": lambda: self._progress.pause(_why_paused(change, self._progress.paused)),
             "resume": self._progress.resume,
             "retry": self._progress.retry,
             "window": lambda: self._progress.set_window(change.window or 1),
@@ -294,6 +294,13 @@ class Backfill:
         with suppress(ActivityError):  # without an answer, the next round tries again
             ended = await cancel_and_wait(self._calls, child, self._progress.asked_at(partition))
             self._progress.ended(ended.model_copy(update={"key": partition}))
+
+
+def _why_paused(change: BackfillChange, before: str) -> str:
+    """Return the reason for a pause. A pause without a reason keeps that of an earlier one."""
+    if before and not change.reason:
+        return before
+    return f"by {change.by}" + (f": {change.reason}" if change.reason else "")
 
 
 def _refused(message: str) -> ApplicationError:

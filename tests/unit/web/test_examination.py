@@ -30,6 +30,7 @@ def test_the_address_must_answer(tmp_path: Path) -> None:
     assert state == "warning" and "does not answer from here" in text and "SLUICE_PAGE" in text
     state, text = _findings(tmp_path, sluice_page="page.example.org")["page"]
     assert state == "failed" and "is not an address" in text
+    assert _findings(tmp_path, sluice_page="")["page"][0] == "off", "a stack that is down has no page"
 
 
 def test_a_proxy_needs_all_of_its_settings(tmp_path: Path) -> None:
