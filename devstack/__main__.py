@@ -28,6 +28,12 @@ def _stack(s3: bool = False) -> Stack:
     return Stack(Path(environment.get(HOME, DEFAULT_HOME)), {**environment, **os.environ}, s3=s3)
 
 
+def has_outdated_worker(stack: Stack, dotenv: Path) -> bool:
+    """Return True if the settings file was written after the stack's worker started."""
+    born = next((daemon.born for daemon in stack.daemons() if daemon.name == "worker"), None)
+    return born is not None and dotenv.is_file() and dotenv.stat().st_mtime > born
+
+
 @app.command()
 def up(s3: S3 = False) -> None:
     """Start the local stack."""
@@ -48,6 +54,8 @@ def up(s3: S3 = False) -> None:
         )
         print(f"          credentials in {variables[CREDENTIALS_FILE]}")
     print(f"Worker    log in {stack.home / 'logs' / 'worker.log'}")
+    if has_outdated_worker(stack, Path(".env")):
+        print("          It has the settings from before .env was changed: run `make down`, then `make up`")
     print("Next: .venv/bin/python run_workflow.py pipelines/nyc_flights.yml")
 
 

@@ -1,17 +1,22 @@
 """The local stack: ports, processes, and the search for the Temporal CLI and its installation."""
 
+import json
 import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from devstack.__main__ import has_outdated_worker
 from devstack.errors import StackError
 from devstack.ports import choose_port, reserved_ports
-from devstack.processes import start, wait_until
+from devstack.processes import Daemon, start, wait_until
+from devstack.stack import Stack
 from devstack.temporal_cli import find_temporal_cli, install_temporal_cli
+from sluice.environment_files import STACK_FILE
 
 
 def test_a_taken_port_names_its_holder() -> None:
@@ -64,6 +69,18 @@ def test_a_daemon_is_known_by_its_birth(tmp_path: Path) -> None:
     sleeper.stop()
     assert not sleeper.alive()
     daemon.stop()
+
+
+def test_settings_that_are_newer_than_the_worker_are_noticed(tmp_path: Path) -> None:
+    stack, dotenv = Stack(tmp_path, {}), tmp_path / ".env"
+    dotenv.touch()
+    assert not has_outdated_worker(stack, dotenv), "no worker was started"
+    for born, expected in ((time.time() - 60, True), (time.time() + 60, False)):
+        worker = Daemon(name="worker", pid=1, born=born, log="worker.log")
+        (tmp_path / STACK_FILE).write_text(json.dumps({"daemons": [worker.model_dump()]}))
+        assert has_outdated_worker(stack, dotenv) == expected
+    dotenv.unlink()
+    assert not has_outdated_worker(stack, dotenv)
 
 
 def cli(path: Path, runs: bool = True) -> Path:
