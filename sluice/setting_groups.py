@@ -65,7 +65,7 @@ class StorageSettings(SettingsGroup):
 class InstallationSettings(SettingsGroup):
     """The names that the command line and the workers share in Temporal."""
 
-    sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$")
+    sluice_installation: str = Field(default="", pattern=f"^({INSTALLATION_PATTERN})?$", examples=["team-a"])
     """Id of this installation. Each installation that shares a catalog has its own; empty means the id of the home."""
     sluice_task_queue: str = "sluice"
     """Task queue of command line and worker. Activities that run Spark use it with `-spark` appended."""
@@ -95,7 +95,7 @@ class CatalogSettings(SettingsGroup):
 
     catalog: CatalogKind = "nessie"
     """Kind of catalog: Nessie, or a kind of Iceberg catalog. `sql` is a JDBC catalog in a database."""
-    catalog_name: str = Field(default_factory=_default_name, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    catalog_name: str = Field(default_factory=_default_name, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", examples=["lake"])
     """Name of the catalog in Spark. A JDBC catalog keeps the tables of each name separate."""
     nessie_uri: str = "http://127.0.0.1:19120/api/v2"
     nessie_writer_token_file: str = ""
@@ -132,11 +132,13 @@ class SparkSettings(SettingsGroup):
     """Engine of Spark jobs: one spark-submit application for each (submit), sessions on a Spark Connect server
     (connect), or such sessions for Sluice's own jobs and spark-submit for users' programs (auto). With a master that
     is not local, auto means submit."""
-    spark_connect_url: str = Field(default="", pattern=r"^(sc://\S+)?$", repr=False)
+    spark_connect_url: str = Field(
+        default="", pattern=r"^(sc://\S+)?$", repr=False, examples=["sc://spark.example.org:15002"]
+    )
     """Spark Connect server, as `sc://HOST:PORT`; empty means one that the worker starts and keeps warm."""
     spark_deploy_mode: Literal["client", "cluster"] = "client"
     """Location of drivers: on the worker's machine, or on the cluster of YARN or Kubernetes."""
-    spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$")
+    spark_driver_memory: str = Field(default="", pattern=r"^(\d+[mgMG])?$", examples=["4g"])
     """Heap of each driver; empty means that the drivers of a worker share half of the machine's memory."""
     spark_slots: int = Field(default=0, ge=0)
     """Maximum number of Spark jobs that a worker runs at a time; 0 means the number of processors."""
@@ -184,7 +186,7 @@ class ScanSettings(SettingsGroup):
     """Engine that scans rows: DuckDB if its answers equal Spark's and Spark otherwise, or always Spark."""
     sluice_scan_bytes: ByteSize = ByteSize(8 * 1024**3)
     """Size of data files, in bytes, above which Spark scans the rows."""
-    sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$")
+    sluice_scan_memory: str = Field(default="2GB", pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$", examples=["2GB"])
     """Memory that DuckDB may use for an audit, a query or a diff, before it spills to disk."""
 
 
@@ -248,11 +250,13 @@ class ArrivalSettings(SettingsGroup):
 
     sluice_arrival_runs: int = Field(default=8, ge=1, le=1000)
     """Maximum number of runs at a time of all landing zones of the installation together."""
-    sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$")
+    sluice_events_address: str = Field(default="", pattern=r"^(\S+:\d{1,5})?$", examples=["127.0.0.1:8788"])
     """Address on which a worker receives HTTP notifications of object stores, as `127.0.0.1:7099`; empty means none."""
     sluice_events_token_file: str = ""
     """File with the token of these notifications. It is required if other machines can reach the address."""
-    sluice_events_queue: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    sluice_events_queue: str = Field(
+        default="", pattern=r"^(https?://\S+)?$", examples=["https://sqs.eu-central-1.amazonaws.com/1/arrivals"]
+    )
     """URL of the SQS queue from which a worker reads notifications; empty means none."""
 
 
@@ -283,7 +287,7 @@ class TelemetrySettings(SettingsGroup):
     """Logs, metrics and traces."""
 
     sluice_log_format: Literal["text", "json"] = "text"
-    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$")
+    sluice_metrics_address: str = Field(default="", pattern=r"^(\S+:\d+)?$", examples=["127.0.0.1:9464"])
     """Address on which a worker serves metrics for Prometheus, as `127.0.0.1:9464`; empty means none."""
     sluice_traces: str = ""
     """OTLP endpoint over HTTP for traces, as `http://127.0.0.1:4318/v1/traces`; empty means none."""
@@ -292,7 +296,9 @@ class TelemetrySettings(SettingsGroup):
 class LineageSettings(SettingsGroup):
     """OpenLineage, by the names that its clients use."""
 
-    openlineage_url: str = Field(default="", pattern=r"^(https?://\S+)?$", repr=False)
+    openlineage_url: str = Field(
+        default="", pattern=r"^(https?://\S+)?$", repr=False, examples=["https://lineage.example.org"]
+    )
     """Address for OpenLineage events of runs. If it is empty and there is no configuration file, no events are sent."""
     openlineage_endpoint: str = "api/v1/lineage"
     openlineage_api_key: str = Field(default="", repr=False)

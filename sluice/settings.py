@@ -31,6 +31,7 @@ from sluice.setting_groups import (
     TimeoutSettings,
     WorkerSettings,
 )
+from sluice.validation_errors import plain_message
 
 _REPLACED = {"CATALOGUE": "CATALOG", "ICEBERG_TYPE": "CATALOG", "SLUICE_CATALOG": "CATALOG_NAME"}
 """Names that former settings had, each with the setting to use."""
@@ -109,11 +110,21 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         return Settings.of(**fields)
     except ValidationError as error:
         problems = (
-            f"{str(e['loc'][-1]).upper()}: {e['msg'].removeprefix('Value error, ')}"
-            for e in error.errors()
-            if e["type"] != "default_factory_not_called"
+            _problem(each) for each in error.errors() if each["type"] != "default_factory_not_called"
         )  # without the default of a field that depends on another, wrong one
         raise BadEnvironment("; ".join(problems)) from error
+
+
+def _problem(error: Any) -> str:
+    """Return an error with the name of its variable, and an example if the value has another form."""
+    field = str(error["loc"][-1])
+    message = plain_message(error)
+    if error["type"] == "string_pattern_mismatch":
+        group = cast("type[SettingsGroup]", Settings.model_fields[GROUP_OF[field]].annotation)
+        examples = group.model_fields[field].examples
+        assert examples, "a field with a pattern has an example"
+        message = f"write it as in {examples[0]}"
+    return f"{field.upper()}: {message}"
 
 
 def refuse_replaced(environment: Mapping[str, str]) -> None:

@@ -104,7 +104,8 @@ class NamedLoad:
             elif load and load.in_effect:
                 problems[file.path] = f"main contains it: run {load.file.workflow_id} loaded it"
             elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
-                problems[file.path] = f"batch {held} contains it: wait for its end, or decide about the batch"
+                remedy = f"`--retry {held}` loads it" if held in self._held.set_aside else "wait for its end, or decide"
+                problems[file.path] = f"batch {held} contains it: {remedy}"
             elif load:
                 text = f"run {load.file.workflow_id} loaded it, and was rolled back"
                 reasons[file.path] = _Reason(text, was_rolled_back=True)

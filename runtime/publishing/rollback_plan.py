@@ -51,6 +51,8 @@ class PlannedRollback:
 
     def _effect(self, table: str, at: str) -> str:
         change = f": {describe_change(self.plan.changes[table])}" if table in self.plan.changes else ""
+        if table not in self.plan.remaining:
+            return f"dropped, since main at {at[:12]} does not have it{change}"
         return f"as on main at {at[:12]}{change}"
 
 

@@ -313,5 +313,5 @@ class HeldBatches:
         """Return the reason why no person can decide about a batch now; empty if one can."""
         batch = self._batches.get(id)
         if batch is None:
-            return f"there is no batch {id!r} in the landing zone: `arrivals` lists the batches that main does not have"
+            return f"there is no batch {id!r} of files that main does not have"
         return f"batch {id} is {batch.state}: wait for its end" if batch.state in ("running", "waiting") else ""

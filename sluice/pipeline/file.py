@@ -30,6 +30,7 @@ from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.pipeline.write_modes import unknown_mode
 from sluice.pipeline.yaml_values import Location, load_tree, plain_values
+from sluice.validation_errors import plain_message
 
 _NO_VALUES: Mapping[str, str] = {}
 _MODELS: dict[Location, type[BaseModel]] = {
@@ -69,8 +70,11 @@ def read_pipeline_text(path: Path) -> str:
         if (size := path.stat().st_size) > MAX_FILE_BYTES:
             raise InvalidPipeline(_too_large(str(path), size))
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidPipeline(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except UnicodeDecodeError as error:
+        problem = f"{path} cannot be read: byte {error.start + 1:,} is not UTF-8: save the file as UTF-8"
+        raise InvalidPipeline(problem) from error
+    except OSError as error:
+        raise InvalidPipeline(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:
@@ -222,8 +226,7 @@ def _sentences(errors: Sequence[Any]) -> Iterator[tuple[Location, str]]:
 
 def _sentence(error: Any) -> str:
     where: Location = tuple(error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:] if message.startswith("Input should") else message
+    message = plain_message(error)
     given = f", not {error['input']!r}" if message.startswith("input should") else ""
     path = ".".join(str(part) for part in where if part != "[key]")
     if error["type"] in ("model_type", "model_attributes_type"):

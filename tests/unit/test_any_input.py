@@ -80,7 +80,7 @@ def refused_or_whole(text: str, *, must_be_refused: bool = False) -> None:
     [
         ("not_null: 5", "'5' names no columns: write a column, or a list as in [a, b]"),
         ("not_null: []", "'[]' names no columns"),
-        ("not_null: {column: [carat, 7]}", "input should be a valid string, not ['carat', 7]"),
+        ("not_null: {column: [carat, 7]}", "input should be a text, not ['carat', 7]"),
         ("unique: 3", "'3' names no columns"),
         ("unique: [carat, 7]", "names no columns"),
         ("row_count: {min: .nan}", "nan is not a number that rows can be compared with"),

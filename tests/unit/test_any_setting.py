@@ -52,6 +52,25 @@ def test_any_value_of_a_setting_is_refused_by_its_name_or_finite(name: str, valu
         assert all(abs(each) < 1e10 for each in values if isinstance(each, float))
 
 
+@pytest.mark.parametrize("name", GROUP_OF)
+def test_a_setting_of_another_form_is_refused_with_a_valid_example(name: str) -> None:
+    try:
+        read_settings({name.upper(): "two words; and more"})
+    except BadEnvironment as error:
+        assert "should match" not in str(error) and "unable to parse" not in str(error), error
+        if "write it as in" in str(error):
+            example = str(error).partition("write it as in ")[2]
+            assert name.upper() not in _problems({name.upper(): example})
+
+
+def _problems(environment: dict[str, str]) -> str:
+    try:
+        read_settings(environment)
+    except BadEnvironment as error:
+        return str(error)
+    return ""
+
+
 STACKS = [*WHOLE_FILES, "[]", '{"environment": [1]}', '{"environment": {"NESSIE_URI": 5}}', "[" * 5000]
 
 

@@ -136,7 +136,7 @@ def test_what_is_not_valid_is_refused(change: str, to: str, message: str) -> Non
     [
         ("landing/", "arrival: 'landing/' is not a mapping: write {from: landing/}"),
         ("{}", "'from' is missing"),
-        ("{from: [a/, b/]}", "arrival.from: input should be a valid string"),
+        ("{from: [a/, b/]}", "arrival.from: input should be a text"),
         ("{from: ''}", "arrival.from: String should have at least 1 character"),
         ("{from: 'http://x/y'}", "http://x/y is neither a folder nor in a store that Sluice can list: s3"),
         ("{from: in/, batch: 100}", "arrival.batch: 100 is not a mapping; valid keys: files, bytes, wait"),

@@ -153,4 +153,4 @@ def test_a_server_without_an_address_is_refused(kind: str) -> None:
 def test_a_catalog_that_is_not_known_is_one_message() -> None:
     with pytest.raises(BadEnvironment) as refused:
         read_settings({"CATALOG": "iceberg"})
-    assert str(refused.value) == "CATALOG: Input should be 'nessie', 'sql', 'rest', 'glue' or 'hive'"
+    assert str(refused.value) == "CATALOG: input should be 'nessie', 'sql', 'rest', 'glue' or 'hive'"

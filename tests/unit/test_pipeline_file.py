@@ -152,6 +152,16 @@ def test_what_is_no_mapping(text: str) -> None:
     assert "a pipeline file is a mapping" in mistakes(text)
 
 
+def test_a_file_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "p.yml").write_bytes("name: Grün\n".encode("latin-1"))
+    with pytest.raises(InvalidPipeline, match="byte 9 is not UTF-8: save the file as UTF-8"):
+        read_pipeline(tmp_path / "p.yml")
+
+
+def test_a_value_of_another_kind_is_refused_in_plain_words() -> None:
+    assert mistakes(GOOD + "approval: {required: zwei}\n").endswith("input should be a whole number, not 'zwei'")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InvalidPipeline, match="cannot be read: No such file"):
         read_pipeline(tmp_path / "none.yml")

@@ -66,6 +66,13 @@ async def test_the_plan_of_the_command_is_shown_and_its_run_starts(shown: LakeOn
         assert line in done.output
 
 
+async def test_a_table_that_the_run_created_is_dropped(shown: LakeOnPage) -> None:
+    run = shown.run()
+    run.published(1)
+    plan = await shown.page(getpass.getuser()).get(path(run))
+    assert "dropped, since main at" in html.unescape(plan.text)
+
+
 async def test_two_clicks_start_one_run_and_an_old_form_does_not_repeat_it(shown: LakeOnPage, run: LakeRun) -> None:
     page, other = shown.page(), shown.page("ben")
     old, of_other = await page.get(path(run)), await other.get(path(run))
