@@ -26,7 +26,8 @@ async def print_backfills(context: CommandContext, limit: int) -> int:
 
 
 def _row(listed: ListedBackfill) -> tuple[str, ...]:
-    return listed.pipeline, _state(listed), format_time(listed.started), _counts(listed)
+    state = "cancelled" if listed.state == "canceled" else _state(listed)  # Temporal spells it with one l
+    return listed.pipeline, state, format_time(listed.started), _counts(listed)
 
 
 def _state(listed: ListedBackfill) -> str:

@@ -49,7 +49,8 @@ class RowCount(Filtered):
 
     @property
     def expected(self) -> str:
-        return f"{between(self.min, self.max)} rows" + (f" where {self.where}" if self.where else "")
+        rows = "row" if (self.min if self.max is None else self.max) == 1 else "rows"
+        return f"{between(self.min, self.max)} {rows}" + (f" where {self.where}" if self.where else "")
 
     def prove(self, statistics: TableStatistics) -> Evaluation | None:
         rows = statistics.rows(self.scope)
