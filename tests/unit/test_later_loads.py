@@ -24,7 +24,7 @@ from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import marks
-from sluice.publishing.commit_properties import ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY
+from sluice.publishing.commit_properties import RELEASED_RUN, ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
@@ -207,6 +207,10 @@ def test_which_later_runs_count(lake: MemoryLake) -> None:
     assert later("r1") == ["w-r3"]
     lake.append("main", "t.x", [9])
     assert later("r1") == ["another program", "w-r3"]
+    release = Run(lake, "release")
+    branch, written = release.write(10)
+    lake.catalog.publish(branch, written.head, "ana", "release", {RUN_ID: "release", RELEASED_RUN: "r9"})
+    assert later("r9") == [], "main got the rows of r9 by its release"
 
 
 def replacing(
