@@ -10,6 +10,7 @@ from cli.context import CommandContext, current_user, no_preparation, run_comman
 from cli.options import AsJson
 from cli.program import program
 from cli.run.report import print_detail
+from runtime.missing_worker import START_A_WORKER
 from runtime.run.find_run import RunLookup, find_run_under_way, query_status
 from runtime.stuck_workflow import StuckWorkflow, find_stuck
 from sluice.errors import InvalidPipeline
@@ -38,7 +39,7 @@ def cancel(
     async def command(context: CommandContext, _: None) -> int:
         lookup = await find_run_under_way(context.client, run, "cancel")
         workflow_id = lookup.handle.id
-        stuck = await _print_run(context, lookup)
+        stuck, has_answered = await _print_run(context, lookup)
         terminates = stuck is not None and stuck.is_cancel_requested
         question = "End it at once, without its last steps?" if terminates else "Cancel it, and delete its branch?"
         confirm(context, question, yes=yes)
@@ -55,14 +56,20 @@ def cancel(
         asked = f"Asked {workflow_id} to stop."
         if stuck:
             asked += f" If no worker continues it, `{program()} cancel {workflow_id}` ends it at once."
+        elif not has_answered:
+            asked += f" It stops when a worker answers: {START_A_WORKER}."
         context.print_result(fields, f"Ended {workflow_id}. {_LEFT}" if terminates else asked)
         return 0
 
     run_command(command, as_json, no_preparation)
 
 
-async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckWorkflow | None:
-    """Print the run that a cancel ends. Return why the worker cannot continue it; None if it can."""
+async def _print_run(context: CommandContext, lookup: RunLookup) -> tuple[StuckWorkflow | None, bool]:
+    """Print the run that a cancel ends.
+
+    Returns:
+        Why the worker cannot continue it, or None if it can; and True if a worker reported its status.
+    """
     stuck = await find_stuck(lookup.handle, lookup.description)
     status = None if stuck else await query_status(lookup.handle)  # a stuck run answers no query
     unknown = "not known: the worker cannot continue it" if stuck else "not known: no worker answers"
@@ -77,4 +84,4 @@ async def _print_run(context: CommandContext, lookup: RunLookup) -> StuckWorkflo
         details[name] = describe_change(change)
     for name, value in details.items():
         print_detail(context.console, name, value)
-    return stuck
+    return stuck, status is not None

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from temporalio.client import (
@@ -29,6 +29,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _UNQUOTABLE = re.compile(r"[\"'\\\x00-\x1f]")
 RUNNING = "running"
 OUTCOMES = get_args(Outcome)
+_ANSWER_WITHIN = timedelta(seconds=10)
+"""Time that a worker has to report the status of a run. Temporal alone would wait for 30 s."""
 
 Handle = WorkflowHandle[Any, RunResult]
 
@@ -187,7 +189,7 @@ def find_handle(client: Client, run: WorkflowExecution) -> Handle:
 async def query_status(handle: Handle) -> RunStatus | None:
     """Query the status of a run; None if no worker answers the query."""
     try:
-        status: RunStatus = await handle.query(STATUS_QUERY, result_type=RunStatus)
+        status: RunStatus = await handle.query(STATUS_QUERY, result_type=RunStatus, rpc_timeout=_ANSWER_WITHIN)
         return status
     except (WorkflowQueryFailedError, RPCError):
         return None

@@ -64,10 +64,14 @@ async def test_a_run_that_the_worker_cannot_continue_says_why_and_can_be_cancell
     assert (await handle.describe()).status == WorkflowExecutionStatus.TERMINATED
 
 
-async def test_a_run_without_a_worker_is_not_stuck(client: Client) -> None:
+async def test_a_run_without_a_worker_is_not_stuck_and_is_cancelled_by_the_next_one(
+    client: Client, stack: dict[str, str], tmp_path: Path
+) -> None:
     queue = f"newer-{uuid.uuid4().hex[:12]}"
     handle = await _start(client, queue)
     assert await _why(client, queue) == ""
+    asked = await asyncio.to_thread(run_command, tmp_path, stack, "cancel", queue, "--yes")
+    assert f"Asked {queue} to stop. It stops when a worker answers: start one" in " ".join(asked.out.split()), asked
     await handle.terminate()
     assert await _why(client, queue) == ""
 
