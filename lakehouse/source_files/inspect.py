@@ -20,7 +20,6 @@ from lakehouse.source_files.orc_footer import read_orc_footer
 from lakehouse.source_files.orc_positions import check_positions
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
 from lakehouse.source_files.paths import base_path
-from lakehouse.source_files.stated_columns import check_stated_columns
 from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
 from sluice.contracts.run_request import InputFile
@@ -65,11 +64,6 @@ class _Content:
     first_line: str = ""
     state: tuple[object, ...] = ()
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of the columns of a Parquet or ORC file."""
-        return self.orc_names or (list(self.footer.types) if self.footer else [])
-
 
 def inspect_files(
     files: Sequence[InputFile],
@@ -99,7 +93,6 @@ def inspect_files(
     check_positions({path: content.orc_names for path, content in inspected if content.orc_names}, source)
     rows = [content.rows for content in contents]
     footers = {path: content.footer for path, content in inspected if content.footer}
-    check_stated_columns({path: content.names for path, content in inspected if content.names}, source)
     if not is_transformed:
         check_variants({path: footer.variants for path, footer in footers.items()})
     return Inspection(
