@@ -200,7 +200,7 @@ def test_stated_types_for_numbers_of_different_types(job: Ingester) -> None:
     job({"path": whole, "schema": stated})
     for column in ("c0", "c1", "c2"):
         assert sorted(values(job, column)) == [2, 3, 4, 4]
-    assert values(job, "more") == [None] * 4
+    assert values(job, "more") == [None] * 4, "older files may lack newer columns, as a month of a backfill does"
     half = load_columns(job, *[pa.array([0.125])] * 3)["path"]
     large = load_columns(job, *[pa.array([2**53 + 1], pa.int64())] * 3)["path"]
     for lossy, names in ((half, "c[12]"), (large, "c[02]")):
