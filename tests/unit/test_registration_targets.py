@@ -95,8 +95,8 @@ def test_a_publication_gets_the_targets_that_are_named_and_those_that_want_its_t
     [
         ("[a, a]", "'a' is named twice"),
         ("['a/b']", "is not a valid name of a target"),
-        ("[{webhook: 'https://h/x'}]", "valid string"),
-        ("a", "valid list"),
+        ("[{webhook: 'https://h/x'}]", "should be a text"),
+        ("a", "should be a list"),
         (str([f"t{n}" for n in range(21)]), "21 targets are too many"),
     ],
 )
