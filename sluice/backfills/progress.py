@@ -157,8 +157,11 @@ class BackfillProgress:
         if not self.is_running(ended.key):
             return
         state = state_of(ended)
+        if state == "skipped" and ended.key in self._rest.rechecked:
+            state = "published"
         self._set(ended.key, state)
         self._asked_at.pop(ended.key, None)
+        self._change(rechecked=[name for name in self._rest.rechecked if name != ended.key])
         self._change(rows_added=self._rest.rows_added + ended.rows_added)
         if state in DONE:
             return
@@ -225,7 +228,10 @@ class BackfillProgress:
 
     def cancel(self) -> None:
         """Cancel the partitions that wait. A backfill that ends is not paused."""
-        self._change(paused="")
+        for name in self._rest.rechecked:
+            if self._letters[self._positions[name]] == _WAITING:
+                self._set(name, "published")
+        self._change(paused="", rechecked=[])
         self._letters = self._letters.replace(_WAITING, LETTERS["cancelled"])
 
     def _check_order(self, further: Sequence[str]) -> None:
@@ -244,6 +250,8 @@ class BackfillProgress:
     def _begin_again(self, partitions: Sequence[str], states: Sequence[PartitionState]) -> list[str]:
         """Let those of these partitions wait again that are in one of these states. Return those."""
         begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in states]
+        published = [name for name in begun if self._letters[self._positions[name]] == LETTERS["published"]]
+        self._change(rechecked=[*self._rest.rechecked, *published])
         for name in begun:
             self._set(name, "waiting")
             self._notes.pop(name, None)

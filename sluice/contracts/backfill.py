@@ -34,6 +34,8 @@ class BackfillState(WireMessage):
     """Person who requested a partition, by partition, if it was not the starter of the backfill."""
     asked_at: dict[str, str] = Field(default_factory=dict)
     """Time when the run was requested, in ISO 8601, by running partition."""
+    rechecked: list[str] = Field(default_factory=list)
+    """Partitions that were published and run again. If main still has one, it stays `published`."""
     notes: dict[str, PartitionNote] = Field(default_factory=dict)
     """Reason why a partition is not on main, by partition; only the latest ones."""
     window: int = Field(default=4, ge=1, le=MAX_WINDOW)
@@ -145,7 +147,7 @@ class AddPartitions(WireMessage):
     is_together: bool = False
     """True if one merge publishes all partitions."""
     recheck: bool = False
-    """True if partitions that ended `published` or `skipped` run again, since main may lack them by now."""
+    """True if partitions that ended `published` or `skipped` run again, since main may lack them now."""
 
 
 class BackfillChange(WireMessage):

@@ -54,7 +54,7 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     for command in (("list",), ("show", run)):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
-        assert command == ("list",) or human.out.index(" bad rows") < human.out.index(" added rows"), (
+        assert command == ("list",) or human.out.index(" bad row") < human.out.index(" added rows"), (
             "bad rows come first"
         )
     _quarantine(system, "discard", run, "--yes")

@@ -92,6 +92,22 @@ def test_the_worst_end_gives_the_exit_code() -> None:
     assert partitions_exit_code(one.state) == 6
 
 
+def test_a_published_partition_that_main_still_has_stays_published() -> None:
+    one = progress(4, window=4)
+    start(one)
+    for name in ("p0", "p1", "p2"):
+        end(one, name, EndedRun(outcome="published"))
+    one.add(["p0", "p1", "p2"], recheck=True)
+    assert start(one) == ["p0", "p1", "p2"]
+    end(one, "p0", EndedRun(outcome="discarded", cause="already_published"))
+    end(one, "p1", EndedRun(outcome="failed", cause="error"))
+    one.add(["p1", "p0"], recheck=True)
+    one.cancel()
+    states = partition_states(one.state)
+    assert (states["p0"], states["p1"]) == ("published", "cancelled"), "p1 may have been rolled back"
+    assert one.state.rechecked == []
+
+
 def test_the_stop_rule_pauses_and_says_why_until_it_is_resumed() -> None:
     one = progress(window=2, stop_after=2)
     start(one)
