@@ -119,9 +119,9 @@ async def get_runs(
     executions = await list_runs(page.client, limit, RunFilter(pipeline, table, state))
     entries = []
     for each in [await listed_run(run) for run in executions]:
-        fields: dict[str, Any] = {**vars(each), "started": each.started.isoformat(timespec="seconds")}
+        fields: dict[str, Any] = {name: value for name, value in vars(each).items() if name in RunEntry.model_fields}
+        fields["started"] = each.started.isoformat(timespec="seconds")
         fields["closed"] = each.closed.isoformat(timespec="seconds") if each.closed else None
-        del fields["rolls_back"]
         entries.append(RunEntry(**fields))
     return RunEntries(runs=entries)
 

@@ -14,6 +14,7 @@ from lakehouse.input_manifests import InputManifests
 from lakehouse.quarantine import create_quarantine
 from lakehouse.released_rows import read_marked_tables
 from lakehouse.source_files import OnProgress
+from lakehouse.table_versions import tables_changed_since
 from runtime.backfills.backfill_plan import check_same_for_all
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput
@@ -90,12 +91,16 @@ class CollectBackfillActivity:
         return BackfillBranch(name=name, catalog_id=input.catalog_id)
 
     def _check_not_rolled_back(self, pipeline: Pipeline, base: str) -> None:
-        """Check that main still has the partitions that were skipped because the branch began with them."""
+        """Check that main still has the partitions that the backfill skipped.
+
+        Raises:
+            InputChanged: a table of the pipeline was rolled back after the branch began.
+        """
         for commit in takewhile(lambda each: each.hash != base, self.catalog.history(self.catalog.main)):
-            if ROLLED_BACK not in commit.properties:
-                continue
-            changed = {diff.name for diff in self.catalog.diff(commit.parent, self.catalog.main, commit.hash)}
-            if tables := sorted(changed & {*pipeline.tables}):
+            is_rollback = ROLLED_BACK in commit.properties
+            if is_rollback and (
+                tables := tables_changed_since(self.catalog, pipeline.tables, commit.parent, commit.hash)
+            ):
                 raise InputChanged(
                     f"{tables[0]} was rolled back on main after the backfill began, so main may lack partitions that "
                     "it skipped. Nothing was published, and what was collected is deleted: start the backfill again"

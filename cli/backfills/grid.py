@@ -103,24 +103,25 @@ class ShownPartitions:
 
     def update(self, status: BackfillStatus) -> None:
         """Print the partitions that have ended since the last update."""
-        progress = status.progress
-        states = partition_states(progress)
+        states = partition_states(status.progress)
         for name, state in states.items():
             if state in _ENDED and self._states.get(name) != state:
-                note = progress.notes.get(name)
-                label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
-                print_entry(self._console, label, note.workflow_id if note else "", note.reason if note else "")
+                _print_end(self._console, status, name, state)
         self._states = states
+
+
+def _print_end(console: Console, status: BackfillStatus, name: str, state: PartitionState) -> None:
+    """Print the state in which a partition ended, with its run and its reason."""
+    note = status.progress.notes.get(name)
+    label = Text.assemble((f"{shown_state(status, state):10}", _MARKS[state][1]), f"{name}  ")
+    print_entry(console, label, note.workflow_id if note else "", note.reason if note else "")
 
 
 def print_failures(console: Console, status: BackfillStatus) -> None:
     """Print the first partitions that failed or were kept out, each with its run and its reason."""
-    progress = status.progress
-    failed = [(name, state) for name, state in partition_states(progress).items() if state in FAILURES]
+    failed = [(name, state) for name, state in partition_states(status.progress).items() if state in FAILURES]
     for name, state in failed[:_MAX_STAGES]:
-        note = progress.notes.get(name)
-        label = Text.assemble((f"{state:10}", _MARKS[state][1]), f"{name}  ")
-        print_entry(console, label, note.workflow_id if note else "", note.reason if note else "")
+        _print_end(console, status, name, state)
     if len(failed) > _MAX_STAGES:
         print_line(console, Text(" " * 10), f"and {len(failed) - _MAX_STAGES:,} more")
 

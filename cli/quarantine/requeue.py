@@ -111,7 +111,7 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
     """Print the quarantined rows that a requeue moves."""
     total, runs = format_count(sum(counts.values()), "row"), format_count(len(counts), "run")
-    where = f", of which it moves those where {selection.where}" if selection.where else ""
+    where = f"; the requeue moves those where {selection.where}" if selection.where else ""
     print_detail(context.console, "from", f"{quarantine_table(table)}: {total} of {runs}{where}")
     for run, count in islice(counts.items(), _SHOWN):
         print_detail(context.console, "run", f"{run}: {format_count(count, 'row')}")

@@ -53,7 +53,7 @@ class RequiredApproval(WireMessage):
     required: int = 0
     """Number of different people who must approve; 0 if no approval is needed."""
     starter: str = ""
-    """The person who started the run and may not approve it, if four eyes are required."""
+    """The person who started the run and may not decide about it, if four eyes are required."""
     signed: bool = False
     """True if approvers have keys, so that decisions are signed."""
     timeout: float = 24 * 3600.0

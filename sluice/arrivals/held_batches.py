@@ -126,8 +126,7 @@ class HeldBatches:
         for each in behind:
             self._batches[each] = self._batches.pop(each)
         if (overtaken_by := self.order.overtaken_by(batch.ref)) and in_order and not self._batches[id].over_younger:
-            self.update(id, overtaken_by=overtaken_by)
-            self.keep_out(id, describe_overtaken_batch(id, overtaken_by))
+            self._keep_out_overtaken(id, overtaken_by)
 
     def remove(self, ids: Iterable[str], *, in_order: bool = False) -> None:
         """Remove batches that main has."""
@@ -199,16 +198,19 @@ class HeldBatches:
         for each in self.all:
             is_older = in_order and () < each.ref.oldest < newest
             if is_older and each.ref.id != id and each.state == "waiting" and not each.over_younger:
-                self.update(each.ref.id, overtaken_by=id)
-                self.keep_out(each.ref.id, describe_overtaken_batch(each.ref.id, id))
+                self._keep_out_overtaken(each.ref.id, id)
 
     def keep_overtaken_out(self) -> None:
         """Keep out the batches that wait although a younger one was loaded: their order did not matter until now."""
         for each in self.all:
             younger = each.overtaken_by or self.order.overtaken_by(each.ref)
             if younger and each.state == "waiting" and not each.over_younger:
-                self.update(each.ref.id, overtaken_by=younger)
-                self.keep_out(each.ref.id, describe_overtaken_batch(each.ref.id, younger))
+                self._keep_out_overtaken(each.ref.id, younger)
+
+    def _keep_out_overtaken(self, id: str, younger: str) -> None:
+        """Keep out a batch that a younger one overtook."""
+        self.update(id, overtaken_by=younger)
+        self.keep_out(id, describe_overtaken_batch(id, younger))
 
     def is_next(self, id: str) -> bool:
         """Return True if no older batch waits."""

@@ -161,8 +161,8 @@ class BackfillProgress:
             state = "published"
         self._set(ended.key, state)
         self._asked_at.pop(ended.key, None)
-        self._change(rechecked=[name for name in self._rest.rechecked if name != ended.key])
-        self._change(rows_added=self._rest.rows_added + ended.rows_added)
+        rechecked = [name for name in self._rest.rechecked if name != ended.key]
+        self._change(rechecked=rechecked, rows_added=self._rest.rows_added + ended.rows_added)
         if state in DONE:
             return
         self._keep_note(ended)

@@ -30,7 +30,7 @@ class Approval(StrictModel):
     required: int = Field(default=1, ge=1, le=100)
     """Number of different people who must approve."""
     four_eyes: bool = False
-    """True if the person who started the run may not approve it."""
+    """True if the person who started the run may not decide about it."""
     timeout: Duration = 24 * 3600.0
     """Time to decide, in seconds. Without enough approvals by then, the run is not published."""
 

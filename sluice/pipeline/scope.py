@@ -53,8 +53,8 @@ class LoadScope(StrictModel):
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
         """Return True if the two loads are of different parts of a file that have rows in common.
 
-        One is of the whole file and the other of a partition of it, or they are of two dates or times of which one
-        contains the other, such as 2018 and 2018-01.
+        Either one load is of the whole file, and the other of a partition. Or both are of dates or times, and one
+        contains the other: 2018 contains 2018-01.
         """
         if not self.content or not wanted.content:
             return self.content != wanted.content

@@ -308,7 +308,7 @@ def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(
     monkeypatch.setattr(requeue, "start_and_follow", lambda *_, **__: asyncio.sleep(0, 0))
     refused = command("requeue", str(file), "--where", "id > 1")
     assert refused.exit_code == 2 and "Add --yes" in refused.stderr
-    assert "geo.cities__quarantine: 7 rows of 2 runs, of which it moves those where id > 1" in refused.stdout
+    assert "geo.cities__quarantine: 7 rows of 2 runs; the requeue moves those where id > 1" in refused.stdout
     assert [line.split() for line in refused.stdout.splitlines()[-2:]] == [["7", "null", "->", "Rom"], ["8", "Ulm"]]
     assert command("requeue", str(file), "--yes").exit_code == 0
     assert planned[-1].selection.runs == ["r1", "r2"]
