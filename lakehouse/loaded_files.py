@@ -16,7 +16,8 @@ from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.iceberg.table_identity import commits_before_present_table, loads_on_main
 from lakehouse.input_manifests import InputManifests
 from lakehouse.intact_loads import is_intact
-from lakehouse.loaded_files_index import FileLoad, IndexedCommit, IndexMoved, LoadedFilesIndex
+from lakehouse.loaded_files_index import FileLoad, IndexMoved, LoadedFilesIndex
+from lakehouse.loaded_files_tables import IndexedCommit
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile, overtaken_files
@@ -108,13 +109,12 @@ class LoadedFiles:
         Args:
             tables: tables of the pipeline. If the run loaded files into other tables alone, or if all of them were
                 dropped since, it does not count.
-            replaces: the rows that each load replaces. A run does not count if a later one of the pipeline replaced its
-                rows, in the table or in the same partition.
+            replaces: the rows that each load replaces. A run does not count if a later load replaced its rows.
         """
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run published it, in effect or not: building the index is not necessary
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest, tables), at))
-        if load and replaces and self.is_replaced(load, pipeline, replaces):
+        if load and replaces and (self.is_replaced(load, pipeline, replaces) or self._is_replaced_by_others(load, at)):
             return None
         if load is None or not tables:
             return load
@@ -149,6 +149,11 @@ class LoadedFiles:
         """
         same_scope = replaces == "partitions"
         return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
+
+    def _is_replaced_by_others(self, load: LoadedFile, at: str) -> bool:
+        """Return True if later loads of other pipelines replaced rows of a run."""
+        tables = self._ask(lambda index, _: index.tables_of_other_loads(load.commit))
+        return not all(self._is_intact(replace(load, table=table), at) for table in tables)
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
         """Return the loads on main, by other runs, of the paths of an input with other content.
@@ -279,7 +284,8 @@ class LoadedFiles:
             manifest = self.manifests.read(record.manifest)
         except (ManifestUnreadable, ServiceUnavailable) as error:  # this concerns only runs into the same tables
             return IndexedCommit(commit.hash, at, record, problem=str(error))
-        return IndexedCommit(commit.hash, at, record, manifest.header.tables, manifest.files)
+        header = manifest.header
+        return IndexedCommit(commit.hash, at, record, header.tables, manifest.files, header.replaces)
 
     def _read_missing_manifests(self, index: LoadedFilesIndex, tables: Sequence[str]) -> None:
         """Read the manifests that could not be read before: a person may have restored them.
@@ -296,7 +302,7 @@ class LoadedFiles:
                     f"the files that commit {hash[:12]} on main loaded into {', '.join(tables)} are unknown: {error}. "
                     "To load all files, even those that main contains, add --again"
                 ) from error
-            index.add_files(hash, manifest.header.tables, manifest.files)
+            index.add_files(hash, manifest.header.tables, manifest.files, manifest.header.replaces)
 
 
 def _listing(condition: str, values: Sequence[object]) -> Callable[[LoadedFilesIndex, str], tuple[list[FileLoad], int]]:

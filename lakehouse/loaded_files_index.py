@@ -11,10 +11,14 @@ from typing import TypeVar
 from lakehouse.loaded_files_tables import (
     FIND,
     LOAD_COLUMNS,
+    OTHERS_REPLACING,
     REPLACED,
     REPLACED_IN_SCOPE,
     TABLES,
     VERSION,
+    IndexedCommit,
+    add_commit,
+    add_files,
     create_tables,
     loaded_file,
     read_later,
@@ -22,28 +26,15 @@ from lakehouse.loaded_files_tables import (
 from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestFile
-from sluice.input.publications import InputRecord, are_others, effects_of_rollback
+from sluice.input.publications import are_others
 from sluice.pipeline.scope import LoadScope
+from sluice.pipeline.write_modes import Replaced
 
 _WAIT = 30.0
 """Maximum wait for another process that writes, in seconds."""
 _AT_ONCE = 500
 """Maximum number of values bound to one statement."""
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class IndexedCommit:
-    """One commit of main, as input of the index."""
-
-    hash: str
-    at: str
-    record: InputRecord | None = None
-    tables: Sequence[str] = ()
-    """Tables into which the files were loaded."""
-    files: Sequence[ManifestFile] = ()
-    problem: str = ""
-    """Reason why the files are unknown, if the manifest cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ class LoadedFilesIndex:
             if _head(database) != after:
                 raise IndexMoved
             for commit in commits:
-                _add(database, commit)
+                add_commit(database, commit)
             database.execute("COMMIT")
 
         self._use(add)
@@ -109,14 +100,19 @@ class LoadedFilesIndex:
 
         self._use(delete)
 
-    def add_files(self, hash: str, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
+    def add_files(
+        self, hash: str, tables: Sequence[str], files: Sequence[ManifestFile], replaces: Replaced = ""
+    ) -> None:
         """Add the files of a run whose manifest could not be read before."""
 
         def add(database: sqlite3.Connection) -> None:
             database.execute("BEGIN IMMEDIATE")
             for (seq,) in database.execute("SELECT seq FROM runs WHERE hash = ?", [hash]).fetchall():
-                _add_files(database, seq, tables, files)
-                database.execute("UPDATE runs SET problem = '', tables = ? WHERE seq = ?", [json.dumps(tables), seq])
+                add_files(database, seq, tables, files)
+                database.execute(
+                    "UPDATE runs SET problem = '', tables = ?, replaces = ? WHERE seq = ?",
+                    [json.dumps(tables), replaces, seq],
+                )
             database.execute("COMMIT")
 
         self._use(add)
@@ -189,6 +185,14 @@ class LoadedFilesIndex:
         select = REPLACED_IN_SCOPE if same_scope else REPLACED
         given = {"commit": commit, "pipeline": pipeline}
         return self._use(lambda database: database.execute(select, given).fetchone() is not None)
+
+    def tables_of_other_loads(self, commit: str) -> list[str]:
+        """Return the tables of a run in which a later load of another pipeline may have replaced rows.
+
+        Args:
+            commit: the commit that published the run.
+        """
+        return self._use(lambda database: [name for (name,) in database.execute(OTHERS_REPLACING, {"commit": commit})])
 
     def problems(self, tables: Collection[str]) -> list[tuple[str, ManifestRef, str]]:
         """Return commit, manifest and problem of each run in effect that loaded unknown files into these tables.
@@ -265,54 +269,6 @@ def _require(database: sqlite3.Connection, hash: str) -> None:
     """
     if hash and database.execute("SELECT seq FROM commits WHERE hash = ?", [hash]).fetchone() is None:
         raise IndexMoved
-
-
-def _add(database: sqlite3.Connection, commit: IndexedCommit) -> None:
-    seq = database.execute("INSERT INTO commits (hash) VALUES (?)", [commit.hash]).lastrowid
-    assert seq is not None
-    record = commit.record
-    if record is None:
-        return
-    manifest = record.manifest or ManifestRef(location="", digest="")
-    tables = list(commit.tables or record.tables)
-    database.execute(
-        "INSERT INTO runs (seq, hash, run_id, workflow_id, pipeline, digest, at, tables, rolled_back, location, "
-        "manifest, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            seq,
-            commit.hash,
-            record.run_id,
-            record.workflow_id,
-            record.pipeline,
-            record.digest,
-            commit.at,
-            json.dumps(tables),
-            json.dumps(record.rolled_back),
-            manifest.location,
-            manifest.digest,
-            commit.problem,
-        ],
-    )
-    _add_files(database, seq, tables, commit.files)
-    if record.rolled_back:
-        rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
-        rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}
-        for run_id, in_effect in effects_of_rollback(record.rolled_back, rollbacks):
-            database.execute("UPDATE runs SET in_effect = ? WHERE run_id = ?", [int(in_effect), run_id])
-
-
-def _add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
-    for name, other, is_loaded in (("files", "IGNORE", True), ("copies", "REPLACE", False)):
-        database.executemany(
-            f"INSERT OR {other} INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
-                for table in tables
-                for file in files
-                if (file.left_out is None) == is_loaded
-            ),
-        )
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

@@ -1,13 +1,19 @@
-"""Tables of the index of loaded files, and the conversion of their rows to loads."""
+"""Tables of the index of loaded files: their queries, and the conversion between their rows and loads."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
+from sluice.input.manifest import ManifestFile
+from sluice.input.publications import InputRecord, effects_of_rollback
 from sluice.pipeline.scope import LoadScope
+from sluice.pipeline.write_modes import Replaced
 
-VERSION = 4
+VERSION = 5
 """Version of the tables below. An index of another version is rebuilt."""
 TABLES = ("commits", "runs", "files", "copies")
 _SCHEMA = """
@@ -15,6 +21,7 @@ CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
 CREATE TABLE runs (
     seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, run_id TEXT NOT NULL, workflow_id TEXT NOT NULL,
     pipeline TEXT NOT NULL, digest TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
+    replaces TEXT NOT NULL,
     in_effect INTEGER NOT NULL DEFAULT 1, location TEXT NOT NULL, manifest TEXT NOT NULL, problem TEXT NOT NULL
 );
 CREATE INDEX runs_by_id ON runs (run_id);
@@ -56,9 +63,31 @@ WHERE r.hash = :commit AND r.pipeline = :pipeline
 AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
 """
 """Query that returns a row if a later run of the pipeline loaded files into the tables of a run."""
+OTHERS_REPLACING = """
+SELECT DISTINCT later.table_name FROM runs r JOIN runs l ON l.pipeline != r.pipeline AND l.seq > r.seq AND l.in_effect
+AND l.replaces != '' JOIN files later ON later.seq = l.seq
+WHERE r.hash = :commit AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
+"""
+"""Query for the tables of a run in which a later load of another pipeline may have replaced rows."""
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """
+
+
+@dataclass(frozen=True)
+class IndexedCommit:
+    """One commit of main, as input of the index."""
+
+    hash: str
+    at: str
+    record: InputRecord | None = None
+    tables: Sequence[str] = ()
+    """Tables into which the files were loaded."""
+    files: Sequence[ManifestFile] = ()
+    replaces: Replaced = ""
+    """Rows that the load replaced."""
+    problem: str = ""
+    """Reason why the files are unknown, if the manifest cannot be read."""
 
 
 def create_tables(database: sqlite3.Connection) -> None:
@@ -71,6 +100,57 @@ def create_tables(database: sqlite3.Connection) -> None:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {VERSION}")
     database.execute("COMMIT")
+
+
+def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
+    """Add a commit of main, its run and its files."""
+    seq = database.execute("INSERT INTO commits (hash) VALUES (?)", [commit.hash]).lastrowid
+    assert seq is not None
+    record = commit.record
+    if record is None:
+        return
+    manifest = record.manifest or ManifestRef(location="", digest="")
+    tables = list(commit.tables or record.tables)
+    database.execute(
+        "INSERT INTO runs (seq, hash, run_id, workflow_id, pipeline, digest, at, tables, rolled_back, location, "
+        "manifest, replaces, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            seq,
+            commit.hash,
+            record.run_id,
+            record.workflow_id,
+            record.pipeline,
+            record.digest,
+            commit.at,
+            json.dumps(tables),
+            json.dumps(record.rolled_back),
+            manifest.location,
+            manifest.digest,
+            commit.replaces,
+            commit.problem,
+        ],
+    )
+    add_files(database, seq, tables, commit.files)
+    if record.rolled_back:
+        rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
+        rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}
+        for run_id, in_effect in effects_of_rollback(record.rolled_back, rollbacks):
+            database.execute("UPDATE runs SET in_effect = ? WHERE run_id = ?", [int(in_effect), run_id])
+
+
+def add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
+    """Add the files that a run loaded into some tables, or left out."""
+    for name, other, is_loaded in (("files", "IGNORE", True), ("copies", "REPLACE", False)):
+        database.executemany(
+            f"INSERT OR {other} INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
+                for table in tables
+                for file in files
+                if (file.left_out is None) == is_loaded
+            ),
+        )
 
 
 def loaded_file(fields: Sequence[Any]) -> LoadedFile:

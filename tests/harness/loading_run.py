@@ -29,6 +29,7 @@ from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.pipeline.write_modes import Replaced
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
 from sluice.publishing.certificate import approved_properties
 from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID, WORKFLOW_ID
@@ -74,19 +75,23 @@ class Run:
         order_matters: bool = False,
         over_younger: bool = False,
         replaces: bool | None = None,
+        replaced: Replaced = "",
+        pipeline: str = "p",
         row: Callable[[str], int] | None = None,
     ) -> None:
         """Identify the source files.
 
         Args:
             replaces: True if the run replaces the rows of earlier ones, as by default where the order matters.
+            replaced: the rows that each load of the pipeline replaces, as its manifest says.
             row: the number that is loaded for a file; by default one computed from its content.
         """
         self.replaces = order_matters if replaces is None else replaces
         self.row = row or (lambda path: row_of(Path(path)))
         self.lake, self.catalog, self.source = lake, lake.catalog, source
         run_id = f"{name}-".ljust(36, "0")
-        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline="p", label="p", attempt=0)
+        self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline=pipeline, label=pipeline, attempt=0)
+        self.replaced, self.pipeline = replaced, pipeline
         self.policy, self.again, self.one_content_per_path = policy, again, one_content_per_path
         self.scope, self.order_matters, self.over_younger = scope, order_matters, over_younger
         self.digest = identify_input(find_files(source), scope).digest
@@ -112,6 +117,7 @@ class Run:
                 "scope": self.scope,
                 "policy": self.policy,
                 "order_matters": self.order_matters,
+                "replaces": self.replaced,
                 "order": LoadOrder(over_younger=self.over_younger),
                 "again": self.again,
                 "one_content_per_path": self.one_content_per_path,
@@ -145,7 +151,7 @@ class Run:
 
     def _check(self, selected: SelectedInput) -> PublicationCheck | None:
         if self.policy == "reload":
-            return PublicationCheck(tables=[TABLE], pipeline="p", digest=self.digest)
+            return PublicationCheck(tables=[TABLE], pipeline=self.pipeline, digest=self.digest, replaces=self.replaced)
         return None if self.again else PublicationCheck(tables=[TABLE], manifest=selected.manifest)
 
     async def load(self) -> SelectedInput:

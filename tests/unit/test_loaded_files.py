@@ -75,26 +75,6 @@ async def test_policies_refuse_and_reload(folder: Folder) -> None:
     assert (await folder.run(policy="reload").load()).files == 2
 
 
-async def test_what_a_later_load_replaced_may_be_loaded_again(folder: Folder) -> None:
-    """A table is overwritten by 10, 20, 10. In an earlier version, the third was "already published"; main kept 20."""
-    january, february = LoadScope(path="2018-01"), LoadScope(path="2018-02")
-    folder.file("a.csv", "10")
-    first = folder.run(policy="reload", scope=january)
-    await first.load()
-    loaded = folder.lake.loaded_files
-    assert loaded.find_input("p", first.digest, [TABLE], "table")
-    folder.file("a.csv", "30")
-    await folder.run(policy="reload", scope=february).load()
-    assert loaded.find_input("p", first.digest, [TABLE], "partitions"), "another partition replaces nothing of it"
-    assert loaded.find_input("p", first.digest, [TABLE], "table") is None
-    folder.file("a.csv", "20")
-    second = folder.run(policy="reload", scope=january)
-    await second.load()
-    assert loaded.find_input("p", first.digest, [TABLE]) and not loaded.find_input("q", first.digest, [TABLE])
-    assert loaded.find_input("p", first.digest, [TABLE], "partitions") is None
-    assert loaded.find_input("p", second.digest, [TABLE], "partitions")
-
-
 @pytest.mark.parametrize("is_created_again", [False, True])
 async def test_files_whose_rows_went_with_their_table_are_loaded_again(
     is_created_again: bool, folder: Folder, lake: MemoryLake
