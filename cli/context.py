@@ -70,6 +70,8 @@ def run_command(
     as_json: bool,
     prepare: Callable[[], _Prepared],
     report: ReportFormat | None = None,
+    *,
+    read_only: bool = False,
 ) -> None:
     """Run a command and exit with its exit code. An expected error becomes one message.
 
@@ -77,12 +79,13 @@ def run_command(
         prepare: the part that needs no server. It runs before the connection, so that wrong input is reported without
             a server.
         report: the format of the report on standard output.
+        read_only: True if the command changes nothing, so that it may reach another installation.
     """
     interruption = Interruption()
     try:
         if as_json and report:
             raise InvalidPipeline("--json and --report are two forms of one report: give one of them")
-        code = asyncio.run(_connect_and_run(command, as_json, prepare(), interruption, report))
+        code = asyncio.run(_connect_and_run(command, as_json, prepare(), interruption, report, read_only=read_only))
     except KeyboardInterrupt:
         print(interruption.message, file=sys.stderr)
         code = DETACHED
@@ -109,9 +112,11 @@ async def _connect_and_run(
     prepared: _Prepared,
     interruption: Interruption,
     report: ReportFormat | None,
+    *,
+    read_only: bool,
 ) -> int:
     environment = read_environment()
-    reached = await connect_command(environment)
+    reached = await connect_command(environment, read_only=read_only)
     settings = read_settings(environment).with_values(sluice_installation=reached.installation)
     if reached.hint:
         print(f"sluice: {reached.hint}", file=sys.stderr)

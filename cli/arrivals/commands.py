@@ -83,7 +83,8 @@ def arrivals_command(
             raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
         return action
 
-    run_command(command, as_json, prepare)
+    changes = (retry, set_aside, split, load)
+    run_command(command, as_json, prepare, read_only=not look and all(each is None for each in changes))
 
 
 def _status(text: str | None) -> FileStatus | None:

@@ -124,7 +124,7 @@ def start(
             return asked.print_plan(selected, as_json)
         return await _start(context, selected, over_younger=over_younger, detach=detach)
 
-    run_command(command, as_json, asked.prepare)
+    run_command(command, as_json, asked.prepare, read_only=dry_run)
 
 
 async def _start(context: CommandContext, given: BackfillInput, *, over_younger: bool, detach: bool) -> int:
@@ -155,7 +155,7 @@ def watch(pipeline: Named, as_json: AsJson = False) -> None:
         context.interruption.message = _DETACHED.format(pipeline)
         return await _follow(context, pipeline)
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 @app.command()
@@ -167,7 +167,7 @@ def status(pipeline: Named, as_json: AsJson = False) -> None:
         await _print_status(context, now)
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 @app.command()
@@ -245,7 +245,7 @@ def _decide(pipeline: str, request: DecisionRequest, *, as_json: bool) -> None:
     async def command(context: CommandContext, _: None) -> int:
         return await decide_backfill(context, pipeline, request)
 
-    run_command(command, as_json, lambda: check_reason(request))
+    run_command(command, as_json, lambda: check_reason(request), read_only=request.is_dry_run)
 
 
 def _change(pipeline: str, change: BackfillChange, as_json: bool) -> None:

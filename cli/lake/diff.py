@@ -62,7 +62,7 @@ def diff(
             print_diff(context.console, result)
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 async def _ask(context: CommandContext, question: DiffTablesInput) -> DiffTablesResult:

@@ -40,7 +40,7 @@ def files(
         _print(context, listed)
         return 0
 
-    run_command(command, as_json, prepare)
+    run_command(command, as_json, prepare, read_only=True)
 
 
 def _print(context: CommandContext, listed: ListFilesResult) -> None:

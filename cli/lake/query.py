@@ -45,7 +45,7 @@ def query(
             raise InvalidPipeline("--csv and --json are two forms of one answer: give one of them")
         return no_preparation()
 
-    run_command(command, as_json, prepare)
+    run_command(command, as_json, prepare, read_only=True)
 
 
 def _csv_value(value: object) -> str:

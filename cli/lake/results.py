@@ -38,7 +38,7 @@ def results(
             context.console.print("No rows.")
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 def _cell(column: str, value: object) -> str:

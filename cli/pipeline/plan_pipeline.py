@@ -23,4 +23,4 @@ def plan_pipeline(
         context.print_result({**result_fields(*prepared), "guarantee": plan.guarantee}, text)
         return 0
 
-    run_command(command, as_json, lambda: inspect_file(pipeline, scheduled_for, partition))
+    run_command(command, as_json, lambda: inspect_file(pipeline, scheduled_for, partition), read_only=True)

@@ -100,7 +100,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
             context.console.print("Nothing is quarantined.")
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 @app.command()
@@ -123,7 +123,7 @@ def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
         _print_described(context, described, rows)
         return 0
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:

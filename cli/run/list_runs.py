@@ -87,7 +87,7 @@ def list_command(
             context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
         return 0
 
-    run_command(command, as_json, check_options)
+    run_command(command, as_json, check_options, read_only=True)
 
 
 async def _add_quarantines(

@@ -25,7 +25,7 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
             await _print_running(context, lookup)
         return 0
 
-    run_command(command, as_json, no_preparation, report)
+    run_command(command, as_json, no_preparation, report, read_only=True)
 
 
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:

@@ -16,7 +16,7 @@ def watch(run: Run, as_json: AsJson = False) -> None:
             context.console.print(describe_followed(run, latest), highlight=False, markup=False, soft_wrap=True)
         return await follow_and_report(context, latest)
 
-    run_command(command, as_json, no_preparation)
+    run_command(command, as_json, no_preparation, read_only=True)
 
 
 def describe_followed(named: str, run: RunLookup) -> str:

@@ -45,7 +45,7 @@ def deploy_command(
         context.print_result(fields, _conclusion(deploy, applies))
         return 0
 
-    run_command(command, as_json, lambda: read_folder(folder))
+    run_command(command, as_json, lambda: read_folder(folder), read_only=dry_run)
 
 
 def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:

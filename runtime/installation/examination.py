@@ -32,7 +32,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         return [failed("settings", str(error), "`.env.example` documents every setting")]
     findings = [Finding(part="settings", state="ok", detail=f"home {settings.storage.sluice_home}")]
     try:
-        client = (await connect_command(environment)).client
+        client = (await connect_command(environment, read_only=True)).client
     except SluiceError as error:
         return [*findings, failed("Temporal", str(error))]
     findings += [

@@ -47,11 +47,15 @@ def worker_identity(installation: str) -> str:
     return f"{os.getpid()}@{socket.gethostname()}{f'#{installation}' if installation else ''}"
 
 
-async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
+async def connect_command(environment: Mapping[str, str], *, read_only: bool) -> ReachedTemporal:
     """Connect a command according to its environment variables.
 
+    Args:
+        environment: the variables.
+        read_only: True if the command changes nothing, so that it may reach another installation.
+
     Raises:
-        BadEnvironment: the variables are invalid, or SLUICE_INSTALLATION is not the reached installation.
+        BadEnvironment: the variables are invalid, or the reached installation is not the one of this folder.
         ServiceUnavailable: no server answers; or, without an address, the server is not the one of this folder.
     """
     settings = read_settings(environment)
@@ -68,7 +72,7 @@ async def connect_command(environment: Mapping[str, str]) -> ReachedTemporal:
         return ReachedTemporal(client, own)
     if chosen:
         reached = next(iter(served)) if len(served) == 1 else own
-        return ReachedTemporal(client, reached, _hint(client, settings.installation, own, served))
+        return ReachedTemporal(client, reached, _hint(client, settings.installation, own, served, read_only=read_only))
     if not served and await _has_worked_here(client, settings.reaper, own, has_stack=has_stack):
         return ReachedTemporal(client, own)
     raise ServiceUnavailable(_refusal(client, served, has_stack=has_stack))
@@ -133,21 +137,22 @@ async def _has_worked_here(client: Client, settings: ReaperSettings, own: str, *
     return True
 
 
-def _hint(client: Client, settings: InstallationSettings, own: str, served: set[str]) -> str:
+def _hint(client: Client, settings: InstallationSettings, own: str, served: set[str], *, read_only: bool) -> str:
     """Return a sentence on the installation that the chosen Temporal serves, if it is not this one.
 
     Raises:
-        BadEnvironment: SLUICE_INSTALLATION is set, and is not the installation that the Temporal serves.
+        BadEnvironment: the command changes something, or SLUICE_INSTALLATION is set to another id.
     """
     if not served or not own:
         return ""
     reached = f"the workers at {_address(client)} are of {_named(served)}"
-    if settings.sluice_installation:
-        raise BadEnvironment(
-            f"{reached}, and SLUICE_INSTALLATION is {own}: nothing was done. Set it to theirs, or remove it, or set "
-            f"{_ADDRESS} or SLUICE_TASK_QUEUE to those of your installation"
-        )
-    return f"{reached}, not of this folder's {own}"
+    stated = settings.sluice_installation
+    if read_only and not stated:
+        return f"{reached}, not of this folder's {own}"
+    raise BadEnvironment(
+        f"{reached}, and {'SLUICE_INSTALLATION' if stated else 'that of this folder'} is {own}: nothing was done. Set "
+        f"SLUICE_INSTALLATION={min(served)} to use theirs, or {_ADDRESS} or SLUICE_TASK_QUEUE to those of your own"
+    )
 
 
 def _refusal(client: Client, served: set[str], *, has_stack: bool) -> str:

@@ -84,7 +84,7 @@ def needs_lake(pipeline: Pipeline | None) -> bool:
 async def ask_lake(pipeline: Pipeline, environment: Mapping[str, str]) -> LakeAnswers:
     """Query a worker for the columns of a pipeline's table, and for the keys of tables that it refers to."""
     try:
-        client = (await connect_command(environment)).client
+        client = (await connect_command(environment, read_only=True)).client
     except SluiceError as error:
         return LakeAnswers(problems=[f"the lake was not queried: {error}"])
     return await ask_worker(client, pipeline, environment)

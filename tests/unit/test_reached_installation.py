@@ -71,10 +71,10 @@ async def reach(monkeypatch: pytest.MonkeyPatch, temporal: Temporal) -> str:
     return (await connected(monkeypatch, temporal)).hint
 
 
-async def connected(monkeypatch: pytest.MonkeyPatch, temporal: Temporal) -> ReachedTemporal:
+async def connected(monkeypatch: pytest.MonkeyPatch, temporal: Temporal, *, read_only: bool = True) -> ReachedTemporal:
     """Connect as a command does; return what it reaches."""
     monkeypatch.setattr(reached_installation, "connect", temporal.connect)
-    return await connect_command(read_environment())
+    return await connect_command(read_environment(), read_only=read_only)
 
 
 async def test_a_stack_that_is_down_is_said_to_be_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +141,15 @@ async def test_who_sets_an_address_chose_it(home: Path, monkeypatch: pytest.Monk
     assert not await reach(monkeypatch, Temporal("1@host"))
     hint = await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
     assert hint == f"the workers at {USUAL} are of installation {OTHER}, not of this folder's {OWN}"
+    refusal = (
+        f"of installation {OTHER}, and that of this folder is {OWN}: nothing was done. Set SLUICE_INSTALLATION={OTHER}"
+    )
+    with pytest.raises(BadEnvironment, match=refusal):
+        await connected(monkeypatch, Temporal(f"1@host#{OTHER}"), read_only=False)
     (home / FILE).unlink()
     assert not await reach(monkeypatch, Temporal(f"1@host#{OTHER}")), "a machine without a worker has no id"
     monkeypatch.setenv("SLUICE_INSTALLATION", OTHER)
-    assert not await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
+    assert not (await connected(monkeypatch, Temporal(f"1@host#{OTHER}"), read_only=False)).hint
     monkeypatch.setenv("SLUICE_INSTALLATION", "third")
     with pytest.raises(BadEnvironment, match=f"are of installation {OTHER}, and SLUICE_INSTALLATION is third: nothing"):
         await reach(monkeypatch, Temporal(f"1@host#{OTHER}"))
