@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from importing.sql_shape import shape_problem
 from sluice.checks.registry import REGISTRY, expand
 from sluice.errors import InvalidPipeline
+from sluice.validation_errors import plain_message
 
 Parameters = dict[str, Any]
 _SQL = frozenset(["expression", "where", "query"])
@@ -147,7 +148,7 @@ def require_valid(check: Mapping[str, Any]) -> None:
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
+        message = plain_message(first)
         if _OF_BIGQUERY.search(message):
             message += "; --dialect bigquery translates it"
         raise NotCarriedOver(f"{path + ': ' if path else ''}{message}") from error

@@ -20,6 +20,7 @@ from sluice.pipeline.placeholders import values_of_all
 from sluice.pipeline.write import Write
 from sluice.publishing.release import choose_pipeline
 from sluice.setting_groups import InstallationSettings
+from sluice.validation_errors import plain_message
 
 
 @dataclass(frozen=True)
@@ -79,5 +80,5 @@ def repair_statements(statements: Sequence[str]) -> list[str]:
     try:
         return Write(mode="sql", statements=list(statements)).statements
     except ValidationError as error:
-        problems = (each["msg"].removeprefix("Value error, ") for each in error.errors())
+        problems = (plain_message(each) for each in error.errors())
         raise InvalidPipeline("; ".join(problems)) from error

@@ -13,6 +13,7 @@ from sluice.durations import Duration
 from sluice.errors import BadEnvironment
 from sluice.located_yaml import UNREADABLE
 from sluice.notifications.message import EVENTS, SEVERITIES, Message, Severity
+from sluice.validation_errors import plain_message
 
 SLACK = "slack"
 """The route to the channel of `SLACK_TOKEN` and `SLACK_CHANNEL`."""
@@ -103,7 +104,7 @@ def _parse(number: int, stated: object, name: str, environment: Mapping[str, str
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "it"
         keys = ", ".join(Route.model_fields)
-        message = first["msg"].removeprefix("Value error, ")
+        message = plain_message(first)
         raise BadEnvironment(f"{name}: route {number}: {where}: {message}. Keys of a route: {keys}") from None
     if missing := [each for each in _VARIABLE.findall(route.to) if not environment.get(each)]:
         raise BadEnvironment(f"{name}: route {number}: the variable {missing[0]} of `to` is not set")

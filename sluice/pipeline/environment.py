@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
+from sluice.validation_errors import plain_message
 
 _VARIABLES = ("TABLE_NAME", "NAMESPACE", "BRANCH_NAME", "S3_PATH", "NOT_NULL_COLUMNS", "SOURCE_BUCKET")
 _NEEDED = ("TABLE_NAME", "NAMESPACE", "S3_PATH")
@@ -40,7 +41,7 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
         pipeline = Pipeline.model_validate(stated)
     except ValidationError as error:
         problems = {
-            f"{_VARIABLES_OF.get(str(e['loc'][0]), e['loc'][0])}: {e['msg'].removeprefix('Value error, ')}"
+            f"{_VARIABLES_OF.get(str(e['loc'][0]), e['loc'][0])}: {plain_message(e)}"
             for e in error.errors()
             if e["loc"]
         }

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, WithJsonSchema, field_validator, mo
 
 from sluice.base_model import StrictModel
 from sluice.errors import InvalidPipeline
+from sluice.validation_errors import plain_message
 
 MAX_MESSAGE = 2_000
 """Maximum length of a message, in characters."""
@@ -98,7 +99,7 @@ def changed_options(options: PublishOptions, message: str | None, entries: Seque
             allow_partial=options.allow_partial,
         )
     except ValidationError as error:
-        problems = [f"--{each['loc'][0]}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors()]
+        problems = [f"--{each['loc'][0]}: {plain_message(each)}" for each in error.errors()]
         raise InvalidPipeline("\n".join(problems)) from error
 
 

@@ -17,6 +17,7 @@ from sluice.identifiers import suggestion
 from sluice.located_yaml import UNREADABLE
 from sluice.pipeline.target_names import target_name
 from sluice.registration.target_kinds import AnyTarget, TableTarget
+from sluice.validation_errors import plain_message
 
 _MAX_FILE_BYTES = 1024**2
 
@@ -88,5 +89,5 @@ def _lines(error: ValidationError) -> list[str]:
     lines = []
     for each in error.errors(include_input=False, include_url=False):
         location = ".".join(str(part) for part in each["loc"] if part != "[key]")
-        lines.append(f"{location or 'the file'}: {each['msg'].removeprefix('Value error, ')}")
+        lines.append(f"{location or 'the file'}: {plain_message(each)}")
     return lines

@@ -34,7 +34,7 @@ def test_the_followed_run_is_named(
     printed: list[str] = []
     context = SimpleNamespace(client=None, console=SimpleNamespace(print=lambda text, **_: printed.append(text)))
 
-    def run_command(command: Any, *_: object) -> None:
+    def run_command(command: Any, *_: object, **_options: object) -> None:
         raise typer.Exit(asyncio.run(command(context, None)))
 
     monkeypatch.setattr(watch_command, "run_command", run_command)

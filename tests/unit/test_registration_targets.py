@@ -38,7 +38,7 @@ def test_without_a_file_there_are_none() -> None:
         ("a: {kind: command, command: [announce]}", "is not an absolute path"),
         ("a: {kind: command, command: []}", "at least 1 item"),
         ("a: {kind: command, command: [/bin/true], timeout: 1h}", "less than or equal to 600"),
-        ("a: {kind: command, command: /bin/true}", "valid list"),
+        ("a: {kind: command, command: /bin/true}", "should be a list"),
         ("a: {kind: carrier-pigeon}", "does not match any of the expected tags"),
         ("'a b': {kind: command, command: [/bin/true]}", "is not a valid name of a target"),
         ("a: {kind: command, command: [/bin/true], tables: ['t.x; drop']}", "match pattern"),
