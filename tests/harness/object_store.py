@@ -14,9 +14,9 @@ from pyarrow import fs
 from devstack.errors import StackError
 from devstack.jars import install_jars
 from devstack.object_store import build_store_program
-from devstack.ports import choose_port
 from devstack.processes import start, wait_until
 from devstack.stack import ROOT, Stack
+from tests.harness.ports import unused_port
 from tests.harness.system import link_tools
 
 KEY, SECRET = "key", "secret"
@@ -58,7 +58,7 @@ def running_store(
     """Run a store with empty buckets and variables of its own; yield the variables by which programs find it."""
     for bucket in buckets:
         (folder / "store" / bucket).mkdir(parents=True)
-    address = f"127.0.0.1:{choose_port(7070, None, '', set())}"
+    address = f"127.0.0.1:{unused_port()}"
     program = str(store_program())
     command = [program, "--quiet", "--access", KEY, "--secret", SECRET, "--port", address, "posix", f"{folder}/store"]
     daemon = start("versitygw", command, {**os.environ, **settings}, folder / "store.log")

@@ -16,7 +16,8 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from devstack.ports import choose_port, reserved_ports
+from devstack.ports import reserved_ports
+from tests.harness.ports import unused_port
 from tests.harness.processes import wait_for
 from tests.harness.waiting import LIMIT
 
@@ -41,7 +42,7 @@ class PostgresServer:
             self._give_to_nobody()
         self._create()
         with reserved_ports():
-            self.port = choose_port(5432, None, "", set())
+            self.port = unused_port()
             self._start()  # still reserved: another process may choose the port before the server listens
 
     @property

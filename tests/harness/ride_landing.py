@@ -14,7 +14,6 @@ import psutil
 import requests
 
 from devstack.object_store import upload
-from devstack.ports import choose_port
 from devstack.stack import Stack
 from devstack.store_events import EVENTS_ADDRESS
 from runtime.installation.identity import with_known_installation
@@ -23,6 +22,7 @@ from sluice.contracts.arrivals import landing_zone_id
 from sluice.settings import read_settings
 from tests.harness.http_receiver import HttpReceiver
 from tests.harness.lake import LakeReader
+from tests.harness.ports import unused_port
 from tests.harness.processes import WorkerProcess, wait_for
 from tests.harness.rides import write_month
 from tests.harness.system import SystemHarness
@@ -157,7 +157,7 @@ class UnreliableMessenger(HttpReceiver):
         self._draw = random.Random(1)
         self.delivered = 0
         """Number of events of rides that the worker accepted."""
-        self.worker_address = f"127.0.0.1:{choose_port(7899, None, EVENTS_ADDRESS, set())}"
+        self.worker_address = f"127.0.0.1:{unused_port()}"
         self.answer = self._forward
 
     def _forward(self, number: int) -> int:

@@ -11,13 +11,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from devstack.ports import choose_port
 from runtime.arrivals.notifications.webhook import WebhookLimits, events_address, webhook_app
 from sluice.arrivals.notifications import MAX_BYTES, StoredObject
 from sluice.contracts.arrivals import ZONE_MEMO
 from sluice.errors import BadEnvironment
 from sluice.settings import Settings
 from tests.harness.notified_zone import NotifiedZones
+from tests.harness.ports import unused_port
 from tests.harness.waiting import LIMIT, in_time, until
 
 TOKEN = "0123456789abcdef01234567"
@@ -25,7 +25,7 @@ TOKEN = "0123456789abcdef01234567"
 
 @pytest.fixture
 def address() -> str:
-    return f"127.0.0.1:{choose_port(7099, None, '', set())}"
+    return f"127.0.0.1:{unused_port()}"
 
 
 def created(bucket: str, *keys: str) -> bytes:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from devstack.ports import choose_port
 from devstack.store_events import answering, event_variables
 from tests.harness.notified_zone import NotifiedZones
 from tests.harness.object_store import running_store, store_files
+from tests.harness.ports import unused_port
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 async def test_an_object_has_its_zone_listed_as_long_as_somebody_listens(zones: NotifiedZones, tmp_path: Path) -> None:
     await zones.start("odd", "s3://source/a b+ü%41/")
     await zones.start("other", "s3://source/other/")
-    address = f"127.0.0.1:{choose_port(7099, None, '', set())}"
+    address = f"127.0.0.1:{unused_port()}"
     settings = event_variables(tmp_path / "state", address)
 
     def write(store: dict[str, str], key: str) -> None:

@@ -11,11 +11,12 @@ import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import CommitTableRequest
 
-from devstack.ports import choose_port, reserved_ports
+from devstack.ports import reserved_ports
 from devstack.processes import Daemon, start, wait_until
 from devstack.stack import ROOT
 from engine.spark.java import find_java
 from engine.spark.submit import SPARK_HOME
+from tests.harness.ports import unused_port
 
 NAME = "lake"
 """The catalog's name in its database. A JDBC catalog shows only the tables under its own name."""
@@ -31,7 +32,7 @@ class IcebergRestServer:
         self.folder = folder
         self.log = folder / "server.log"
         with reserved_ports():
-            self._port = choose_port(8181, None, "", set())
+            self._port = unused_port()
             self._daemon = self._start()
             self._wait()  # still reserved: another process may choose the port before the server listens
 
