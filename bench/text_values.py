@@ -1,5 +1,7 @@
 """Read a CSV file of a million rows by Spark's reader, and exactly as written; guess its types both ways.
 
+Also read a file of 36 columns exactly, with an expression for each column and with one for each type.
+
     python -m bench.text_values [--rows 1000000] [--rounds 3]
 
 Prints the seconds of each round, and the ratio of the medians. Spark runs on two cores and writes nothing.
@@ -12,10 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_jobs import many_columns
 from spark_jobs.guessed_types import guess_types
 from spark_jobs.load_files import Reading, load, load_plainly
 
@@ -28,6 +32,8 @@ _CONF = {
     "spark.sql.csv.parser.columnPruning.enabled": "false",
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
+_WIDE = {"INT": "7", "DOUBLE": "1.5", "TIMESTAMP": "2026-01-31 10:30:00"}
+"""The types of the wide file, each with its value."""
 
 
 def _write(path: Path, rows: int) -> None:
@@ -41,17 +47,28 @@ def _write(path: Path, rows: int) -> None:
             file.write(f"{number},{numbers},{day},{moment},name {number},{draw.choice('abc')}\n")
 
 
-def _compare(what: str, rounds: int, plain: Callable[[], object], exact: Callable[[], object]) -> None:
-    seconds: dict[str, list[float]] = {"Spark's reader": [], "exactly": []}
+def _write_wide(path: Path, rows: int) -> None:
+    row = ",".join(each for each in _WIDE.values() for _ in range(12))
+    path.write_text("".join(f"{row}\n" for _ in range(rows)))
+
+
+def _compare(
+    what: str,
+    rounds: int,
+    first: Callable[[], object],
+    second: Callable[[], object],
+    names: tuple[str, str] = ("Spark's reader", "exactly"),
+) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(rounds + 1):
-        for name, action in zip(seconds, (plain, exact), strict=True):
+        for name, action in zip(seconds, (first, second), strict=True):
             begun = time.perf_counter()
             action()
             seconds[name].append(time.perf_counter() - begun)
     for name, each in seconds.items():
         print(f"{what}, {name}: {', '.join(f'{second:.2f}' for second in each[1:])} s")
-    first, second = (statistics.median(each[1:]) for each in seconds.values())
-    print(f"{what}: {second / first:.1f} times")
+    earlier, later = (statistics.median(each[1:]) for each in seconds.values())
+    print(f"{what}: {later / earlier:.2f} times")
 
 
 def _consume(rows: DataFrame) -> None:
@@ -92,7 +109,26 @@ def main() -> None:
             lambda: load_plainly(spark, "csv", inferring, files, None).schema,
             lambda: guess_types([load_plainly(spark, "csv", _OPTIONS, files, as_text)], schema.names),
         )
+        for rows in (1000, given.rows // 10):
+            _compare_wide(spark, Path(folder, "wide.csv"), rows, given.rounds)
     spark.stop()
+
+
+def _compare_wide(spark: SparkSession, file: Path, rows: int, rounds: int) -> None:
+    _write_wide(file, rows)
+    schema = StructType.fromDDL(", ".join(f"{type}_{number} {type}" for type in _WIDE for number in range(12)))
+    assert isinstance(schema, StructType)
+    reading = Reading("csv", {**_OPTIONS, "header": "false"}, [], schema)
+
+    def by_type() -> None:
+        _consume(load(spark, reading, [str(file)], {}))
+
+    def by_column() -> None:
+        with mock.patch.object(many_columns, "_MANY", len(schema) + 1):
+            by_type()
+
+    names = ("an expression for each column", "for each type")
+    _compare(f"36 columns, {rows:,} rows", rounds, by_column, by_type, names)
 
 
 if __name__ == "__main__":

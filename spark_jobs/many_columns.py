@@ -13,8 +13,8 @@ from pyspark.sql.types import StructField
 
 from sluice.identifiers import quoted
 
-_MANY = 100
-"""Number of columns of one type from which they become one array, which is slower per value, but quickly planned."""
+_MANY = 4
+"""Number of columns of one type from which they become one array: as fast per value, and planned much sooner."""
 _ARRAY = "sluice_array_"
 
 Expression = Callable[[Column, StructField], Column]
