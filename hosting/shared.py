@@ -17,6 +17,7 @@ from activities.run.running_workflows import RunningWorkflows
 from engine.queries.runner import QueryRunner
 from engine.scan import SamplingEngine
 from engine.scan_engines import in_process_engines
+from lakehouse import row_files
 from lakehouse.arrivals.batch_store import BatchStore
 from lakehouse.arrivals.collector import ArrivalCollector
 from lakehouse.audit_results_table import AuditResultsTable
@@ -67,7 +68,8 @@ class Shared:
     @cached_property
     def queries(self) -> QueryRunner:
         """Runner of people's queries, each in a process of its own."""
-        return QueryRunner(self.settings.scan.sluice_scan_memory, self.settings.storage.runs / "duckdb", self.io)
+        scratch = self.settings.storage.runs / "duckdb"
+        return QueryRunner(self.settings.scan.sluice_scan_memory, scratch, self.io, reader=row_files.__name__)
 
     @cached_property
     def policy(self) -> ApprovalPolicy:

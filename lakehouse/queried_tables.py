@@ -3,34 +3,30 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.file_rows import TooManyRows, read_all
 from lakehouse.iceberg.readable_files import duckdb_reads
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.quarantine import find_quarantined_branch
+from lakehouse.row_files import TableRows
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
 from sluice.metadata.statistics import SchemaField
 from sluice.sizes import format_size
 
 MAX_BYTES = 64 * 2**20
-_MAX_MEMORY = 256 * 2**20
-"""Maximum size, in bytes, of the rows of all tables of a query that are read into memory."""
 _NAMED = 5
 """Maximum number of existing tables named when a query names a missing one."""
 
 
 @dataclass(frozen=True)
 class QueriedTable:
-    """One table at one hash: its data files, or its rows if the files alone do not determine them."""
+    """One table at one hash: its data files, or its rows to read if the files alone do not determine them."""
 
     name: str
     fields: Sequence[SchemaField]
     paths: Sequence[str] = ()
-    rows: pa.Table | None = None
+    rows: TableRows | None = None
 
 
 def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
@@ -60,7 +56,7 @@ def resolve_ref(catalog: BranchCatalog, ref: str) -> tuple[str, str]:
     return quarantined.branch, quarantined.quarantined_hash or quarantined.head
 
 
-def read_queried_tables(
+def find_queried_tables(
     catalog: BranchCatalog,
     io: Mapping[str, str],
     branch: str,
@@ -71,13 +67,13 @@ def read_queried_tables(
     """Return tables of a branch at a hash.
 
     Args:
-        max_bytes: maximum size, in bytes, of the data files read into memory if DuckDB cannot read the files itself.
+        max_bytes: maximum size, in bytes, of the data files whose rows PyIceberg reads since DuckDB cannot.
 
     Raises:
-        InvalidInput: there is no such table, or the data files or rows to read are too large.
+        InvalidInput: there is no such table, or the data files to read are too large.
     """
     tables: list[QueriedTable] = []
-    left, left_memory = max_bytes, _MAX_MEMORY
+    left = max_bytes
     for name in names:
         version = catalog.table_version(branch, name, head)
         if version is None:
@@ -96,8 +92,7 @@ def read_queried_tables(
                 "docs/reading.md has ways without that limit"
             )
         left -= size
-        rows = _rows(name, state, left_memory)
-        left_memory -= rows.nbytes
+        rows = TableRows(name=name, metadata_location=version.metadata_location, snapshot_id=version.snapshot_id)
         tables.append(QueriedTable(name, fields, rows=rows))
     return tables
 
@@ -109,16 +104,3 @@ def _tables_meant(name: str, catalog: BranchCatalog, branch: str, head: str) -> 
         return close
     named = ", ".join([*tables[:_NAMED], *(["…"] if len(tables) > _NAMED else [])])
     return f'; there are {named}: `query "SHOW TABLES"` lists all' if tables else "; the branch has no tables"
-
-
-def _rows(name: str, state: TableState, max_memory: int) -> pa.Table:
-    try:
-        return read_all(state.table, max_memory)
-    except TooManyRows:
-        raise InvalidInput(
-            f"the rows of {name} need more than {format_size(_MAX_MEMORY)} of memory, more than `query` reads of "
-            "tables with row-level deletes, nested columns or files in a store other than S3: "
-            "docs/reading.md has ways without that limit"
-        ) from None
-    except (ValueError, NotImplementedError) as error:  # equality deletes, or files of another format
-        raise InvalidInput(f"{name} cannot be read without Spark: {error}") from None

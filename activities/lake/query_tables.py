@@ -10,7 +10,8 @@ from engine.duckdb_session import ParquetView
 from engine.queries.runner import QueryRunner
 from engine.queries.sql import asks_for_tables
 from lakehouse.catalog import BranchCatalog
-from lakehouse.queried_tables import MAX_BYTES, QueriedTable, read_queried_tables, resolve_ref
+from lakehouse.queried_tables import MAX_BYTES, QueriedTable, find_queried_tables, resolve_ref
+from lakehouse.row_files import RowsRequest
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
 
@@ -26,7 +27,7 @@ class QueryTablesActivity:
     io: Mapping[str, str]
     queries: QueryRunner
     max_bytes: int = MAX_BYTES
-    """Maximum size, in bytes, of data files that are read into memory."""
+    """Maximum size, in bytes, of the data files whose rows PyIceberg reads."""
 
     @activity.defn(name="query_tables")
     async def query_tables(self, input: QueryTablesInput) -> QueryRows:
@@ -34,15 +35,16 @@ class QueryTablesActivity:
         if asks_for_tables(input.sql):
             return await asyncio.to_thread(self._list_tables, input.ref)
         names = await self.queries.tables_in(input.sql)
-        tables = await asyncio.to_thread(self._read_tables, input.ref, names)
+        tables = await asyncio.to_thread(self._find_tables, input.ref, names)
         files = [ParquetView(each.name, each.fields, each.paths) for each in tables if each.rows is None]
-        rows = {each.name: each.rows for each in tables if each.rows is not None}
-        return await self.queries.read(input.sql, files, rows)
+        rows = [each.rows for each in tables if each.rows is not None]
+        request = RowsRequest(tables=rows, io=self.io).model_dump_json() if rows else ""
+        return await self.queries.read(input.sql, files, request=request)
 
     def _list_tables(self, ref: str) -> QueryRows:
         branch, head = resolve_ref(self.catalog, ref)
         return QueryRows(columns=["name"], rows=[[name] for name in self.catalog.list_tables(branch, head)], head=head)
 
-    def _read_tables(self, ref: str, names: Sequence[str]) -> list[QueriedTable]:
+    def _find_tables(self, ref: str, names: Sequence[str]) -> list[QueriedTable]:
         branch, head = resolve_ref(self.catalog, ref)
-        return read_queried_tables(self.catalog, self.io, branch, head, names, self.max_bytes)
+        return find_queried_tables(self.catalog, self.io, branch, head, names, self.max_bytes)

@@ -1,18 +1,17 @@
 """Compare two versions of one table: by metadata where it suffices, else by the rows of the differing files."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyiceberg.manifest import DataFile
 
 from engine.duckdb_session import ParquetView
 from engine.queries.runner import QueryRunner
 from engine.queries.specification import DiffedVersion, DiffSpecification
 from lakehouse.catalog import TableDiff
-from lakehouse.iceberg.diffed_rows import count_alone, read_version, sample_files
+from lakehouse.iceberg.diffed_rows import count_alone, rows_to_read, sample_files
 from lakehouse.iceberg.differing_files import DifferingFiles, VersionFiles
+from lakehouse.row_files import RowsRequest
 from sluice.contracts.table_diffs import FilesRead, RowDifferences, TableDiffResult, TableKey
 from sluice.diff.columns import match_columns, with_field_names
 from sluice.diff.keys import MatchedKey, key_notes, match_key
@@ -115,8 +114,8 @@ class DiffedTable:
             sample_bytes=MAX_SAMPLE_BYTES,
             only_sample=sampled is not None,
         )
-        loaded = await asyncio.to_thread(_load, versions, sampled) if in_memory else {}
-        return await self.queries.compare(specification, loaded, seconds)
+        request = _request(versions, sampled) if in_memory else ""
+        return await self.queries.compare(specification, seconds, request)
 
     def _read(self, sampled: Sequence[DataFile] | None) -> FilesRead:
         read = self.files.read
@@ -154,8 +153,10 @@ def _of(deletes: Mapping[str, Sequence[DeleteFile]], paths: Sequence[str]) -> di
     return {path: deletes[path] for path in paths if deletes.get(path)}
 
 
-def _load(versions: Mapping[str, VersionFiles], chosen: Sequence[DataFile] | None) -> dict[str, pa.Table]:
-    return {name: read_version(version, _chosen(version.files, chosen)) for name, version in versions.items()}
+def _request(versions: Mapping[str, VersionFiles], chosen: Sequence[DataFile] | None) -> str:
+    tables = [rows_to_read(name, version, _chosen(version.files, chosen)) for name, version in versions.items()]
+    io = next((dict(each.state.table.io.properties) for each in versions.values() if each.state), {})
+    return RowsRequest(tables=tables, io=io).model_dump_json()
 
 
 def _chosen(files: Sequence[DataFile], chosen: Sequence[DataFile] | None) -> Sequence[DataFile]:

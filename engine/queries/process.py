@@ -1,10 +1,11 @@
 """The process of one query, which the fork server forks: it runs a person's SQL within limits, and ends.
 
-It also parses SQL that a person wrote, since deeply nested SQL can crash the process that parses it. And it compares
-the rows of two versions of a table, which may need much memory.
+It also parses SQL that a person wrote, since deeply nested SQL can crash the process that parses it. It compares the
+rows of two versions of a table, and reads rows that DuckDB cannot read: both may need much memory.
 """
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +24,8 @@ ANSWER = "answer.json"
 _MAX_SPILL = "16GB"
 """Maximum size of the data that a query may spill to disk."""
 _MEMORY_ERRORS = (duckdb.OutOfMemoryException, pa.ArrowMemoryError)
+_NO_THREAD = "can't start new thread"
+"""Message of Python when it cannot get memory for the stack of a thread."""
 _OUT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
 """Parts of the messages of C++, DuckDB, Arrow and the system when they cannot get memory or start threads."""
 
@@ -33,7 +36,9 @@ def main(text: str) -> None:
     limit_this_process(query.memory_limit, query.seconds, query.threads)
     try:
         answer = _answer(query).model_dump_json()
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
+            raise
         answer = QueryAnswer(out_of_memory=True).model_dump_json()
     write_private(Path(query.folder) / ANSWER, answer)
 
@@ -41,13 +46,7 @@ def main(text: str) -> None:
 def _answer(query: QuerySpecification) -> QueryAnswer:
     """Return the answer, or the reason why there is none."""
     try:
-        if query.kind == "parse":
-            return QueryAnswer(tables=tables_in(query.sql))
-        with _tables(query) as connection:
-            if query.diff:
-                register_partitions(connection, query.diff)
-                return QueryAnswer(differences=RowDiff(connection, query.diff, query.io).answer())
-            return QueryAnswer(rows=read_rows(connection, query.sql))
+        return _run(query)
     except InvalidInput as error:
         return QueryAnswer(refused=str(error))
     except RecursionError:
@@ -58,15 +57,34 @@ def _answer(query: QuerySpecification) -> QueryAnswer:
         return QueryAnswer(out_of_memory=True) if out_of_memory else QueryAnswer(refused=message)
 
 
+def _run(query: QuerySpecification) -> QueryAnswer:
+    if query.kind == "parse":
+        return QueryAnswer(tables=tables_in(query.sql))
+    if query.kind == "write_rows":
+        reader = importlib.import_module(query.reader)
+        return QueryAnswer(written=reader.write_rows(query.request, Path(query.folder)))
+    with _tables(query) as connection:
+        if query.diff:
+            register_partitions(connection, query.diff)
+            return QueryAnswer(differences=RowDiff(connection, query.diff, query.io).answer())
+        return QueryAnswer(rows=read_rows(connection, query.sql))
+
+
 @contextmanager
 def _tables(query: QuerySpecification) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a locked database with the tables of a query, and nothing else."""
-    rows = {name: pa.ipc.open_file(pa.memory_map(path)).read_all() for name, path in query.rows.items()}
-    for path in query.rows.values():
-        with suppress(OSError):
-            Path(path).unlink()
+    rows = {name: _map_rows(paths) for name, paths in query.rows.items()}
     with (
         DuckDBSession(query.memory, Path(query.folder), query.threads, query.io, _MAX_SPILL) as session,
         session.tables(query.files, rows) as connection,
     ):
         yield connection
+
+
+def _map_rows(paths: Sequence[str]) -> pa.Table:
+    """Return the rows of Arrow files, mapped into memory, and remove the files."""
+    parts = [pa.ipc.open_file(pa.memory_map(path)).read_all() for path in paths]
+    for path in paths:
+        with suppress(OSError):
+            Path(path).unlink()
+    return pa.concat_tables(parts, promote_options="permissive")

@@ -41,6 +41,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _QUEUE_TIMEOUT = 10.0
 """Maximum time that a query waits for a slot, in seconds."""
 _THREADS = 4
+_OTHER_READERS = "docs/reading.md has ways to read large tables that DuckDB cannot read"
 _FEWER_ROWS = "too many rows differ to compare all of them"
 _PREFIX = "query-"
 _STALE = 3600.0
@@ -58,6 +59,7 @@ class QueryRunner:
         io: Mapping[str, str] | None = None,
         seconds: int = SECONDS,
         *,
+        reader: str = "",
         at_once: int = 4,
         queue_timeout: float = _QUEUE_TIMEOUT,
     ) -> None:
@@ -69,13 +71,16 @@ class QueryRunner:
             scratch: the folder for data that does not fit into memory.
             io: Iceberg's properties for reading files in a store.
             seconds: maximum duration of a query, in seconds.
+            reader: name of the module that reads rows for DuckDB, in a process of their own. It has a `write_rows`,
+                which gets a request as text and a folder, and returns the paths of Arrow files by table.
             at_once: maximum number of queries that run at a time. It multiplies the memory limit of one query.
             queue_timeout: maximum time that a query waits for a slot, in seconds.
         """
         self._memory, self._scratch, self._io, self._seconds = memory, scratch, dict(io or {}), seconds
         self._limit = int(TypeAdapter(ByteSize).validate_python(memory)) * 3 // 2
         self._threads = min(_THREADS, os.cpu_count() or 1)
-        self._forks = ForkServer([_MODULE], scratch / "processes.log")
+        self._reader = reader
+        self._forks = ForkServer([_MODULE, *([reader] if reader else [])], scratch / "processes.log")
         self._at_once, self._queue_timeout = at_once, queue_timeout
         self._slots = asyncio.Semaphore(at_once)
 
@@ -88,36 +93,57 @@ class QueryRunner:
         async with self._folder() as folder:
             return (await self._run(folder, min(_PARSE_SECONDS, self._seconds), kind="parse", sql=sql)).tables
 
-    async def read(self, sql: str, files: Sequence[ParquetView] = (), rows: Mapping[str, pa.Table] = {}) -> QueryRows:
-        """Return the rows of a query over data files, and over rows in memory.
+    async def read(
+        self, sql: str, files: Sequence[ParquetView] = (), rows: Mapping[str, pa.Table] = {}, request: str = ""
+    ) -> QueryRows:
+        """Return the rows of a query over data files, over rows in memory, and over rows that the reader writes.
+
+        Args:
+            request: what the reader writes; empty for nothing.
 
         Raises:
             InvalidInput: DuckDB refuses the query, it exceeds a limit, or its result is too large.
         """
         async with self._folder() as folder:
             written = await asyncio.to_thread(_write_rows, folder, rows)
+            read, used = await self._read_rows(folder, request, self._seconds, _OTHER_READERS)
             answer = await self._run(
-                folder, self._seconds, kind="read", sql=sql, files=files, rows=written, io=self._io
+                folder,
+                self._seconds,
+                used=used,
+                kind="read",
+                sql=sql,
+                files=files,
+                rows={**written, **read},
+                io=self._io,
             )
             assert answer.rows
             return answer.rows
 
-    async def compare(self, diff: DiffSpecification, rows: Mapping[str, pa.Table], seconds: int) -> RowDifferences:
+    async def compare(self, diff: DiffSpecification, seconds: int, request: str = "") -> RowDifferences:
         """Return the rows that differ between two versions of a table.
 
         Args:
-            rows: the versions whose rows are in memory, each by the name of its `files`.
             seconds: maximum duration, in seconds.
+            request: what the reader writes, each version by the name of its `files`; empty for nothing.
 
         Raises:
             InvalidInput: DuckDB cannot read the rows, or the comparison exceeds a limit.
         """
         async with self._folder() as folder:
-            written = await asyncio.to_thread(_write_rows, folder, rows)
+            read, used = await self._read_rows(folder, request, seconds, _FEWER_ROWS)
             versions = (diff.before, diff.after)
             files = [view for each in versions if not each.in_memory for view in (each.files, each.marked)]
             answer = await self._run(
-                folder, seconds, _FEWER_ROWS, kind="diff", diff=diff, files=files, rows=written, io=self._io
+                folder,
+                seconds,
+                _FEWER_ROWS,
+                used,
+                kind="diff",
+                diff=diff,
+                files=files,
+                rows=read,
+                io=self._io,
             )
             assert answer.differences
             return answer.differences
@@ -144,20 +170,36 @@ class QueryRunner:
         finally:
             self._slots.release()
 
-    async def _run(self, folder: Path, seconds: int, remedy: str = NARROW, **query: Any) -> QueryAnswer:
-        """Run a process to its end, or end it; return its answer. A message about a limit names the remedy."""
-        mapped = sum(Path(each).stat().st_size for each in query.get("rows", {}).values())
+    async def _read_rows(
+        self, folder: Path, request: str, seconds: int, remedy: str
+    ) -> tuple[dict[str, list[str]], int]:
+        """Let the reader write rows; return the paths of its files by table, and the time that it used, in seconds."""
+        if not request:
+            return {}, 0
+        started = time.monotonic()
+        answer = await self._run(folder, seconds, remedy, kind="write_rows", reader=self._reader, request=request)
+        (folder / ANSWER).unlink()
+        return answer.written or {}, int(time.monotonic() - started)
+
+    async def _run(self, folder: Path, seconds: int, remedy: str = NARROW, used: int = 0, **query: Any) -> QueryAnswer:
+        """Run a process to its end, or end it; return its answer. A message about a limit names the remedy.
+
+        Args:
+            used: the time that an earlier process of this query used, in seconds.
+        """
+        left = max(1, seconds - used)
+        mapped = sum(Path(each).stat().st_size for paths in query.get("rows", {}).values() for each in paths)
         specification = QuerySpecification(
             folder=str(folder),
             memory=self._memory,
             memory_limit=self._limit + mapped,
-            seconds=seconds,
+            seconds=left,
             threads=self._threads,
             **query,
         )
         process = await self._forks.start_job(specification.model_dump_json(), _environment(with_s3=bool(self._io)))
         try:
-            ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), seconds)
+            ended = await asyncio.wait_for(process.watch(folder / "query.log", no_heartbeat), left)
         except asyncio.TimeoutError:
             raise _took_too_long(seconds, remedy) from None
         answer = await asyncio.to_thread(_read_answer, folder / ANSWER)
@@ -202,14 +244,14 @@ def _make_folder(scratch: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=scratch))
 
 
-def _write_rows(folder: Path, rows: Mapping[str, pa.Table]) -> dict[str, str]:
+def _write_rows(folder: Path, rows: Mapping[str, pa.Table]) -> dict[str, list[str]]:
     """Write tables to Arrow files, which the process of the query maps into its memory; return their paths."""
     written = {}
     for number, (name, table) in enumerate(rows.items()):
         path = folder / f"rows-{number}.arrow"
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-        written[name] = str(path)
+        written[name] = [str(path)]
     return written
 
 

@@ -47,8 +47,11 @@ class DiffSpecification(WireMessage):
 class QuerySpecification(WireMessage):
     """One query: its SQL, the tables that it reads, and its limits."""
 
-    kind: Literal["parse", "read", "diff"]
-    """`parse` returns the names of the tables in the SQL, `read` the rows of the query, `diff` compares two tables."""
+    kind: Literal["parse", "write_rows", "read", "diff"]
+    """`parse` returns the names of the tables in the SQL, `read` the rows of the query, `diff` compares two tables.
+
+    `write_rows` writes the rows of tables that DuckDB cannot read to Arrow files, for a later `read` or `diff`.
+    """
     sql: str = ""
     diff: DiffSpecification | None = None
     folder: str
@@ -64,14 +67,20 @@ class QuerySpecification(WireMessage):
     """Iceberg's properties for reading files in a store."""
     files: Sequence[ParquetView] = ()
     """Tables of data files, each under its name with its namespace."""
-    rows: Mapping[str, str] = Field(default_factory=dict)
-    """Tables in Arrow files: the path of the file by the table's name. The name may have no namespace."""
+    rows: Mapping[str, Sequence[str]] = Field(default_factory=dict)
+    """Tables in Arrow files: the paths of the files by the table's name. The name may have no namespace."""
+    reader: str = ""
+    """Module whose `write_rows` writes the rows of tables to Arrow files."""
+    request: str = Field("", repr=False)
+    """The tables whose rows it writes, in its own form. It may contain credentials of the object store."""
 
 
 class QueryAnswer(WireMessage):
     """The answer that the process of a query writes before it ends, in one of these fields."""
 
     tables: list[str] = Field(default_factory=list)
+    written: dict[str, list[str]] | None = None
+    """Paths of the Arrow files that were written, by the table's name."""
     rows: QueryRows | None = None
     differences: RowDifferences | None = None
     refused: str = ""

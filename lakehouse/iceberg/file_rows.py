@@ -1,4 +1,4 @@
-"""Read the rows of data files with PyIceberg, within limits of memory."""
+"""Read the rows of data files with PyIceberg."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,34 +19,20 @@ class TooManyRows(Exception):
 
 
 def read_batches(
-    table: StaticTable, schema: Schema, tasks: Iterable[FileScanTask], max_memory: int
+    table: StaticTable, schema: Schema, tasks: Iterable[FileScanTask], max_memory: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of data files with the columns of a schema.
 
     Raises:
         TooManyRows: they need more than `max_memory` bytes.
+        ValueError, NotImplementedError: PyIceberg does not read the data files or apply their delete files.
     """
     size = 0
     for batch in ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches(tasks):
         size += batch.nbytes
-        if size > max_memory:
+        if max_memory is not None and size > max_memory:
             raise TooManyRows
         yield batch
-
-
-def read_all(table: StaticTable, max_memory: int) -> pa.Table:
-    """Return all rows of a table, reading one file at a time.
-
-    Raises:
-        TooManyRows: they need more than `max_memory` bytes.
-        ValueError, NotImplementedError: PyIceberg does not read its data files or apply its delete files.
-    """
-    schema = table.schema()
-    parts = [schema.as_arrow().empty_table()]
-    for task in table.scan().plan_files():
-        left = max_memory - sum(each.nbytes for each in parts)
-        parts += [pa.Table.from_batches([batch]) for batch in read_batches(table, schema, [task], left)]
-    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def scan_tasks(table: StaticTable, files: Sequence[DataFile], *, with_deletes: bool) -> list[FileScanTask]:

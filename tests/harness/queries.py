@@ -10,6 +10,7 @@ import psutil
 import pyarrow as pa
 
 from engine.queries.runner import QueryRunner
+from lakehouse import row_files
 from sluice.contracts.lake_queries import QueryRows
 
 MEMORY, SECONDS = "256MB", 180
@@ -22,7 +23,7 @@ class BlockingQueries:
     def __init__(self, scratch: Path, **limits: Any) -> None:
         self._loop = asyncio.new_event_loop()
         self.scratch = scratch
-        self.runner = QueryRunner(MEMORY, scratch, **{"seconds": SECONDS, **limits})
+        self.runner = QueryRunner(MEMORY, scratch, **{"seconds": SECONDS, "reader": row_files.__name__, **limits})
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop of this runner."""

@@ -9,7 +9,7 @@ from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.io import pyarrow as reader
 from pyiceberg.table import StaticTable
 
-from lakehouse.iceberg.file_rows import read_all, read_batches, scan_tasks
+from lakehouse.iceberg.file_rows import read_batches, scan_tasks
 from lakehouse.iceberg.null_lists import NullKeepingVisitor
 
 POINT = pa.struct({"x": pa.int32()})
@@ -39,7 +39,6 @@ def rows_of(read: Any) -> list[dict[str, Any]]:
 
 def test_nulls_stay_nulls(table: StaticTable) -> None:
     expected = ROWS.to_pylist()
-    assert rows_of(read_all(table, 2**20)) == expected
     files = [task.file for task in table.scan().plan_files()]
     batches = list(read_batches(table, table.schema(), scan_tasks(table, files, with_deletes=False), 2**20))
     assert rows_of(pa.Table.from_batches(batches)) == expected

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import ListType, LongType, StringType
@@ -107,6 +108,33 @@ def test_small_files_with_large_rows_do_not_fill_the_memory_of_the_worker(lake: 
         lake.change("main", "shop.orders", add_rows)
     with pytest.raises(ApplicationError, match=r"shop\.orders need more than 256\.0 MiB of memory.*docs/reading\.md"):
         query("SELECT count(*) FROM shop.orders")
+
+
+def test_a_hostile_file_is_read_outside_of_the_worker(lake: MemoryLake, query: Query, tmp_path: Path) -> None:
+    """A file of some kilobytes has rows of 400 MB in one row group."""
+    file = tmp_path / "hostile.parquet"
+    count = 400_000
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(["x" * 1000]))
+    nothing = {"id": pa.nulls(count, pa.int64()), "v": pa.nulls(count, pa.int64())}
+    many = pa.nulls(count, pa.list_(pa.int64()))
+    pq.write_table(pa.table({**nothing, "many": many, "text": text}), file, store_schema=False)
+    assert file.stat().st_size < 100_000
+
+    def add_columns(table: Table) -> None:
+        with table.update_schema() as update:
+            update.add_column("many", ListType(10, LongType(), element_required=False))
+            update.add_column("text", StringType())
+
+    lake.change("main", "shop.orders", add_columns)
+    lake.change("main", "shop.orders", lambda table: table.add_files([str(file)]))
+    usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(counted)
+    try:
+        with pytest.raises(ApplicationError, match=r"more than (256\.0|366\.2) MiB of memory"):
+            query("SELECT count(*) FROM shop.orders")
+    finally:
+        pa.set_memory_pool(usual)
+    assert (counted.max_memory() or 0) < 2**20, "the worker itself holds no rows"
 
 
 @pytest.mark.parametrize(
