@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ from runtime.arrivals.landing_zones import (
 from runtime.arrivals.zone_files import list_zone_files
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.run.find_run import Handle, query_status
+from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
 from sluice.arrivals.held_batches import decided_states
 from sluice.contracts.arrivals import Batch, ZoneStatus, landing_zone_id
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.run_request import InputFile, run_workflow_id
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import LoadBatch, LoadPlan, PlanLoadInput
@@ -73,6 +76,21 @@ class ZoneDriver(LakeDriver):
     def pipeline(self, *, strict: bool = True, approval: bool = False) -> Pipeline:
         """Return the pipeline of the runs of the zone."""
         return pipeline_of_text(self._text).model_copy(update={"arrival": None})
+
+    @property
+    def beside(self) -> Path:
+        """The folder of a scheduled pipeline that loads into the same table."""
+        return self.folder / "beside"
+
+    async def run_beside(self) -> Ending:
+        """Run the pipeline of the other folder, as its schedule does."""
+        pipeline = pipeline_of_text(self._text)
+        source = {"path": str(self.beside), "format": "csv"}
+        stated = {"name": f"{self.name}-beside", "arrival": None, "approval": None, "write": {"source": source}}
+        order = LoadOrder(partition=datetime.fromtimestamp(self.clock.now, timezone.utc).isoformat())
+        of = Pipeline.model_validate({**pipeline.model_dump(by_alias=True), **stated})
+        handle = await self._start(of, StartOptions(order=order), with_input=True)
+        return handle if isinstance(handle, Ending) else await self.end(handle)
 
     async def deploy(self) -> None:
         """Create the landing zone."""

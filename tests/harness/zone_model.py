@@ -60,6 +60,26 @@ class ZoneModel:
         self.current[path] = Sent(path, content, rows)
         self.sent.append(self.current[path])
 
+    def send_beside(self, path: str, of: str) -> None:
+        """Record a copy of a file in the folder of another pipeline. It needs no time to settle."""
+        copied = self.current[of]
+        self.sent.append(Sent(path, copied.content, copied.rows, is_settled=True))
+
+    def load_beside(self, paths: Collection[str], rows: Counter[Row]) -> list[Sent]:
+        """Record a run of the other pipeline; return the content that it loads.
+
+        Args:
+            paths: the files in its folder.
+            rows: the rows of main before.
+        """
+        held = self._contents_of(rows)
+        each = {sent.content: sent for sent in self.sent if sent.path in paths and sent.content not in held}
+        if not any(content.is_bad for content in each):
+            for content, sent in each.items():
+                self.published.append((content, sent.path))
+                self._load(sent.path, content)
+        return list(each.values())
+
     def name(self, path: str) -> None:
         """Record that a person has the zone load the content of a path."""
         of = path, self.current[path].content

@@ -16,7 +16,9 @@ from sluice.input.held_files import LoadsOfTable
 from sluice.pipeline.loading_rules import Rule
 from sluice.pipeline.scope import NO_SCOPE
 from tests.component.sequences import test_partition_sequences as partitions
+from tests.component.sequences import test_requeue_sequences as requeues
 from tests.component.sequences import test_sequences as runs
+from tests.component.sequences import test_writers_sequences as writers
 from tests.component.sequences import test_zone_sequences as zones
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import sequences
@@ -26,6 +28,8 @@ MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
     "runs": runs.in_memory,
     "partitions": partitions.partitions_in_memory,
     "zone": zones.zones_in_memory,
+    "writers": writers.writers_in_memory,
+    "requeues": requeues.requeues_in_memory,
 }
 MOST_TRIED = 150
 """Maximum number of sequences a machine may try until it finds a failing one."""
@@ -118,6 +122,34 @@ MENDS = (
         "loads into a table that was dropped do not count",
         "runs",
         {"lakehouse.loaded_files.loads_on_main": lambda _catalog, _io, loads, _at: loads},
+    ),
+    Mend(
+        "what one pipeline published meanwhile is not published again by a run of a zone",
+        "zone",
+        {"lakehouse.loaded_files.LoadedFiles.find_overlap": lambda *_: []},
+        {"MODES": ("append",)},
+    ),
+    Mend(
+        "an overwrite is loaded again whose rows another pipeline replaced",
+        "writers",
+        {"lakehouse.loaded_files.LoadedFiles._is_replaced_by_others": lambda *_: False},
+        {"MODES": ("overwrite",)},
+    ),
+    Mend(
+        "a quarantine whose files another run loaded is not released",
+        "writers",
+        {
+            "activities.quarantine.plan_release.input_overlap": lambda *_: "",
+            "activities.quarantine.resume_branch.input_overlap": lambda *_: "",
+            "lakehouse.loaded_files.LoadedFiles.find_overlap": lambda *_: [],
+        },
+        {"MODES": ("append",)},
+    ),
+    Mend(
+        "rows are not requeued over those of a younger run",
+        "requeues",
+        {"lakehouse.later_loads.find_later_runs": lambda *_: []},
+        {"MODES": ("merge",)},
     ),
 )
 

@@ -3,6 +3,7 @@
 A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ class ZoneSequence(CommandSequence):
         self.next_id = 0
         self.has_bad = False
         self.undone: set[str] = set()
+        self.beside: list[str] = []
+        """The files in the folder of a scheduled pipeline."""
         self._run(self.driver.deploy())
         self.arrives("a.csv", 1, False)
 
@@ -63,6 +66,25 @@ class ZoneSequence(CommandSequence):
             self._send(path, self.model.current[of].content)
             self.settles()
             self.arrives(path, 1, False)
+
+    @precondition(lambda self: self.driver.mode == "append")
+    @rule(of=st.sampled_from(PATHS), is_new=st.booleans())
+    def scheduled_run_beside(self, of: str, is_new: bool) -> None:
+        """Run a scheduled pipeline of the same table. Its folder has copies of files that arrive in the zone."""
+        if is_new:
+            self.arrives(of, 1, False)
+        if of in self.model.current:
+            self._run_beside(of)
+
+    @precondition(lambda self: self.driver.mode == "append" and self.driver.needs_approval)
+    @rule(path=st.sampled_from(PATHS))
+    def scheduled_run_while_a_run_of_the_zone_waits(self, path: str) -> None:
+        """Load a file from both places: the run of the zone waits for approval until the scheduled run has ended."""
+        self.arrives(path, 1, False)
+        self.settles()
+        self._run_beside(path)
+        self.main_holds_what_it_may()
+        self.decide(True)
 
     @precondition(lambda self: self.driver.mode == "merge" and NEW_NAME not in self.model.current)
     @rule(data=st.data())
@@ -159,6 +181,23 @@ class ZoneSequence(CommandSequence):
     def teardown(self) -> None:
         if hasattr(self, "driver"):
             self._run(self.driver.remove())
+
+    def _run_beside(self, of: str) -> None:
+        """Copy a file into the folder of the scheduled pipeline; run it; compare its ending with the expected one."""
+        self.driver.beside.mkdir(exist_ok=True)
+        self.beside.append(f"beside {len(self.beside)}.csv")
+        self.model.send_beside(self.beside[-1], of)
+        (self.driver.beside / self.beside[-1]).write_text(self.model.current[of].csv)
+        before = self.driver.table_rows()
+        loads = self.model.load_beside(self.beside, before)
+        ended = self._run(self.driver.run_beside())
+        if not loads:
+            assert ended.outcome == "already published", ended
+        elif any(each.content.is_bad for each in loads):
+            assert ended.outcome == "quarantined", ended
+        else:
+            assert ended.outcome == "published", ended
+            assert self.driver.table_rows() == before + Counter(row for each in loads for row in each.rows)
 
     def _send(self, path: str, content: Content) -> None:
         self.has_bad = self.has_bad or content.is_bad
