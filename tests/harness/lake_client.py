@@ -22,7 +22,7 @@ from tests.harness.activity import run_activity
 def reach(monkeypatch: pytest.MonkeyPatch, client: object, installation: str = "") -> SimpleNamespace:
     """Let commands in this process reach a client; return what they reach, whose client a test may replace."""
     reached = SimpleNamespace(client=client, installation=installation, hint="")
-    monkeypatch.setattr(context, "connect_command", lambda _: asyncio.sleep(0, reached))
+    monkeypatch.setattr(context, "connect_command", lambda *_, **__: asyncio.sleep(0, reached))
     return reached
 
 
