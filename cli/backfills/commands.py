@@ -29,7 +29,7 @@ from cli.lazy_commands import show_help
 from cli.local import check_locally
 from cli.options import AsJson, By
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
-from cli.program import program
+from cli.program import next_commands, program
 from runtime.arrivals.conflicting_starts import refuse_backfill
 from runtime.backfills.backfill_order import refuse_older_partitions
 from runtime.backfills.backfills import (
@@ -141,7 +141,8 @@ async def _start(context: CommandContext, given: BackfillInput, *, over_younger:
     context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
     if detach:
         fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
-        context.print_result({**fields, "partitions": given.progress.partitions}, "")
+        following = next_commands("backfill ", given.name)
+        context.print_result({**fields, "partitions": given.progress.partitions}, following)
         return 0
     return await _follow(context, given.name)
 

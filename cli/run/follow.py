@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cli.context import CommandContext, current_user
 from cli.pipeline.values import OLDER_ROWS_WIN
+from cli.program import next_commands
 from cli.run.report import report_result
 from cli.run.watch import watch_run
 from runtime.publishing.publish_plan import plan_publish
@@ -56,7 +57,8 @@ async def start_and_follow(
     for link in filter(None, (page, context.link(workflow_id, run_id))):
         context.console.print(f"[dim]{link}[/]", highlight=False, soft_wrap=True)
     if detach:
-        context.print_result({"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name, **fields}, "")
+        ids = {"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name}
+        context.print_result({**ids, **fields}, next_commands("", workflow_id))
         return 0
     released = options.resume.run_id if options.resume else ""
     return await follow_and_report(context, await find_run(context.client, workflow_id), released)

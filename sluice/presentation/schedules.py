@@ -5,6 +5,9 @@ from sluice.contracts.starting import EndedRun
 from sluice.durations import format_duration
 from sluice.pipeline.schedule import Schedule
 
+PAUSED_BECAUSE = "paused because "
+"""Begins the note of a schedule that the failure of a run paused."""
+
 _LONGEST = 500
 
 

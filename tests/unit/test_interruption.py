@@ -9,6 +9,7 @@ import typer
 
 from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
+from cli.program import program
 from cli.run import follow
 from cli.run.follow import start_and_follow
 from runtime.run.start_run import StartOptions
@@ -61,3 +62,23 @@ def test_a_run_that_is_followed_goes_on(
         return await start_and_follow(given, PIPELINE, None, StartOptions(), detach=False)
 
     assert message in interrupted(run, capsys)
+
+
+def test_a_detached_run_names_the_next_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def started(*_: Any) -> Any:
+        handle = SimpleNamespace(id="w", run_id="r", first_execution_run_id="r")
+        return SimpleNamespace(handle=handle, attached=False)
+
+    monkeypatch.setattr(follow, "start_run", started)
+    monkeypatch.setattr(follow, "_ask_guarantee", lambda *_: asyncio.sleep(0, ""))
+
+    async def run(given: CommandContext, _: None) -> int:
+        return await start_and_follow(given, PIPELINE, None, StartOptions(), detach=True)
+
+    with pytest.raises(typer.Exit):
+        run_command(run, False, no_preparation)
+    printed = capsys.readouterr().out
+    assert f"{program()} watch w " in printed
+    assert f"{program()} status w " in printed

@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.starting import EndedRun, StartPipelineInput
     from sluice.identifiers import schedule_id
     from sluice.pipeline.placeholders import time_values
-    from sluice.presentation.schedules import describe_ended
+    from sluice.presentation.schedules import PAUSED_BECAUSE, describe_ended
     from workflows.activity_calls import ActivityCalls
     from workflows.failures import is_cancelled, raise_if_cancelled, root_cause
 
@@ -99,7 +99,7 @@ class StartScheduled:
         """Pause the schedule if its pipeline requires it. Notify people of the pause, or if no run notifies them."""
         pauses = self._input.pause_on_failure and ended.outcome != "cancelled"
         if pauses:
-            note = f"paused because {describe_ended(ended)}"
+            note = f"{PAUSED_BECAUSE}{describe_ended(ended)}"
             await self._calls.pause_schedule(PauseScheduleInput(schedule_id=self._schedule, note=note))
         if pauses or not ended.run_id:
             await self._notify(ScheduleNotice(pipeline=self._input.name, ended=ended, paused=pauses))
