@@ -21,6 +21,7 @@ from pyiceberg.table.update import (
 )
 from pyspark.sql import SparkSession
 
+from lakehouse.iceberg_catalog.connect import open_iceberg
 from tests.harness.iceberg_rest import IcebergRestServer, commit_transaction
 from tests.harness.processes import wait_for
 from tests.harness.proxies import ICEBERG_FAULTS, Fault, IcebergProxy, once
@@ -109,6 +110,8 @@ def snapshot_id(table: Table) -> int:
 
 @pytest.fixture
 def tables(iceberg_rest: IcebergRestServer) -> Tables:
+    # Later tests on this server begin a commit log, which is refused where publications have none.
+    open_iceberg("lake", "rest", iceberg_rest.uri, iceberg_rest.warehouse.as_uri(), {}).initialize_main()
     return Tables(iceberg_rest.open())
 
 
