@@ -1,5 +1,7 @@
 """The command `status`: show a run."""
 
+from temporalio.client import WorkflowExecution
+
 from cli.context import CommandContext, no_preparation, run_command
 from cli.options import AsJson, Report, Run
 from cli.program import program
@@ -7,6 +9,8 @@ from cli.run.report import print_detail, print_status, report_result
 from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.job_progress import read_progress
+from runtime.run.listed_run import listed_run
+from runtime.run.listed_runs import find_rollbacks
 from runtime.run.reported_run import read_ended, read_status, report_run
 from sluice.contracts.run import WAITING
 from sluice.presentation.waivers import how_to_waive
@@ -21,11 +25,21 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
             print((await report_run(context.client, lookup)).model_dump_json())
         elif lookup.ended:
             report_result(context, await read_ended(context.client, lookup))
+            await _print_rollbacks(context, lookup.description)
         else:
             await _print_running(context, lookup)
         return 0
 
     run_command(command, as_json, no_preparation, report, read_only=True)
+
+
+async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> None:
+    """Print the runs that an ended run rolled back, and the run that rolled it back."""
+    listed = await listed_run(run)
+    if listed.rolls_back:
+        print_detail(context.console, "rolls back", ", ".join(listed.rolls_back))
+    if listed.outcome == "published" and (by := (await find_rollbacks(context.client, [run])).get(run.run_id)):
+        print_detail(context.console, "rolled back", f"by {by}: main no longer has what this run published")
 
 
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:

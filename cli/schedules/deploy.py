@@ -15,6 +15,7 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline
 from sluice.input.repeated_loads import hints_on_repeated_loads
+from sluice.presentation.schedules import PAUSED_BECAUSE
 
 _SIGNS = {"create": "+", "change": "~", "remove": "-", "unchanged": " "}
 
@@ -54,7 +55,8 @@ def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
     console.print(f"{files} pipeline file{'s' * (files != 1)}, {starts}:")
     for change in deploy.changes:
         item = change.item
-        paused = "" if change.paused is None else f" (paused, and stays so: {change.paused or 'no note'})"
+        note = (change.paused or "no note").removeprefix(PAUSED_BECAUSE)
+        paused = "" if change.paused is None else f" (paused, and stays so: {note})"
         where = f" of {item.folder}" if change.action == "remove" else ""
         line = f"{_SIGNS[change.action]} {change.action} {item.kind} {item.pipeline} ({item.file}{where}){paused}"
         details = change.differences if change.action == "change" else []

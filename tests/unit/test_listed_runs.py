@@ -11,7 +11,10 @@ from typing import Any, cast
 import pytest
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
+from cli.context import CommandContext
+from cli.layout import make_console
 from cli.run import list_runs
+from cli.run.status import _print_rollbacks
 from runtime.run.find_run import ALL_RUNS
 from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, find_rollbacks, list_lines
 from runtime.run.start_run import _memo
@@ -169,6 +172,19 @@ def test_a_run_says_which_run_rolled_it_back() -> None:
     assert rollbacks(run(1), run(2), run(3), run(4, **taken)) == {"r1": "p-4", "r2": "p-4"}
     assert list_runs._state({"outcome": "published", "rolled_back_by": "p-4"}) == "published, then rolled back by p-4"
     assert rollbacks() == {}
+
+
+def test_the_status_of_a_run_says_what_was_rolled_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """Earlier, both runs were "published", and nothing else."""
+    taken: dict[str, Any] = {ROLLS_BACK_MEMO: ["r1"]}
+    temporal = Temporal(run(1), run(2, **taken))
+    context = cast(CommandContext, SimpleNamespace(client=temporal, console=make_console()))
+    for each in temporal.runs:
+        asyncio.run(_print_rollbacks(context, each))
+    assert {line.strip() for line in capsys.readouterr().out.splitlines()} == {
+        "rolls back  r1",
+        "rolled back  by p-2: main no longer has what this run published",
+    }
 
 
 def test_a_roll_back_that_was_rolled_back_does_not_count() -> None:
