@@ -18,6 +18,7 @@ from devstack.stack import ROOT
 from engine.queries.runner import QueryRunner
 from sluice.contracts.lake_queries import MAX_RESULT_BYTES, QueryRows
 from sluice.errors import InvalidInput, ServiceUnavailable
+from tests.harness.processes import wait_for
 from tests.harness.queries import MEMORY, SECONDS, BlockingQueries, blocking_queries, query_processes
 
 RESULTS = pa.table({"run_id": ["a", "b"], "columns": [["x"], None], "failed_rows": [0, 3]})
@@ -113,7 +114,7 @@ def test_sql_that_is_nested_too_deeply_ends_no_worker(queries: BlockingQueries, 
 
 def test_nothing_is_left_of_queries(queries: BlockingQueries) -> None:
     assert not list(queries.scratch.glob("query-*"))
-    assert not query_processes(os.getpid())
+    wait_for(lambda: not query_processes(os.getpid()))
 
 
 async def _start(runner: QueryRunner, sql: str) -> tuple["asyncio.Task[QueryRows]", psutil.Process]:
@@ -155,7 +156,8 @@ def test_a_query_ends_with_what_waits_for_it(queries: BlockingQueries, ended_by:
         assert task.cancelled() or isinstance(task.exception(), InvalidInput)
         return process
 
-    assert not _runs(queries.wait_for(end()))
+    process = queries.wait_for(end())
+    wait_for(lambda: not _runs(process))  # the system ends it after its guard
     assert not list(queries.scratch.glob("query-*"))
 
 
@@ -189,7 +191,7 @@ def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     ended = pytest.raises(InvalidInput, match="took longer than 1 seconds, and was ended")
     with blocking_queries(tmp_path, seconds=1) as queries, ended:
         run(queries, ENDLESS)
-    assert not query_processes(os.getpid())
+    wait_for(lambda: not query_processes(os.getpid()))
 
 
 def test_queries_take_slots(tmp_path: Path) -> None:

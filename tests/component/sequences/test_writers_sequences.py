@@ -220,7 +220,7 @@ def writers_in_memory(system: MemorySystem, folder: Path) -> type[WritersSequenc
 
 def test_a_few_sequences_of_two_pipelines(memory: MemorySystem, tmp_path: Path) -> None:
     """Main has the rows that the loads of both pipelines leave, and no released row twice."""
-    run_state_machine_as_test(writers_in_memory(memory, tmp_path), settings=sequences(4, same=True))
+    run_state_machine_as_test(writers_in_memory(memory, tmp_path), settings=sequences(2, same=True))
 
 
 @THOUSAND
