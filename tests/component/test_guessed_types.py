@@ -163,7 +163,7 @@ def test_a_number_of_json_with_more_digits_than_a_double_has_is_refused(job: Ing
 
 
 def test_many_columns_are_guessed_and_converted_at_once(job: Ingester) -> None:
-    """From a hundred columns of one type on, their values are converted in one array."""
+    """From four columns of one type on, their values are converted in one array."""
     names = [f"x{number}" for number in range(150)] + [f"d{number}" for number in range(150)]
     good = ["1.5"] * 150 + ["2024-01-05"] * 150
     first = file(job, "a.csv", "\n".join([",".join(["id", *names]), ",".join(["1", *good]), ""]))
