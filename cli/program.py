@@ -17,14 +17,14 @@ def program() -> str:
     return command_of(Path(sys.executable), Path(sys.argv[0]).absolute(), os.get_exec_path())
 
 
-def next_commands(group: str, name: str) -> str:
+def next_commands(name: str, group: str = "") -> str:
     """Return the commands that follow or show what was started detached.
 
     Args:
-        group: the group of the commands, such as `backfill `; empty for a run.
+        group: the group of the commands, such as `backfill`; empty for a run.
     """
-    command = f"{program()} {group}"
-    return f"next: {command}watch {name}   # follow it\n      {command}status {name}   # show it once"
+    command = f"{program()} {group}".rstrip()
+    return f"next: {command} watch {name}   # follow it\n      {command} status {name}   # show it once"
 
 
 def command_of(interpreter: Path, script: Path, search_path: Sequence[str]) -> str:

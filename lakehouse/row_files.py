@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from lakehouse.catalog import TableVersion
-from lakehouse.iceberg.file_rows import read_batches, scan_tasks
+from lakehouse.iceberg.file_rows import TooManyRows, read_batches, scan_tasks
 from lakehouse.iceberg.table_state import TableState
 from sluice.base_model import WireMessage
 from sluice.diff.columns import PARTITION, field_name
@@ -64,7 +64,7 @@ def write_rows(request: str, folder: Path) -> dict[str, list[str]]:
             try:
                 for batch in _batches(table, wanted.io):
                     written.write(batch)
-            except _TooManyRows:
+            except TooManyRows:
                 raise InvalidInput(_too_many(table)) from None
             except (ValueError, NotImplementedError) as error:  # equality deletes, or files of another format
                 refusal = "only Spark reads the files that differ" if table.diffed else _ONLY_SPARK.format(table.name)
@@ -72,10 +72,6 @@ def write_rows(request: str, folder: Path) -> dict[str, list[str]]:
             left -= written.size
         files[table.name] = written.paths
     return files
-
-
-class _TooManyRows(Exception):
-    """Raised when rows need a larger Arrow file than allowed, although their data files are small."""
 
 
 class _RowFiles:
@@ -102,10 +98,10 @@ class _RowFiles:
         """Append rows.
 
         Raises:
-            _TooManyRows: the files would exceed their maximum size.
+            TooManyRows: the files would exceed their maximum size.
         """
         if self.size + batch.nbytes > self._max_bytes:
-            raise _TooManyRows
+            raise TooManyRows
         if batch.schema not in self._writers:
             path = f"{self._prefix}-{len(self.paths)}.arrow"
             file = self._open.enter_context(pa.OSFile(path, "wb"))

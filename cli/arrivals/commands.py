@@ -83,8 +83,7 @@ def arrivals_command(
             raise InvalidPipeline("name the pipeline whose landing zone is meant: `arrivals PIPELINE …`")
         return action
 
-    changes = (retry, set_aside, split, load)
-    run_command(command, as_json, prepare, read_only=not look and all(each is None for each in changes))
+    run_command(command, as_json, prepare, read_only=not any((retry, set_aside, split, load, look)))
 
 
 def _status(text: str | None) -> FileStatus | None:

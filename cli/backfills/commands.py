@@ -141,7 +141,7 @@ async def _start(context: CommandContext, given: BackfillInput, *, over_younger:
     context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
     if detach:
         fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
-        following = next_commands("backfill ", given.name)
+        following = next_commands(given.name, "backfill")
         context.print_result({**fields, "partitions": given.progress.partitions}, following)
         return 0
     return await _follow(context, given.name)

@@ -58,7 +58,7 @@ async def start_and_follow(
         context.console.print(f"[dim]{link}[/]", highlight=False, soft_wrap=True)
     if detach:
         ids = {"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name}
-        context.print_result({**ids, **fields}, next_commands("", workflow_id))
+        context.print_result({**ids, **fields}, next_commands(workflow_id))
         return 0
     released = options.resume.run_id if options.resume else ""
     return await follow_and_report(context, await find_run(context.client, workflow_id), released)

@@ -15,7 +15,7 @@ from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change
 from sluice.errors import InvalidPipeline
 from sluice.input.repeated_loads import hints_on_repeated_loads
-from sluice.presentation.schedules import PAUSED_BECAUSE
+from sluice.presentation.schedules import describe_pause
 
 _SIGNS = {"create": "+", "change": "~", "remove": "-", "unchanged": " "}
 
@@ -55,8 +55,7 @@ def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
     console.print(f"{files} pipeline file{'s' * (files != 1)}, {starts}:")
     for change in deploy.changes:
         item = change.item
-        note = (change.paused or "no note").removeprefix(PAUSED_BECAUSE)
-        paused = "" if change.paused is None else f" (paused, and stays so: {note})"
+        paused = "" if change.paused is None else f" (paused, and stays so: {describe_pause(change.paused)})"
         where = f" of {item.folder}" if change.action == "remove" else ""
         line = f"{_SIGNS[change.action]} {change.action} {item.kind} {item.pipeline} ({item.file}{where}){paused}"
         details = change.differences if change.action == "change" else []

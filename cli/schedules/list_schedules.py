@@ -7,7 +7,7 @@ from cli.context import CommandContext
 from cli.layout import print_entries
 from runtime.installation.identity import with_known_installation
 from runtime.schedules.list_schedules import ListedSchedule, list_schedules
-from sluice.presentation.schedules import PAUSED_BECAUSE, describe_missed
+from sluice.presentation.schedules import describe_missed, describe_pause
 from sluice.times import format_time
 
 
@@ -27,7 +27,7 @@ async def print_schedules(context: CommandContext) -> int:
 def _row(listed: ListedSchedule) -> tuple[str, ...]:
     upcoming = format_time(listed.next) if listed.next else "none"
     if listed.paused is not None:
-        upcoming = f"paused: {listed.paused.removeprefix(PAUSED_BECAUSE) or 'no note'}"
+        upcoming = f"paused: {describe_pause(listed.paused)}"
     properties = listed.given.properties
     return (
         listed.given.name,

@@ -19,6 +19,11 @@ def describe_schedule(schedule: Schedule) -> str:
     return ", ".join(parts)
 
 
+def describe_pause(note: str | None) -> str:
+    """Return the reason of a pause, from the note of the schedule."""
+    return (note or "no note").removeprefix(PAUSED_BECAUSE)
+
+
 def describe_missed(missed: MissedStarts) -> str:
     """Return the number of starts that did not happen, by reason; empty if there are none."""
     why = {
