@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField
 
 from sluice.identifiers import quoted
 
-_MANY = 4
+_MANY = 2
 """Number of columns of one type from which they become one array: as fast per value, and planned much sooner."""
 _ARRAY = "sluice_array_"
 

@@ -35,6 +35,8 @@ _SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10*
 _TEXTS = 4_000
 _EXACT = Context(prec=2_000)
 _LEAST_FLOAT = 2.0**-126
+_LEAST_DOUBLE = Decimal("4.9e-324")
+"""The smallest DOUBLE as Java writes it. Python writes 5e-324."""
 _FIRST_WHOLE = 2.0**53
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::\d\d)?)?)?", re.ASCII)
@@ -70,7 +72,7 @@ def as_double(text: str) -> float | None:
     roundings = [Context(prec=digits, rounding=each) for each in (ROUND_HALF_UP, ROUND_HALF_DOWN)]
     is_whole = _FIRST_WHOLE <= abs(value) < 2**63
     is_rounded = is_whole and number in [each.create_decimal(Decimal(value)) for each in roundings]
-    return value if is_rounded or Decimal(repr(value)) == number else None
+    return value if is_rounded or abs(number) == _LEAST_DOUBLE or Decimal(repr(value)) == number else None
 
 
 def as_float(text: str) -> float | None:
@@ -132,8 +134,8 @@ RULES: dict[str, tuple[DataType, Callable[[str], Any]]] = {
 }
 
 
-_ONCE_WRONG = ("1e23", "-.01e25", "1.00185758066805261e+18", "-5.240401502103003100e18", "+7721622362065163e2")
-"""Numbers that Java writes with other digits than needed."""
+_ONCE_WRONG = ("1e23", "-.01e25", "1.00185758066805261e+18", "-5.240401502103003100e18", "+7721622362065163e2", "4.9E-324", "+49.0E-325")
+"""Numbers that Java writes with other digits than Python."""
 
 
 def texts(draw: random.Random) -> list[str]:
