@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.table import StaticTable, Table
 
+from devstack.set_up.spark_archive import SparkArchive
 from devstack.stack import ROOT, Stack
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
@@ -36,6 +37,7 @@ class BenchStack:
         self.folder, self._more = folder, more
         home = folder / "home"
         home.mkdir()
+        SparkArchive(ROOT, ROOT / ".sluice").wait()
         link_tools(home)
         self.workers: dict[str, WorkerProcess] = {}
         self._number = 0

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from devstack.set_up.spark_archive import SparkArchive
 from sluice.sizes import format_count, format_size
 
 LISTED = ".set-up.sha256"
@@ -61,7 +62,7 @@ class Removal:
         return lines
 
     def remove(self, root: Path) -> None:
-        """Stop the local stack, and remove the planned folders and files.
+        """Stop what runs from them, and remove the planned folders and files.
 
         Raises:
             OSError: something cannot be removed.
@@ -69,6 +70,7 @@ class Removal:
         python = root / ".venv" / "bin" / "python"
         if python.exists():
             subprocess.run([str(python), "-m", "devstack", "down"], cwd=root, check=False)
+        SparkArchive(root, root / ".sluice").stop()
         unchanged = _written_by_set_up(root / "data")  # a person may have changed files while the command asked
         for path in self.data:
             if path in unchanged:

@@ -22,36 +22,42 @@ from typing import NoReturn
 
 from devstack.errors import StackError
 from devstack.set_up.advice import advise
-from devstack.set_up.plan import PURPOSES, Plan
+from devstack.set_up.plan import PURPOSES, RUNNING_SPARK, Plan
 from devstack.set_up.runner import Progress, Runner
-from devstack.set_up.step import log_tail
+from devstack.set_up.spark_archive import SparkArchive
+from devstack.set_up.step import Step, log_tail
 from devstack.set_up.view import choose_view
 from sluice.errors import SluiceError
 
 ROOT = Path(__file__).resolve().parents[2]
 OK, FAILED, INTERRUPTED = 0, 7, 130
+_IN_BACKGROUND = "An archive of Spark's classes is made in the background for a minute; Spark then starts sooner"
 _HOME = re.compile(r"^(?:export )?SLUICE_HOME=['\"]?([^'\"\n]+)", re.M)
 
 
 def set_up(root: Path, home: Path, purpose: str) -> int:
     """Run the steps that are missing for a purpose; return the exit code."""
-    began = time.monotonic()
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "setup.lock") as lock:
         steps = Plan(root, home, purpose).missing()
-        if not steps:
-            return OK
-        logs = home / "logs"
-        print(f"Setting up what is needed to {PURPOSES[purpose]} (once). Logs: {_short(logs)}/setup-*.log", flush=True)
-        runner = Runner(steps, logs, choose_view(sys.stdout), keep_open=lock)
-        failed = runner.run()
-        if failed:
-            _explain(failed)
+        if steps and not _run(steps, home, purpose, lock):
             return FAILED
-        for note in (line for each in runner.progress for line in log_tail(each.log, 5) if line.startswith("Note: ")):
-            print(note)
-        print(f"Set up in {time.monotonic() - began:.0f} s.", flush=True)
+        archive = SparkArchive(root, home)
+        if purpose in RUNNING_SPARK and archive.start():
+            print(f"{_IN_BACKGROUND} ({_short(archive.log)}).", flush=True)
         return OK
+
+
+def _run(steps: list[Step], home: Path, purpose: str, lock: int) -> bool:
+    """Run the steps. Return False if one failed, after its explanation."""
+    began, logs = time.monotonic(), home / "logs"
+    print(f"Setting up what is needed to {PURPOSES[purpose]} (once). Logs: {_short(logs)}/setup-*.log", flush=True)
+    failed = Runner(steps, logs, choose_view(sys.stdout), keep_open=lock).run()
+    if failed:
+        _explain(failed)
+        return False
+    print(f"Set up in {time.monotonic() - began:.0f} s.", flush=True)
+    return True
 
 
 def home_folder(root: Path) -> Path:

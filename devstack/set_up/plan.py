@@ -14,8 +14,8 @@ from engine.spark.java import find_java
 
 _GOALS = {
     "python": ("packages",),
-    "use": ("packages", "temporal", "spark-jars", "nessie", "archive", "data"),
-    "develop": ("packages", "temporal", "spark-jars", "nessie", "time-skipping", "iceberg-rest", "archive", "data"),
+    "use": ("packages", "temporal", "spark-jars", "nessie", "data"),
+    "develop": ("packages", "temporal", "spark-jars", "nessie", "time-skipping", "iceberg-rest", "data"),
     "s3": ("packages", "s3-jars"),
     "store": ("packages", "s3-jars", "store"),
 }
@@ -27,6 +27,8 @@ PURPOSES = {
     "store": "read and write S3 on this machine",
 }
 """Descriptions of the purposes of set-up, by their names in the commands of `make`."""
+RUNNING_SPARK = frozenset({"use", "develop"})
+"""The purposes for which Spark is started, so that its archive pays."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {
     "spark-jars": ("spark", "Iceberg's runtime for Spark, and SQLite's driver (60 MB)"),
@@ -56,7 +58,7 @@ class Plan:
             BadEnvironment: there is no suitable Java. This is checked before 700 MB are downloaded.
         """
         missing = steps_to_run(self.steps(), _GOALS[self._purpose])
-        if any(step.name in {*_JARS, "archive"} for step in missing):
+        if any(step.name in _JARS for step in missing):
             find_java()
         return missing
 
@@ -69,7 +71,6 @@ class Plan:
             self._temporal(),
             *jars,
             self._store(),
-            self._archive(),
             self._data(),
         ]
 
@@ -161,24 +162,6 @@ class Plan:
             stamp=Stamp(self._home / "bin" / "store-installed", lambda: "versitygw"),
             needs=("packages",),
             unnecessary=lambda: bool(shutil.which("versitygw")) or program.exists(),
-        )
-
-    def _archive(self) -> Step:
-        folder = self._home / "cds"
-        inputs = (self._home / "jars" / "spark" / "installed", self._venv / "installed")
-
-        def made_from() -> str:
-            """Return a fingerprint of the jars, of Java, and of the presence of an archive that was not discarded."""
-            java = os.environ.get("JAVA_HOME") or os.path.realpath(shutil.which("java") or "")
-            times = (str(each.stat().st_mtime_ns) for each in inputs if each.exists())
-            return fingerprint(*times, java, str(any(folder.glob("*.size"))))
-
-        return Step(
-            name="archive",
-            title="an archive of Spark's classes, which halves the time of its start (one warm-up job)",
-            commands=(self._program("spark", self._home),),
-            stamp=Stamp(folder / "installed", made_from),
-            needs=("packages", "spark-jars"),
         )
 
     def _data(self) -> Step:
