@@ -37,7 +37,7 @@ async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> N
     """Print the runs that an ended run rolled back, and the run that rolled it back."""
     listed = await listed_run(run)
     if listed.rolls_back:
-        print_detail(context.console, "rolls back", ", ".join(listed.rolls_back))
+        print_detail(context.console, "rollback of", ", ".join(listed.rolls_back))
     if listed.outcome == "published" and (by := (await find_rollbacks(context.client, [run])).get(run.run_id)):
         print_detail(context.console, "rolled back", f"by {by}: main no longer has what this run published")
 

@@ -5,6 +5,7 @@ rows of two versions of a table, and reads rows that DuckDB cannot read: both ma
 """
 
 import importlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ _MAX_SPILL = "16GB"
 _MEMORY_ERRORS = (duckdb.OutOfMemoryException, pa.ArrowMemoryError)
 _NO_THREAD = "can't start new thread"
 """Message of Python when it cannot get memory for the stack of a thread."""
+_ERROR_NAME = re.compile(r"^([A-Z][A-Za-z]+ )+Error: ")
+"""DuckDB's name of an error before its message, such as `Binder Error: `. It means nothing to a person."""
 _OUT_OF_MEMORY = ("bad_alloc", "allocat", "Cannot allocate memory", "Out of Memory", "Resource temporarily")
 """Parts of the messages of C++, DuckDB, Arrow and the system when they cannot get memory or start threads."""
 
@@ -54,7 +57,7 @@ def _answer(query: QuerySpecification) -> QueryAnswer:
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         message = str(error).split("\n\n")[0]
         out_of_memory = isinstance(error, _MEMORY_ERRORS) or any(each in message for each in _OUT_OF_MEMORY)
-        return QueryAnswer(out_of_memory=True) if out_of_memory else QueryAnswer(refused=message)
+        return QueryAnswer(out_of_memory=True) if out_of_memory else QueryAnswer(refused=_ERROR_NAME.sub("", message))
 
 
 def _run(query: QuerySpecification) -> QueryAnswer:

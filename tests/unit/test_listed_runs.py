@@ -182,7 +182,7 @@ def test_the_status_of_a_run_says_what_was_rolled_back(capsys: pytest.CaptureFix
     for each in temporal.runs:
         asyncio.run(_print_rollbacks(context, each))
     assert {line.strip() for line in capsys.readouterr().out.splitlines()} == {
-        "rolls back  r1",
+        "rollback of  r1",
         "rolled back  by p-2: main no longer has what this run published",
     }
 
