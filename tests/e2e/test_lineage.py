@@ -113,7 +113,7 @@ def test_runs_of_every_ending(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trouble", ["500", "hangs", "refused"])
+@pytest.mark.parametrize("trouble", ["500", "refused"])
 def test_a_receiver_in_trouble_changes_no_run(
     system: SystemHarness,
     receiver: LineageReceiver,
@@ -122,7 +122,7 @@ def test_a_receiver_in_trouble_changes_no_run(
     request: pytest.FixtureRequest,
     trouble: str,
 ) -> None:
-    receiver.status, receiver.hangs = 500, trouble == "hangs"
+    receiver.status = 500
     url = "http://127.0.0.1:1" if trouble == "refused" else receiver.url
     name = f"trouble-{trouble}"
     with sending(request.node.name, url, system, warm_stack, tmp_path) as runs:

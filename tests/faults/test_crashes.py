@@ -51,7 +51,6 @@ LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
 """Settings that send events to the worker's log."""
 ALWAYS = {
     ("NessieCatalog.create_branch:after", "SIGKILL"),
-    ("Spark.run:after", "SIGKILL"),
     ("NessieCatalog.publish:after", "SIGKILL"),
     ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
@@ -59,7 +58,6 @@ ALWAYS = {
 ALWAYS_ON_ICEBERG = {
     ("Publisher._move:before", "SIGKILL"),
     ("Publisher._finish:before", "SIGKILL"),
-    ("Publisher._finish:before", "SIGSTOP"),
 }
 """The cases of `make test-all`; `make faults` runs all."""
 AFTER_THE_MERGE, SENTINEL = ("NessieCatalog.publish:after", "SIGKILL"), "the worker killed after a merge"

@@ -118,7 +118,7 @@ def test_every_run_outlasts_nine_kills(unstable: UnstableStack) -> None:
     _check(unstable, results)
 
 
-@pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("unstable", [("connect", "nessie")], ids=["connect"], indirect=True)
 def test_rolling_restarts_cost_no_run(unstable: UnstableStack) -> None:

@@ -26,7 +26,7 @@ def _environment(stack: Stack) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("service", "stage"),
     [
-        ("nessie", "writing"),
+        pytest.param("nessie", "writing", marks=pytest.mark.matrix),
         pytest.param("nessie", "scanning", marks=pytest.mark.sentinel("Nessie killed")),
         ("temporal", "scanning"),
     ],

@@ -18,6 +18,8 @@ PUBLIC = "https://sluice.example.org"
 """Address of the page behind a proxy."""
 PROXY_SECRET = "a-secret-of-the-proxy-that-nobody-can-guess"
 PERSON, GROUPS, SECRET_HEADER = "x-forwarded-user", "x-forwarded-groups", "x-proxy-secret"
+_WITHOUT_WORKER = {"sluice_installation": "test", "sluice_worker_wait": 0.2}
+"""Settings of an installation whose usual queue has no worker. A test with a worker names its own queue or wait."""
 ROLES = "vera=viewer, ana=approver, otto=operator"
 """Roles of people behind the proxy."""
 
@@ -37,7 +39,7 @@ def browser(
         timing: intervals of the page.
         settings: settings of the installation and of approvals.
     """
-    given, own = Settings.of(**{"sluice_installation": "test", **settings}), session(person)
+    given, own = Settings.of(**{**_WITHOUT_WORKER, **settings}), session(person)
     opened = Browser(make_app(cast(Client, client), given, own, timing=timing))
     if signed_in:
         opened.cookies[own.cookie_name] = own.cookie
@@ -71,7 +73,7 @@ def behind_proxy(
         roles: roles of the people or of their groups.
     """
     proxy = proxy_access(roles=roles, groups=bool(groups))
-    settings = Settings.of(sluice_installation=installation)
+    settings = Settings.of(**{**_WITHOUT_WORKER, "sluice_installation": installation})
     opened = Browser(make_app(cast(Client, client), settings, session("owner"), proxy))
     opened.headers = [(SECRET_HEADER, PROXY_SECRET), (PERSON, person), *([(GROUPS, groups)] if groups else [])]
     return opened

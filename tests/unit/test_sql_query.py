@@ -69,7 +69,7 @@ def test_what_is_no_query_is_refused_with_a_reason(queries: BlockingQueries, sql
 
 def test_a_value_in_a_later_row_that_cannot_be_cast_is_the_user_s_error(queries: BlockingQueries) -> None:
     rows = pa.table({"observed": ["1"] * 5000 + ["x"]})
-    with pytest.raises(InvalidInput, match="^Could not convert string 'x'") as raised:
+    with pytest.raises(InvalidInput, match=r"^Could not convert string 'x'") as raised:
         run(queries, "SELECT observed::INT FROM results", rows)
     assert "\n" not in str(raised.value)
 

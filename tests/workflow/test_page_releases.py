@@ -31,7 +31,7 @@ from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.page import browser
 from tests.harness.quarantined_run import HERE, LakeRun
-from tests.harness.waiting import in_time, until
+from tests.harness.waiting import LIMIT, in_time, until
 from tests.harness.workflow import FakeActivities, WorkflowHarness, brought
 from workflows.lake.lake_query import LakeQuery
 from workflows.quarantine.manage_quarantine import ManageQuarantine
@@ -51,7 +51,8 @@ class QuarantinedLake:
 
     def page(self, person: str = "ana") -> Browser:
         queue = self.harness.queue
-        return browser(self.harness.client, person, sluice_task_queue=queue, sluice_installation=HERE)
+        client, wait = self.harness.client, LIMIT
+        return browser(client, person, sluice_task_queue=queue, sluice_worker_wait=wait, sluice_installation=HERE)
 
     async def quarantine(self) -> str:
         """Run a pipeline whose audit fails; return the id of the run."""

@@ -5,12 +5,13 @@ import uuid
 import pytest
 
 from lakehouse.catalog import TableCommit
+from lakehouse.nessie.catalog import NessieCatalog
 from sluice.errors import NoSuchBranch
 from sluice.identifiers import joined_name
 from tests.harness.contract_lake import Lake, require
 
-MANY = 260
-"""Number of tables that exceeds one page of a catalog's answer."""
+MANY: dict[type, int] = {NessieCatalog: 260}
+"""Number of tables that exceeds one page of a catalog's answer, for the catalogs that answer in pages."""
 
 
 def test_a_diff_has_tables_before_and_after(lake: Lake) -> None:
@@ -68,9 +69,10 @@ def test_a_key_with_dots_in_its_elements_is_another_table(lake: Lake) -> None:
 
 def test_a_diff_of_many_tables_is_whole(lake: Lake) -> None:
     require(lake, "many_tables")
-    branch, head = lake.open("a1", *(lake.put(1, f"t{number}") for number in range(MANY)))
+    tables = [f"t{number}" for number in range(MANY.get(type(lake.catalog), 20))]
+    branch, head = lake.open("a1", *(lake.put(1, table) for table in tables))
     names = [diff.name for diff in lake.catalog.diff(branch.base, branch.name, head)]
-    assert sorted(names) == sorted(lake.table(f"t{number}") for number in range(MANY))
+    assert sorted(names) == sorted(map(lake.table, tables))
 
 
 def test_a_diff_of_a_deleted_branch_fails(lake: Lake) -> None:

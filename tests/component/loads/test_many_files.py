@@ -12,7 +12,7 @@ _MESSAGE = 64 * 1024
 
 
 @pytest.mark.parametrize(
-    "files", [pytest.param(20_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.matrix)]
+    "files", [pytest.param(5_000, marks=pytest.mark.slow), pytest.param(100_000, marks=pytest.mark.matrix)]
 )
 async def test_very_many_files_are_loaded_once(files: int, tmp_path: Path) -> None:
     lake = MemoryLake(MemoryCatalog(), tmp_path / "tables")
