@@ -39,10 +39,11 @@ def set_up(root: Path, home: Path, purpose: str) -> int:
     """Run the steps that are missing for a purpose; return the exit code."""
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / "setup.lock") as lock:
-        steps = Plan(root, home, purpose).missing()
-        if steps and not _run(steps, home, purpose, lock):
-            return FAILED
-        archive = SparkArchive(root, home)
+        steps, archive = Plan(root, home, purpose).missing(), SparkArchive(root, home)
+        if steps:
+            archive.stop()
+            if not _run(steps, home, purpose, lock):
+                return FAILED
         if purpose in RUNNING_SPARK and archive.start():
             print(f"{_IN_BACKGROUND} ({_short(archive.log)}).", flush=True)
         return OK

@@ -36,6 +36,7 @@ class SparkArchive:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
+            lock.truncate(0)  # `stop` never ends the process of an earlier archive
             process = subprocess.Popen(
                 command,
                 cwd=self._root,
@@ -45,7 +46,6 @@ class SparkArchive:
                 start_new_session=True,
                 pass_fds=(lock.fileno(),),  # the lock is held as long as the process lives
             )
-            lock.truncate(0)
             lock.write(str(process.pid))
         return True
 
@@ -55,12 +55,14 @@ class SparkArchive:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
     def stop(self) -> None:
-        """End the process, if it runs, and its Spark."""
+        """End the process, if it runs, and its Spark: what it reads is about to change."""
         with suppress(FileNotFoundError), self._lock.open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.killpg(int(lock.read()), signal.SIGKILL)
+                if process := lock.read():  # empty if set-up was killed between its start and this record of it
+                    with suppress(ProcessLookupError):
+                        os.killpg(int(process), signal.SIGKILL)
         self.wait()
 
     def _made_from(self) -> str:

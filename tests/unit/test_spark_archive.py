@@ -9,6 +9,8 @@ import pytest
 
 from devstack.set_up import __main__ as command
 from devstack.set_up.spark_archive import SparkArchive
+from devstack.set_up.step import Step
+from tests.harness.set_up_steps import step
 from tests.harness.waiting import LIMIT
 
 _PROGRAM = """
@@ -29,14 +31,24 @@ SparkArchive(*map(Path, sys.argv[1:3])).stamp.write()
 """
 
 
-class Unmade:
+class Done:
     """A plan whose steps are done."""
 
     def __init__(self, *_: object) -> None:
         pass
 
-    def missing(self) -> list[object]:
+    def missing(self) -> list[Step]:
         return []
+
+
+class New:
+    """A plan with a step whose input is new."""
+
+    def __init__(self, _: Path, home: Path, __: str) -> None:
+        self._step = step(home, "packages")
+
+    def missing(self) -> list[Step]:
+        return [self._step]
 
 
 @pytest.fixture
@@ -107,6 +119,17 @@ def test_a_discarded_archive_is_made_again(archive: SparkArchive, home: Path) ->
     assert archive.start()
 
 
+def test_a_set_up_ends_the_process_whose_packages_it_replaces(
+    archive: SparkArchive, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.start()
+    first = _spark(home)
+    (home / "spark").unlink()
+    monkeypatch.setattr(command, "Plan", New)
+    assert command.set_up(tmp_path, home, "use") == command.OK
+    assert _spark(home) != first, "another process makes the archive of the new packages"
+
+
 @pytest.mark.parametrize("purpose", ["use", "develop", "python"])
 def test_only_who_starts_spark_gets_one(
     purpose: str,
@@ -116,7 +139,7 @@ def test_only_who_starts_spark_gets_one(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(command, "Plan", Unmade)
+    monkeypatch.setattr(command, "Plan", Done)
     assert command.set_up(tmp_path, home, purpose) == command.OK
     is_started = purpose != "python"
     assert ("An archive of Spark's classes is made in the background" in capsys.readouterr().out) == is_started
