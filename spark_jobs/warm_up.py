@@ -2,8 +2,9 @@
 
     spark-submit warm_up.py FOLDER
 
-Set-up runs it to create a class-data archive. The worker runs it on a Spark Connect server that it started. The catalog
-`warm_up` keeps tables in the folder. The catalog `unreachable` is of the kind that jobs use, but has no server.
+It runs after set-up, to create a class-data archive. The worker runs it on a Spark Connect server that it started.
+The catalog `warm_up` keeps tables in the folder. The catalog `unreachable` is of the kind that jobs use, but has no
+server.
 """
 
 import sys

@@ -27,7 +27,7 @@ PURPOSES = {
     "store": "read and write S3 on this machine",
 }
 """Descriptions of the purposes of set-up, by their names in the commands of `make`."""
-RUNNING_SPARK = frozenset({"use", "develop"})
+RUNNING_SPARK = frozenset(purpose for purpose, goals in _GOALS.items() if "spark-jars" in goals)
 """The purposes for which Spark is started, so that its archive pays."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {

@@ -1,7 +1,7 @@
 """The class-data archive: a file with the classes that a Spark job loads, so that later jobs start faster.
 
-It halves the time of a cold start (docs/performance.md, ADR 17). Set-up creates it for exactly one Java and one class
-path. Spark with another Java or class path starts without it. Source: JEP 350, dynamic class-data archives.
+It halves the time of a cold start (docs/performance.md, ADR 17). It is created after set-up, for exactly one Java and
+one class path. Spark with another Java or class path starts without it. Source: JEP 350, dynamic class-data archives.
 """
 
 import hashlib

@@ -275,7 +275,8 @@ def test_a_failing_row_is_text(tab: Page, broken: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_the_pages_are_accessible(
     browser: Browser, ana: PageProcess, paths: list[str], scheme: str, width: int
 ) -> None:

@@ -1,7 +1,6 @@
 """The archive of Spark's classes is made in the background: by one process at a time, which can be ended."""
 
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pytest
 from devstack.set_up import __main__ as command
 from devstack.set_up.spark_archive import SparkArchive
 from devstack.set_up.step import Step
+from tests.harness.processes import wait_for
 from tests.harness.set_up_steps import step
-from tests.harness.waiting import LIMIT
 
 _PROGRAM = """
 import subprocess, sys, time
@@ -73,10 +72,7 @@ def archive(tmp_path: Path, home: Path) -> Iterator[SparkArchive]:
 
 def _spark(home: Path) -> int:
     """Return the identifier of the process that stands for Spark."""
-    deadline = time.monotonic() + LIMIT
-    while not (home / "spark").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for((home / "spark").exists)
     return int((home / "spark").read_text())
 
 
@@ -101,10 +97,7 @@ def test_its_end_ends_its_spark_and_another_set_up_starts_it_again(archive: Spar
     assert archive.start()
     spark = _spark(home)
     archive.stop()
-    deadline = time.monotonic() + LIMIT
-    while _runs(spark):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not _runs(spark))
     archive.stop()
     assert not archive.stamp.is_valid() and archive.start()
 
