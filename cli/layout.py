@@ -64,6 +64,23 @@ def print_line(console: Console, label: Text, text: str | Text) -> None:
     console.print(grid, highlight=False)
 
 
+def print_detail(console: Console, name: str, value: str) -> None:
+    """Print a named detail. An address, or another value of one word, is never broken, so that it can be copied."""
+    if " " in value:
+        print_line(console, _detail_label(name), value)
+    else:
+        print_command(console, name, value)
+
+
+def print_command(console: Console, purpose: str, command: str) -> None:
+    """Print a command with its purpose in one line of any length, so that it can be copied."""
+    console.print(Text.assemble(_detail_label(purpose), visible(command)), highlight=False, soft_wrap=True)
+
+
+def _detail_label(name: str) -> Text:
+    return Text.assemble((f"{name:>12}", "dim"), "  ")
+
+
 def print_entry(console: Console, label: Text, name: str, text: str) -> None:
     """Print a label, a name and a text in one line. If a terminal is too narrow, the text gets its own lines."""
     shown = visible(joined(text))

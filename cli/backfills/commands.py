@@ -24,7 +24,7 @@ from cli.backfills.start import StartBackfill
 from cli.confirming import Yes
 from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
-from cli.layout import print_line
+from cli.layout import print_command, print_line
 from cli.lazy_commands import show_help
 from cli.local import check_locally
 from cli.options import AsJson, By
@@ -275,7 +275,7 @@ def _print_again(context: CommandContext, ended: BackfillStatus) -> None:
     """Print the command that loads the partitions which a backfill did not publish, if there are any."""
     if any(state in FAILURES for state in partition_states(ended.progress).values()):
         again = f"{program()} backfill {ended.pipeline} --only failed{option_to_repeat(ended)}"
-        print_line(context.console, Text("again: "), again)
+        print_command(context.console, "to retry", again)
 
 
 async def _follow(context: CommandContext, pipeline: str) -> int:
@@ -297,11 +297,10 @@ async def _follow(context: CommandContext, pipeline: str) -> int:
     if workflow == "running" and (waiting or (now.together and now.progress.paused)):
         print_line(context.console, Text("paused "), now.progress.paused)
         if waiting and not now.progress.in_order:
-            print_line(context.console, Text(" " * 7), f"{program()} backfill resume {pipeline}   # go on")
-        print_line(context.console, Text(" " * 7), f"{program()} backfill retry {pipeline}    # all of them")
+            print_command(context.console, "to go on", f"{program()} backfill resume {pipeline}")
+        print_command(context.console, "to retry all", f"{program()} backfill retry {pipeline}")
         if now.together:
-            ending = f"{program()} backfill cancel {pipeline}   # delete what is on the branch"
-            print_line(context.console, Text(" " * 7), ending)
+            print_command(context.console, "to delete the branch", f"{program()} backfill cancel {pipeline}")
     else:
         _print_again(context, now)
     return code

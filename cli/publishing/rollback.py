@@ -8,9 +8,9 @@ from rich.markup import escape
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
+from cli.layout import print_detail
 from cli.options import AsJson
 from cli.run.follow import start_and_follow
-from cli.run.report import print_detail
 from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.publishing.rollback_plan import plan_rollback
 from sluice.contracts.rollback import PlanRollbackInput

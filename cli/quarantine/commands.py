@@ -14,13 +14,13 @@ from rich.text import Text
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, no_preparation, run_command
 from cli.installation.keys import refuse
-from cli.layout import print_entries, print_line, print_rows
+from cli.layout import print_command, print_detail, print_entries, print_line, print_rows
 from cli.lazy_commands import show_help
 from cli.options import AsJson, By
 from cli.program import program
 from cli.quarantine.quarantined_rows import print_listed_rows, show_rows
 from cli.run.follow import start_and_follow
-from cli.run.report import print_bad_rows, print_detail
+from cli.run.report import print_bad_rows
 from cli.run.verdicts import print_verdict
 from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.quarantine.managing import end_of_retention, find_quarantine, manage_quarantine
@@ -142,8 +142,8 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
             print_detail(context.console, name.replace("_", " "), _shown(name, value))
     may_release = summary.verified and not summary.problem and not summary.target
     commands = quarantine_commands(summary.run_id or summary.branch, program(), may_release=may_release)
-    for name, value in commands.items():
-        print_detail(context.console, name, value)
+    for purpose, step in commands.items():
+        print_command(context.console, purpose, step)
 
 
 def _shown(name: str, value: object) -> str:

@@ -8,9 +8,8 @@ from dataclasses import asdict
 from rich.text import Text
 
 from cli.context import CommandContext
-from cli.layout import Column, print_line, print_rows
+from cli.layout import Column, print_command, print_line, print_rows
 from cli.program import program
-from cli.run.report import print_detail
 from runtime.quarantine.quarantined_rows import QuarantinedRows, ShownRows, show_quarantined_rows
 from runtime.run.find_run import find_run
 from sluice.errors import InvalidPipeline
@@ -61,4 +60,4 @@ def _print_shown_rows(context: CommandContext, shown: ShownRows) -> None:
     print_rows(context.console, names, rows, title=f"{len(rows)} of {counted}", dim=True)
     selected = f" --run {shown.run_id}" if shown.run_id else ""
     requeue = f"{program()} requeue FILE --table {shown.table}{selected} --set COLUMN=SQL"
-    print_detail(context.console, "to requeue", requeue)
+    print_command(context.console, "to requeue", requeue)

@@ -9,11 +9,10 @@ import typer
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
-from cli.layout import print_rows
+from cli.layout import print_detail, print_rows
 from cli.options import AsJson
 from cli.pipeline.values import OverYounger
 from cli.run.follow import start_and_follow
-from cli.run.report import print_detail
 from runtime.pipeline.pipeline_input import load_pipeline
 from runtime.quarantine.quarantined_rows import duckdb_table, duckdb_text, preview_requeue, with_new_values
 from runtime.run.start_run import StartOptions

@@ -7,9 +7,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.confirming import Yes, confirm
 from cli.context import CommandContext, current_user, no_preparation, run_command
+from cli.layout import print_detail
 from cli.options import AsJson
 from cli.program import program
-from cli.run.report import print_detail
 from runtime.missing_worker import START_A_WORKER
 from runtime.run.find_run import RunLookup, find_run_under_way, query_status
 from runtime.stuck_workflow import StuckWorkflow, find_stuck

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from cli.context import CommandContext
-from cli.layout import Column, print_line, print_rows, visible
+from cli.layout import Column, print_command, print_detail, print_line, print_rows, visible
 from cli.program import program
 from cli.run.verdicts import WAIVED_STYLE, print_checks
 from sluice.checks.verdicts import CheckResult
@@ -119,16 +119,12 @@ def print_report(
         "report": result.report,
         "Web UI": link,
         "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
-        **next_steps(result, released, program()),
     }
     for name, value in details.items():
         if value:
             print_detail(console, name, value)
-
-
-def print_detail(console: Console, name: str, value: str) -> None:
-    """Print a named detail in one line, so that a person can copy addresses and names of branches."""
-    console.print(Text.assemble((f"{name:>12}", "dim"), "  ", visible(value)), highlight=False, soft_wrap=True)
+    for purpose, step in next_steps(result, released, program()).items():
+        print_command(console, purpose, step)
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:

@@ -3,9 +3,10 @@
 from temporalio.client import WorkflowExecution
 
 from cli.context import CommandContext, no_preparation, run_command
+from cli.layout import print_command, print_detail
 from cli.options import AsJson, Report, Run
 from cli.program import program
-from cli.run.report import print_detail, print_status, report_result
+from cli.run.report import print_status, report_result
 from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.job_progress import read_progress
@@ -49,5 +50,5 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
     if current.stage == WAITING:
         named = f"{lookup.handle.id} --hash {report_name(shown_report(current.result))}"
         if not how_to_waive(current.result):
-            print_detail(context.console, "to approve", f"{program()} approve {named}")
-        print_detail(context.console, "to reject", f"{program()} reject {named} --reason ...")
+            print_command(context.console, "to approve", f"{program()} approve {named}")
+        print_command(context.console, "to reject", f"{program()} reject {named} --reason ...")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from cli.layout import fits, one_line, print_line, print_rows, wraps
+from cli.layout import fits, print_line, print_rows
 from sluice.approval.waivers import WaivedCheck
 from sluice.audit.observed import describe_observed
 from sluice.checks.verdicts import CheckResult
@@ -17,7 +17,7 @@ WAIVED_STYLE = "bold magenta"
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
 _INDENT = " " * 10
 _LISTED_PASSES = 20
-"""Maximum number of passed checks printed one per line. More are summarised as a count."""
+"""Maximum number of passed checks that are printed. Of more, only the number is."""
 
 
 def print_checks(console: Console, result: RunResult, *, with_files: bool) -> None:
@@ -43,7 +43,7 @@ def print_checks(console: Console, result: RunResult, *, with_files: bool) -> No
 
 
 def print_verdicts(console: Console, checks: Sequence[CheckResult], waived: Sequence[WaivedCheck] = ()) -> None:
-    """Print verdicts: failures and errors in full, then warnings, then passed checks, one per line or as a count."""
+    """Print verdicts: failures and errors in full, then warnings, then passed checks or their number."""
     for check in (*_of(checks, "error"), *_of(checks, "fail"), *_of(checks, "warn")):
         print_verdict(console, check, waived)
     passes = _of(checks, "pass")
@@ -51,7 +51,7 @@ def print_verdicts(console: Console, checks: Sequence[CheckResult], waived: Sequ
         print_line(console, _label("pass", _COLOURS["pass"]), f"{format_count(len(passes), 'check')}; --json lists all")
         return
     for check in passes:
-        _print_in_one_line(console, check)
+        print_verdict(console, check)
 
 
 def print_verdict(console: Console, check: CheckResult, waived: Sequence[WaivedCheck] = ()) -> None:
@@ -63,14 +63,6 @@ def describe_verdict(check: CheckResult) -> str:
     """Return the check with its observed and expected values."""
     evidence = check.message or f"observed {describe_observed(check)}, expected {check.expected}"
     return f"{check.table} {check.title}: {evidence}"
-
-
-def _print_in_one_line(console: Console, check: CheckResult) -> None:
-    label = _label(check.verdict, _style(check))
-    text = _evidence(check)
-    if wraps(console) and label.cell_len + text.cell_len > console.width:
-        text = Text(one_line(text.plain, console.width - label.cell_len))
-    print_line(console, label, text)
 
 
 def _label(verdict: str, style: str) -> Text:

@@ -8,7 +8,16 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from cli.layout import Column, make_console, one_line, print_entries, print_line, print_rows
+from cli.layout import (
+    Column,
+    make_console,
+    one_line,
+    print_command,
+    print_detail,
+    print_entries,
+    print_line,
+    print_rows,
+)
 from cli.pipeline.checks import list_checks
 from devstack.stack import ROOT
 from sluice.presentation.known_checks import known_checks
@@ -35,6 +44,23 @@ def test_no_word_is_folded(width: int) -> None:
     lines = printed(width, ROWS)
     assert max(map(len, lines)) <= width
     assert words(lines) >= {word for row in ROWS for cell in row for word in cell.split()}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_detail_wraps_beside_its_name_and_what_is_copied_stays_one_line(terminal: bool) -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=40, force_terminal=terminal, color_system=None)
+    print_detail(console, "guarantee", "readers see the whole load or nothing of it")
+    print_detail(console, "Web UI", f"http://127.0.0.1:8233/{'x' * 40}")
+    print_command(console, "to release", f"python run_workflow.py quarantine release {'y' * 36}")
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    wrapped = ["   guarantee  readers see the whole load", "              or nothing of it"]
+    whole = ["   guarantee  readers see the whole load or nothing of it"]
+    assert lines[:-2] == (wrapped if terminal else whole)
+    assert lines[-2:] == [
+        f"      Web UI  http://127.0.0.1:8233/{'x' * 40}",
+        f"  to release  python run_workflow.py quarantine release {'y' * 36}",
+    ]
 
 
 def test_a_table_that_fits_is_one_line_for_each_row() -> None:
