@@ -26,8 +26,8 @@ from sluice.errors import InvalidPipeline
 from sluice.presentation.arrivals import (
     describe_batch,
     describe_batches,
-    describe_counts,
     describe_file,
+    describe_files,
     format_arrival,
 )
 from sluice.setting_groups import InstallationSettings
@@ -115,7 +115,7 @@ async def _print_zones(context: CommandContext, settings: InstallationSettings) 
         (
             zone.name,
             (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
-            describe_counts(zone.counts),
+            describe_files(zone.counts, zone.batches),
             describe_batches(zone.batches),
             format_arrival(zone.latest_arrival),
         )
@@ -151,7 +151,7 @@ async def _print_files(
         text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
         context.console.print(escape(text), highlight=False)
     total = sum(listed.counts.values())
-    counts = describe_counts(listed.counts)
+    counts = describe_files(listed.counts, zone.batches)
     context.console.print(f"{format_count(total, 'file')}: {counts}" if total else "No files.", highlight=False)
     if not status and not file and total > len(listed.files):
         context.console.print(

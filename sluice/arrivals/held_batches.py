@@ -9,9 +9,10 @@ from sluice.contracts.arrivals import Age, Batch, BatchRef, BatchState
 from sluice.contracts.starting import EndedRun
 from sluice.contracts.zone_loads import LoadBatch
 from sluice.contracts.zone_requests import BatchCommand, SplitBatch
+from sluice.lines import shortened_line
 
 _LONGEST_REASON = 500
-_LONGEST_REASON_SET_ASIDE = 80
+_LONGEST_REASON_SET_ASIDE = 160
 """Maximum length of the reason of a batch that is set aside, in characters.
 
 Thousands of batches may be set aside, and one message contains all of them when the zone continues as new.
@@ -253,7 +254,7 @@ class HeldBatches:
         """Retry a batch or set it aside. Return it, and True if its files must be collected again."""
         id = command.batch
         if command.action == "set aside":
-            reason = self._batches[id].reason[:_LONGEST_REASON_SET_ASIDE]
+            reason = shortened_line(self._batches[id].reason, _LONGEST_REASON_SET_ASIDE)
             return self.update(id, state="set aside", reason=reason), False
         changed = self.update(id, state="waiting", over_younger=command.over_younger)
         if changed.outcome != "refused" and not changed.is_outdated:

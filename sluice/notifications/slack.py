@@ -3,6 +3,7 @@
 from typing import Any
 
 from sluice.contracts.run import RunResult
+from sluice.lines import shortened_line
 from sluice.notifications.message import Message
 from sluice.notifications.slack_buttons import decision_buttons
 from sluice.presentation.waivers import WAIVED, waiting_lines, waiver_lines
@@ -49,18 +50,13 @@ def slack_blocks(message: Message, report: str = "") -> list[dict[str, Any]]:
 
 def _waivers(result: RunResult, *, waiting: bool) -> list[dict[str, Any]]:
     """Return a section about waivers in plain text: a reason may contain any markup, and must mention nobody."""
-    waived = [f":warning: {WAIVED} {_short(line)}" for line in waiver_lines(result)]
-    lines = [*waived, *(f":question: {_short(line)}" for line in waiting_lines(result) if waiting)]
+    waived = [f":warning: {WAIVED} {shortened_line(line, _LINE_LIMIT)}" for line in waiver_lines(result)]
+    lines = [*waived, *(f":question: {shortened_line(line, _LINE_LIMIT)}" for line in waiting_lines(result) if waiting)]
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"and {len(lines) - _MAX_LINES} more"]
     if not lines:
         return []
     return [{"type": "section", "text": {"type": "plain_text", "text": "\n".join(lines), "emoji": True}}]
-
-
-def _short(line: str) -> str:
-    plain = " ".join(line.split())
-    return plain if len(plain) <= _LINE_LIMIT else plain[: _LINE_LIMIT - 1] + "…"
 
 
 def escaped(text: str) -> str:

@@ -1,5 +1,6 @@
 """Texts about landing zones, for people."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
@@ -10,11 +11,11 @@ from sluice.contracts.arrivals import (
     ZoneStatus,
     other_content_in,
 )
+from sluice.lines import shortened_line
 from sluice.sizes import format_count
 from sluice.times import format_time
 
-_LONGEST = 500
-_SHORT = 120
+_SHORT = 160
 """Maximum number of characters of a batch's reason next to each of its files. The whole reason is shown above them."""
 
 
@@ -25,8 +26,17 @@ def describe_batch(batch: Batch) -> str:
     return f"{files} {batch.state}{run}"
 
 
-def describe_counts(counts: Mapping[str, int]) -> str:
-    """Return the number of files of each status."""
+def describe_files(counts: Mapping[str, int], batches: Sequence[Batch]) -> str:
+    """Return the number of files of a zone by status: of files in a batch, by the state of their batch."""
+    by_state: Counter[str] = Counter()
+    for batch in batches:
+        by_state[batch.state] += batch.ref.files
+    if by_state.total() != counts.get("in a batch", 0):  # a batch began or ended between the two answers
+        return _describe_counts(counts)
+    return _describe_counts(Counter({status: counts[status] for status in counts if status != "in a batch"}) + by_state)
+
+
+def _describe_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items())) or "none"
 
 
@@ -95,4 +105,4 @@ def _why(batch: Batch, zone: ZoneStatus, runs: Mapping[str, str]) -> str:
         return f": run {runs.get(batch.ref.id, batch.workflow_id)}"
     if batch.state == "waiting":
         return ": the landing zone is paused" if zone.paused else ": older batches are loaded first"
-    return f": {batch.reason[:_SHORT]}{'…' * (len(batch.reason) > _SHORT)}" if batch.reason else ""
+    return f": {shortened_line(batch.reason, _SHORT)}" if batch.reason else ""

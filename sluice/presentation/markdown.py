@@ -11,6 +11,7 @@ from sluice.audit.observed_values import observed_text
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult
 from sluice.contracts.table_changes import TableChange
+from sluice.lines import shortened_line
 from sluice.presentation.changes import (
     describe_change,
     describe_guarantee,
@@ -105,9 +106,7 @@ def table_row(name: str, change: TableChange) -> str:
 
 def cell(text: str, limit: int = _LONGEST_CELL) -> str:
     """Return a text as the content of a table cell: on one line, shortened, and with its markup escaped."""
-    plain = " ".join(text.split())
-    short = plain if len(plain) <= limit else plain[: limit - 1] + "…"
-    return _MARKUP.sub(r"\\\g<0>", short).replace("<", "&lt;").replace("@", "&#64;")
+    return _MARKUP.sub(r"\\\g<0>", shortened_line(text, limit)).replace("<", "&lt;").replace("@", "&#64;")
 
 
 def _check_row(check: CheckResult, show_values: bool, waived: Sequence[WaivedCheck]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sluice.backfills.progress import count_states
 from sluice.contracts.arrivals import Batch, ZoneStatus
 from sluice.contracts.backfill import BackfillState, JointPublish
-from sluice.presentation.arrivals import describe_batches, describe_counts
+from sluice.presentation.arrivals import describe_batches, describe_files
 from sluice.presentation.markdown import cell
 
 _MOST = 10
@@ -16,7 +16,13 @@ def zone_details(zone: ZoneStatus) -> str:
     """Describe a landing zone: open or paused, the number of its files and batches, and batches that need a person."""
     state = f"**paused**: {cell(zone.paused)}" if zone.paused else "**open**"
     state += f", resumed: {cell(zone.resumed)}" if zone.resumed else ""
-    lines = [state, "", f"Files: {describe_counts(zone.counts)}", "", f"Batches: {describe_batches(zone.batches)}"]
+    lines = [
+        state,
+        "",
+        f"Files: {describe_files(zone.counts, zone.batches)}",
+        "",
+        f"Batches: {describe_batches(zone.batches)}",
+    ]
     if zone.problem:
         lines += ["", f"Problem: {cell(zone.problem)}"]
     if zone.unfinished:

@@ -11,6 +11,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
+from sluice.lines import shortened_line
 from sluice.sql import tokens
 from sluice.sql.tokens import SqlProblem
 from sluice.sql.validation import check_condition, check_query, check_statement, parse_condition
@@ -31,6 +32,8 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeE
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
 _REMEMBERED = 20_000
 """Number of texts whose results are cached: each message of a run contains its pipeline and validates it."""
+_SHOWN = 80
+"""Maximum number of characters of an expression in a message."""
 
 
 @lru_cache(_REMEMBERED)
@@ -186,10 +189,5 @@ def _problem(text: str, check: Callable[[], None]) -> str | None:
     try:
         check()
     except SqlProblem as problem:
-        return f"{_short(text)}: {problem}"
+        return f"{shortened_line(text, _SHOWN)!r}: {problem}"
     return None
-
-
-def _short(text: str) -> str:
-    plain = " ".join(text.split())
-    return repr(plain if len(plain) <= 80 else plain[:79] + "…")

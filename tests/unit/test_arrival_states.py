@@ -8,7 +8,7 @@ from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, FileStatus,
 from sluice.contracts.starting import PipelineText
 from sluice.notifications.message import message_of_landing_zone
 from sluice.notifications.slack import slack_text
-from sluice.presentation.arrivals import describe_file
+from sluice.presentation.arrivals import describe_file, describe_files
 
 TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
 
@@ -68,6 +68,21 @@ def entry(status: FileStatus, detail: str, after: str = "") -> ArrivalEntry:
 )
 def test_each_file_has_a_state_and_a_reason(file: ArrivalEntry, of: ZoneStatus, state: str, why: str) -> None:
     assert describe_file(file, of, {"ab": "p-9"}) == (state, why)
+
+
+@pytest.mark.parametrize(
+    ("counts", "batches", "text"),
+    [
+        ({}, [], "none"),
+        ({"loaded": 1_200, "in a batch": 2}, [batch(state="kept out")], "2 kept out, 1,200 loaded"),
+        ({"waiting": 1, "in a batch": 4}, [batch(), batch(state="running")], "2 running, 3 waiting"),
+        ({"in a batch": 3}, [batch(state="running")], "3 in a batch"),  # a batch began after its zone was asked
+    ],
+)
+def test_files_are_counted_by_the_state_that_the_list_shows(
+    counts: dict[str, int], batches: list[Batch], text: str
+) -> None:
+    assert describe_files(counts, batches) == text
 
 
 def test_a_notice_is_one_line_of_plain_text() -> None:

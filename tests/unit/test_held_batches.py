@@ -82,6 +82,16 @@ def test_halves_name_who_split_their_batch() -> None:
     assert all(each.over_younger for each in halves)
 
 
+def test_the_reason_of_a_batch_that_is_set_aside_shows_where_it_is_cut() -> None:
+    batches = HeldBatches()
+    batches.add([ref("ab"), ref("cd")], 5.0)
+    batches.keep_out("ab", "too short")
+    batches.keep_out("cd", "word " * 60)
+    decided = [batches.decide(BatchCommand(batch=id, action="set aside", by="ana"))[0] for id in ("ab", "cd")]
+    assert decided[0].reason == "too short" and decided[0].state == "set aside"
+    assert len(decided[1].reason) == 160 and decided[1].reason.endswith("word…")
+
+
 def test_a_batch_replaces_younger_rows_only_if_a_person_says_so() -> None:
     batches = HeldBatches()
     batches.add([ref("a")], 5.0)

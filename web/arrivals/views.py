@@ -11,8 +11,8 @@ from sluice.contracts.arrivals import FileStatus
 from sluice.presentation.arrivals import (
     describe_batch,
     describe_batches,
-    describe_counts,
     describe_file,
+    describe_files,
     format_arrival,
 )
 from web.page import ThePage
@@ -27,7 +27,12 @@ async def arrivals(page: ThePage) -> HTMLResponse:
     """List the landing zones."""
     answered, silent = await read_zones(page.client, page.installation)
     zones = [
-        (zone, describe_counts(zone.counts), describe_batches(zone.batches), format_arrival(zone.latest_arrival))
+        (
+            zone,
+            describe_files(zone.counts, zone.batches),
+            describe_batches(zone.batches),
+            format_arrival(zone.latest_arrival),
+        )
         for zone in answered
     ]
     return page.render("arrivals.html", "Arrivals", zones=zones, silent=silent)
