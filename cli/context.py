@@ -19,6 +19,7 @@ from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import connect_command
 from runtime.run.starter import Starter, starter_here
+from runtime.worker_answer import notice_if_slow
 from sluice.environment_files import read_environment
 from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.setting_groups import InstallationSettings
@@ -121,4 +122,5 @@ async def _connect_and_run(
     if reached.hint:
         print(f"sluice: {reached.hint}", file=sys.stderr)
     console = make_console(to_stderr=as_json or report is not None)
+    notice_if_slow(lambda: print("sluice: waiting for the answer of a worker", file=sys.stderr))
     return await command(CommandContext(reached.client, settings, console, as_json, interruption, report), prepared)

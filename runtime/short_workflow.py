@@ -12,6 +12,7 @@ from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.missing_worker import START_A_WORKER
+from runtime.worker_answer import waiting_for_worker
 from sluice.base_model import WireMessage
 from sluice.contracts.lake_query import LAKE_QUERY, LakeQueryMessage, SentLakeQuery
 from sluice.errors import ServiceUnavailable, SluiceError, error_class
@@ -74,11 +75,12 @@ async def execute_short_workflow(
     )
     result = asyncio.create_task(handle.result())
     try:
-        await asyncio.wait([result], timeout=settings.sluice_worker_wait)
-        if not result.done() and (await handle.describe()).history_length < STARTED:
-            await _terminate(handle, "no worker took it")
-            await _raise_if_terminated(handle, settings, read_only=read_only)
-        return await result
+        with waiting_for_worker():
+            await asyncio.wait([result], timeout=settings.sluice_worker_wait)
+            if not result.done() and (await handle.describe()).history_length < STARTED:
+                await _terminate(handle, "no worker took it")
+                await _raise_if_terminated(handle, settings, read_only=read_only)
+            return await result
     except asyncio.CancelledError:
         if read_only:
             with suppress(RPCError, asyncio.TimeoutError):

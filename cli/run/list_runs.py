@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from cli.options import AsJson
 from runtime.installation.identity import with_known_installation
 from runtime.run.find_run import ALL_RUNS, OUTCOMES, RUNNING, RunFilter
 from runtime.run.listed_run import listed_run, query_statuses
-from runtime.run.listed_runs import ListedRuns, find_quarantines, find_rollbacks, list_lines
+from runtime.run.listed_runs import ListedRuns, find_earlier, find_quarantines, find_rollbacks, list_lines
 from sluice.contracts.run import RunStatus
 from sluice.durations import seconds
 from sluice.errors import InvalidPipeline
@@ -82,7 +82,8 @@ def list_command(
             print(json.dumps({"runs": fields}))
         elif lines:
             named = {each["run_id"]: each for each in fields}
-            _print(context, [_backfill_fields(line) if line.backfill else named[line.runs[0].run_id] for line in lines])
+            shown = [_backfill_fields(line) if line.backfill else named[line.runs[0].run_id] for line in lines]
+            _print(context, shown, await find_earlier(context.client, alone))
         else:
             context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
         return 0
@@ -153,15 +154,15 @@ def _outcome(execution: WorkflowExecution) -> str:
     return str(named[0]) if named else execution.status.name.lower() if execution.status else ""
 
 
-def _print(context: CommandContext, runs: list[dict[str, Any]]) -> None:
-    same_input = Counter(run["workflow_id"] for run in runs)
-    listed: set[str] = set()
+def _print(context: CommandContext, runs: list[dict[str, Any]], earlier: Collection[str]) -> None:
+    """Print the list.
+
+    Args:
+        earlier: run ids of the runs whose workflow id names a later run.
+    """
     rows = []
     for run in runs:
-        # `RUN` means the latest run of a workflow id; only its run id names an earlier one.
-        earlier = same_input[run["workflow_id"]] > 1 and run["workflow_id"] in listed
-        listed.add(run["workflow_id"])
-        name = run["run_id"] if earlier else run["workflow_id"]
+        name = run["run_id"] if run["run_id"] in earlier else run["workflow_id"]
         what = run["summary"] or ", ".join(run["tables"])
         rows.append((name, _state(run), format_time(run["started"]), run["duration"], what))
     print_entries(context.console, ("run", "state", "started", "duration", "what"), rows, in_first_line=4)

@@ -17,6 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.missing_worker import no_worker
 from runtime.stuck_workflow import no_answer, refuse_if_stuck
+from runtime.worker_answer import waiting_for_worker
 from sluice.contracts.arrivals import ZONE_MEMO, Batch, ZoneStatus, landing_zone_id
 from sluice.contracts.zone_loads import LoadBatch
 from sluice.contracts.zone_requests import BatchCommand, PauseZone, SplitBatch
@@ -27,6 +28,8 @@ from workflows.arrivals.landing_zone import LandingZone
 
 _WAITS = 3
 """Time limit of an answer of a landing zone, in multiples of SLUICE_WORKER_WAIT. A step under way ends before it."""
+_WAITS_FOR_STATUS = 2
+"""Time limit of the status of a landing zone, likewise: Temporal may ask a worker that died before it asks another."""
 ENDING = "by a `deploy` without its file"
 """The way to end a landing zone."""
 _T = TypeVar("_T")
@@ -42,8 +45,11 @@ async def read_zone(client: Client, settings: InstallationSettings, pipeline: st
     """
     handle = await _find(client, settings, pipeline)
     try:
-        return await handle.query(LandingZone.status)
-    except (RPCError, WorkflowQueryFailedError) as error:
+        with waiting_for_worker():
+            return await asyncio.wait_for(
+                handle.query(LandingZone.status), _WAITS_FOR_STATUS * settings.sluice_worker_wait
+            )
+    except (RPCError, WorkflowQueryFailedError, asyncio.TimeoutError) as error:
         raise await no_answer(handle, ENDING, no_worker(f"for {handle.id}")) from error
 
 
@@ -184,7 +190,8 @@ async def answer_of_zone(
     """
     limit = answer_limit(settings)
     try:
-        return await asyncio.wait_for(answer, limit)
+        with waiting_for_worker():
+            return await asyncio.wait_for(answer, limit)
     except (asyncio.TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
         queue = (await handle.describe()).task_queue
         late = ServiceUnavailable(

@@ -22,6 +22,7 @@ from runtime.missing_worker import no_worker
 from runtime.run.started_runs import cancel_start
 from runtime.short_workflow import execute_short_workflow
 from runtime.stuck_workflow import no_answer, refuse_if_stuck
+from runtime.worker_answer import waiting_for_worker
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillChange,
@@ -246,7 +247,8 @@ async def _answered(settings: InstallationSettings, handle: Handle, answer: Awai
         ServiceUnavailable: there was no answer in time, or the worker cannot continue the backfill.
     """
     try:
-        return await asyncio.wait_for(answer, ANSWER_WITHIN)
+        with waiting_for_worker():
+            return await asyncio.wait_for(answer, ANSWER_WITHIN)
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         raise InvalidPipeline(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error

@@ -1,5 +1,6 @@
 """Find runs, and read their status, request and result from Temporal, with or without a worker."""
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.worker_answer import waiting_for_worker
 from sluice.ambiguous_names import describe_several
 from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, Outcome, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
@@ -60,6 +62,7 @@ class RunFilter:
     """Runs that started at this time or later."""
     ended_since: datetime | None = None
     """Runs that ended at this time or later."""
+    workflow_ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the state and the names.
@@ -88,6 +91,7 @@ class RunFilter:
             f'CloseTime >= "{self.ended_since.isoformat()}" AND ExecutionStatus != "Running"'
             if self.ended_since
             else "",
+            f"WorkflowId IN ({', '.join(map(json.dumps, self.workflow_ids))})" if self.workflow_ids else "",
         ]
         return " AND ".join(filter(None, parts))
 
@@ -189,8 +193,9 @@ def find_handle(client: Client, run: WorkflowExecution) -> Handle:
 async def query_status(handle: Handle) -> RunStatus | None:
     """Query the status of a run; None if no worker answers the query."""
     try:
-        status: RunStatus = await handle.query(STATUS_QUERY, result_type=RunStatus, rpc_timeout=_ANSWER_WITHIN)
-        return status
+        with waiting_for_worker():
+            status: RunStatus = await handle.query(STATUS_QUERY, result_type=RunStatus, rpc_timeout=_ANSWER_WITHIN)
+            return status
     except (WorkflowQueryFailedError, RPCError):
         return None
 

@@ -18,6 +18,8 @@ from workflows.search_attributes import RELEASES_MEMO, ROLLS_BACK_MEMO
 
 _MOST_READ = 1000
 """Maximum number of runs that are read to fill a list with lines."""
+_IDS_AT_ONCE = 100
+"""Number of workflow ids in one query of Temporal."""
 _ANSWER_WITHIN = 3.0
 """Time that a worker has to list the quarantines, in seconds; after that the list has no state of quarantines."""
 
@@ -114,6 +116,17 @@ async def find_quarantines(
         if of in ended:
             released[of] = run.id
     return Quarantines(kept, released)
+
+
+async def find_earlier(client: Client, runs: Sequence[WorkflowExecution]) -> set[str]:
+    """Return the run ids of the runs whose workflow id has a later run: the workflow id names that one."""
+    ids = sorted({run.id for run in runs})
+    latest: dict[str, str] = {}
+    for first in range(0, len(ids), _IDS_AT_ONCE):
+        same_input = RunFilter(workflow_ids=tuple(ids[first : first + _IDS_AT_ONCE]))
+        for run in await list_runs(client, _MOST_READ, same_input):  # newest first
+            latest.setdefault(run.id, run.run_id)
+    return {run.run_id for run in runs if latest.get(run.id, run.run_id) != run.run_id}
 
 
 async def find_rollbacks(client: Client, runs: Sequence[WorkflowExecution]) -> dict[str, str]:

@@ -54,7 +54,7 @@ def test_a_run_is_listed_without_what_cannot_be_read(memo: dict[str, Any] | Exce
 def test_earlier_runs_of_an_input_are_named_by_their_run_id() -> None:
     rows = [fields(Listed(run_id, {})) for run_id in ("r2", "r1")]
     with Console(width=100, record=True) as console:
-        list_runs._print(cast(CommandContext, type("Context", (), {"console": console})), rows)
+        list_runs._print(cast(CommandContext, type("Context", (), {"console": console})), rows, {"r1"})
     lines = console.export_text().splitlines()
     assert [line.split()[0] for line in lines] == ["run", "orders-4f6b2a1c9d3e", "r1"]
     assert all(" ".join(line.split()).endswith("2026-11-22 07:45 UTC 12 s t.orders") for line in lines[1:])
@@ -69,6 +69,7 @@ def test_a_filter_is_a_query() -> None:
         'StartTime >= "2026-11-22T00:00:00+00:00"',
     ]
     assert RunFilter(state="running").query.endswith('ExecutionStatus = "Running"')
+    assert RunFilter(workflow_ids=("a-1", "b-2")).query.endswith('WorkflowId IN ("a-1", "b-2")')
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cli.layout import make_console
 from cli.run import list_runs
 from cli.run.status import _print_rollbacks
 from runtime.run.find_run import ALL_RUNS
-from runtime.run.listed_runs import ListedRuns, Quarantines, find_quarantines, find_rollbacks, list_lines
+from runtime.run.listed_runs import ListedRuns, Quarantines, find_earlier, find_quarantines, find_rollbacks, list_lines
 from runtime.run.start_run import _memo
 from sluice.contracts.backfill import BackfillState, BackfillStatus
 from sluice.contracts.existing_rows import Restore
@@ -139,6 +139,13 @@ def test_the_partitions_of_a_listed_backfill_are_read_from_it() -> None:
 @pytest.mark.parametrize("root", ["sluice-My_lake.1-schedule-nightly-backfill-orders", "sluice-x-backfill-rides"])
 def test_runs_of_others_are_of_no_backfill(root: str) -> None:
     assert [line.backfill for line in lines(Temporal(run(1, root)))] == [""]
+
+
+def test_a_run_is_earlier_if_its_workflow_id_has_a_later_run_in_a_backfill_or_outside_of_the_list() -> None:
+    first, second, other = run(1), run(2), run(3)
+    second.id = first.id
+    assert asyncio.run(find_earlier(cast(Client, Temporal(first, second, other)), [first, other])) == {"r1"}
+    assert asyncio.run(find_earlier(cast(Client, Temporal(first, second, other)), [second, other])) == set()
 
 
 def quarantines(temporal: Temporal) -> Quarantines:
