@@ -32,6 +32,7 @@ from sluice.pipeline.environment import pipeline_from_environment
 from sluice.pipeline.file import locate, parse_pipeline, read_pipeline
 from sluice.pipeline.input_columns import (
     check_column_problems,
+    check_type_hints,
     columns_of_table,
     layout_column_problems,
     transform_column_problems,
@@ -173,6 +174,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         types = preview_types(write.source, files) if write.built_in else TypePreview()
         hints = problems_of_beginnings(write.source, files) if write.built_in else []
         hints += types.hints if write.transform is None else []
+        hints += check_type_hints(pipeline, {each.name: each.type for each in types.columns if each.type})
         if write.source.reader_format() == "csv" and not write.source.schema_:
             hints += hints_on_header(columns or [])
         hints += hints_on_repeated_loads(pipeline)

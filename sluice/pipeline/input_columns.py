@@ -1,9 +1,10 @@
 """Compare the columns that a pipeline names with the known columns of its input, before anything starts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sluice.checks.base import Check, check_location
 from sluice.checks.query import Sql
+from sluice.checks.schema import iceberg_type
 from sluice.identifiers import suggestion
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
@@ -44,6 +45,26 @@ def check_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[st
         for table, settings in pipeline.tables.items()
         for check in settings.checks
         for name in _unknown(check, table, columns)
+    ]
+
+
+def check_type_hints(pipeline: Pipeline, guessed: Mapping[str, str]) -> list[str]:
+    """Return a hint for each check that does not fit the guessed type of its column.
+
+    It is a hint and not an error, because a table that exists may have other types.
+
+    Args:
+        guessed: by the name of a column, its type in SQL notation.
+    """
+    if pipeline.write.transform is not None or len(pipeline.tables) != 1:
+        return []
+    types = {name: iceberg_type(type) for name, type in guessed.items()}
+    checks = (check for table in pipeline.tables.values() for check in table.checks)
+    return [
+        f"{check_location(check)}{problem} (types guessed, used if the table is new)"
+        for check in checks
+        if types.keys() >= set(check.column_names)
+        for problem in check.type_problems(types)
     ]
 
 

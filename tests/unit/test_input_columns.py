@@ -156,6 +156,33 @@ def test_what_a_transform_or_a_program_makes_of_the_input_is_not_known(tmp_path:
     assert find_input(load_pipeline(file, {}, tmp_path), file).files == 1
 
 
+VALUES = """\
+name: p
+write: {source: {path: FILE}TRANSFORM}
+tables:
+  t.x:
+    checks:
+      - accepted_values: {column: code, values: [1, 2]}
+      - accepted_range: {column: day, min: 5}
+      - accepted_values: {column: id, values: [1, 2]}
+      - not_null: later
+"""
+
+
+def test_a_check_whose_values_do_not_fit_a_guessed_type_has_a_hint_before_the_run(tmp_path: Path) -> None:
+    content = "id,code,day,later\n1,A1,2026-01-01,\n2,B2,2026-01-02,\n"
+    file = orders(tmp_path, VALUES.replace("TRANSFORM", ""), content)
+    inspected = inspect_input(load_pipeline(file, {}, tmp_path), file)
+    assert [hint.removeprefix(f"{tmp_path}/") for hint in inspected.hints] == [
+        "orders.yml:6: accepted_values: 'code' is string: 1 is not a text: write it in quotes (types guessed, used if "
+        "the table is new)",
+        "orders.yml:7: accepted_range: 'day' is date: 5 is not a date such as 2024-01-31 (types guessed, used if the "
+        "table is new)",
+    ]
+    orders(tmp_path, VALUES.replace("TRANSFORM", ', transform: "SELECT *, 1 AS one FROM source"'), content)
+    assert inspect_input(load_pipeline(file, {}, tmp_path), file).hints == []
+
+
 def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
     good = PIPELINE.replace("orderid", "country").replace("orderd_on", "ordered_on").replace("ammount", "amount")
     good = good.replace("cuntry", "country").replace("town", "id").replace("note: A", "id: A")
