@@ -50,7 +50,12 @@ def arrivals_command(
         str | None, typer.Option("--retry", metavar="BATCH", help="Load a batch that was kept out.")
     ] = None,
     set_aside: Annotated[
-        str | None, typer.Option("--set-aside", metavar="BATCH", help="Never load a batch that was kept out.")
+        str | None,
+        typer.Option(
+            "--set-aside",
+            metavar="BATCH",
+            help="Do not load a batch that was kept out, as long as the zone is deployed.",
+        ),
     ] = None,
     split: Annotated[
         str | None, typer.Option("--split", metavar="BATCH", help="Split a batch, and load each half separately.")

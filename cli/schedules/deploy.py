@@ -63,6 +63,7 @@ def _print_plan(context: CommandContext, deploy: Deploy, files: int) -> None:
             details = [f"{key}: {value}" for key, value in item.properties.items()]
         file = deploy.files.get(item.pipeline)
         hints = hints_on_repeated_loads(file.pipeline) if file and change.is_work else []
+        hints += [change.hint] if change.hint else []
         for text in [line, *(f"    {detail}" for detail in details), *(f"    hint: {hint}" for hint in hints)]:
             console.print(visible(text), highlight=False, soft_wrap=True)
 
@@ -103,4 +104,5 @@ def _fields(change: Change) -> dict[str, Any]:
         "properties": item.properties,
         "differences": change.differences,
         "paused": change.paused,
+        "hint": change.hint,
     }

@@ -13,7 +13,14 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.arrivals.landing_zones import ENDING, answer_limit, answer_of_zone, zone_handle, zone_memos
+from runtime.arrivals.landing_zones import (
+    ENDING,
+    answer_limit,
+    answer_of_zone,
+    read_zone,
+    zone_handle,
+    zone_memos,
+)
 from runtime.missing_worker import cannot_continue
 from runtime.pipeline.pipeline_input import resolve_arrival
 from runtime.stuck_workflow import StuckWorkflow, find_stuck, refuse_if_stuck
@@ -26,10 +33,14 @@ from sluice.contracts.arrivals import (
 from sluice.contracts.starting import PipelineText
 from sluice.deployment.files import PipelineFile
 from sluice.deployment.plan import Change, DeployedItem, DeploySet, wanted_item
-from sluice.errors import InvalidPipeline, ServiceUnavailable
+from sluice.errors import InvalidPipeline, ServiceUnavailable, SluiceError
 from sluice.pipeline.loading_rules import rule_of
 from sluice.setting_groups import InstallationSettings
+from sluice.sizes import format_count
 from workflows.arrivals.landing_zone import LandingZone
+
+_HINT_WITHIN = 5.0
+"""Time that a worker has to report the status of a zone that is to be removed, in seconds."""
 
 
 class DeployedLandingZones:
@@ -150,6 +161,18 @@ class DeployedLandingZones:
             raise InvalidPipeline(
                 f"the landing zone of {input.name} was made by another deploy meanwhile: deploy again"
             ) from error
+
+
+async def hint_on_removal(client: Client, settings: InstallationSettings, pipeline: str) -> str:
+    """Return what the removal of a landing zone forgets; empty if that is nothing, or if no worker says it soon."""
+    try:
+        zone = await asyncio.wait_for(read_zone(client, settings, pipeline), _HINT_WITHIN)
+    except (SluiceError, asyncio.TimeoutError):
+        return ""
+    files = sum(batch.ref.files for batch in zone.batches if batch.state == "set aside")
+    return (
+        f"a zone that is deployed again loads the {format_count(files, 'file')} set aside in this one" if files else ""
+    )
 
 
 async def _stuck(handle: WorkflowHandle[LandingZone, None]) -> StuckWorkflow | None:

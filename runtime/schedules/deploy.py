@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from temporalio.client import Client
 
-from runtime.arrivals.deployed_zones import DeployedLandingZones
+from runtime.arrivals.deployed_zones import DeployedLandingZones, hint_on_removal
 from runtime.arrivals.zone_conflicts import check_deploy, check_location, with_absolute_source
 from runtime.schedules.deployed_schedules import DeployedSchedules, deployed_schedules
 from sluice.deployment.files import PipelineFile, read_files
@@ -136,6 +136,10 @@ async def plan_deploy(
         own = {file.pipeline.name for file in files}
         scheduled += await _other_scheduled_pipelines(client, settings.installation, own | removed)
     check_deploy(zones, others, scheduled)
+    for number, change in enumerate(changes):
+        if change.action == "remove" and change.item.kind == DeployedLandingZones.kind:
+            hint = await hint_on_removal(client, settings.installation, change.item.pipeline)
+            changes[number] = replace(change, hint=hint)
     return Deploy({kind.kind: kind for kind in kinds}, {file.pipeline.name: file for file in files}, changes)
 
 

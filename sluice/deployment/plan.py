@@ -72,6 +72,8 @@ class Change:
     differences: list[str] = field(default_factory=list)
     paused: str | None = None
     """Reason why it is paused and stays so; None if it is not."""
+    hint: str = ""
+    """Effect that a person may not expect."""
 
     @property
     def is_work(self) -> bool:

@@ -94,7 +94,8 @@ def test_files_are_published_once_or_kept_out(system: SystemHarness, lake: LakeR
 
     (folder / "arriving.yml").unlink()
     removed = system.command("deploy", str(folder), "--yes", "--json")
-    assert [each["action"] for each in removed.json["changes"]] == ["remove"], removed.err
+    forgotten = "a zone that is deployed again loads the 1 file set aside in this one"
+    assert [(each["action"], each["hint"]) for each in removed.json["changes"]] == [("remove", forgotten)], removed.err
     unknown = system.command("arrivals", NAME)
     assert (unknown.code, "has no landing zone" in unknown.err) == (2, True), unknown.err
 
