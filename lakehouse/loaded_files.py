@@ -158,7 +158,8 @@ class LoadedFiles:
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
         """Return the loads on main, by other runs, of the paths of an input with other content.
 
-        The result is empty if the run may load a path twice.
+        Of a run that may load a path twice, and whose rows would be beside those of the other content, the loads since
+        the selection of its files count. Where later rows replace earlier ones, none counts.
 
         Raises:
             ManifestUnreadable: it is unknown which files this run, or another, loaded.
@@ -166,25 +167,40 @@ class LoadedFiles:
         if check.manifest is None:
             return []
         manifest = self.manifests.read(check.manifest)
-        if not manifest.header.one_content_per_path:
+        header = manifest.header
+        if header.one_content_per_path:
+            loads = self.find_other_content(check.tables, manifest.loaded)
+        elif header.order_matters or header.policy == "reload" or header.loads_all_contents:
             return []
-        return [load for load in self.find_other_content(check.tables, manifest.loaded) if load.run_id != run_id]
+        else:
+            loads = self.find_other_content(check.tables, manifest.loaded, of_scope=True, since=header.base)
+        return [load for load in loads if load.run_id != run_id]
 
-    def find_other_content(self, tables: Sequence[str], files: Sequence[ManifestFile]) -> list[LoadedFile]:
+    def find_other_content(
+        self, tables: Sequence[str], files: Sequence[ManifestFile], *, of_scope: bool = False, since: str = ""
+    ) -> list[LoadedFile]:
         """Return the latest load in effect of each path that was loaded with other content than these files.
+
+        Args:
+            of_scope: True if only loads of a file's partition and scheduled time count.
+            since: a hash of main; only later loads count.
 
         Raises:
             ManifestUnreadable: it is unknown which files a run loaded into one of the tables.
         """
-        identities = {file.path: file.identity for file in files}
+        wanted = {file.path: file for file in files}
         latest: dict[str, LoadedFile] = {}
         for start in range(0, len(files), _AT_ONCE):
             paths = [file.path for file in files[start : start + _AT_ONCE]]
             named, marks = ", ".join("?" * len(tables)), ", ".join("?" * len(paths))
             condition = f"r.in_effect AND f.table_name IN ({named}) AND f.path IN ({marks})"
-            loads, _ = self._ask(_listing(condition, [*tables, *paths]), tables)
+            if since:
+                condition += " AND f.seq > coalesce((SELECT seq FROM commits WHERE hash = ?), -1)"
+            loads, _ = self._ask(_listing(condition, [*tables, *paths, *filter(None, [since])]), tables)
             for load in loads:
-                if load.identity != identities[load.file.path]:
+                file = wanted[load.file.path]
+                is_of_scope = load.file.scope.covers(file.scope, is_same_path=True) or not of_scope
+                if load.identity != file.identity and is_of_scope:
                     latest.setdefault(load.file.path, load.file)
         if not latest:
             return []

@@ -55,6 +55,7 @@ class PrepareRunActivity:
         options = StartOptions(
             again=input.again,
             one_content_per_path=_refuses_overwritten(pipeline, input),
+            loads_all_contents=pipeline.arrival is not None and not _refuses_overwritten(pipeline, input),
             resume=input.resume,
             order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
             target=input.target,

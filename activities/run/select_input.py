@@ -23,6 +23,7 @@ from sluice.input.selection import (
     describe_other_content,
     describe_selection,
     name_left_out,
+    refuse_changed_partition,
     refuse_overtaken,
     refuse_partly_loaded,
     select_files,
@@ -55,12 +56,15 @@ class SelectInputActivity:
         chosen = [file for file in selected if file.left_out is None]
         if input.one_content_per_path:
             self._refuse_overwritten(input, chosen)
+        changed = self._find_changed(input, chosen)
+        if changed and asks_what_was_loaded(input.policy, again=input.again):
+            self._refuse_doubled(input, chosen, changed)
         if input.write and chosen:
             loads = LaterLoads(self.catalog, self.loaded_files.manifests.io)
             loads.check_youngest(input.run_ref.pipeline, input.write, input.tables, input.order)
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
         self._describe_branch(input, manifest)
-        sentences = (describe_selection(selected, loaded), describe_changed_files(self._find_changed(input, chosen)))
+        sentences = (describe_selection(selected, loaded), describe_changed_files(changed))
         return SelectedInput(
             manifest=manifest,
             files=len(chosen),
@@ -115,15 +119,28 @@ class SelectInputActivity:
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
             raise InputChanged(describe_other_content(overwritten))
 
+    def _refuse_doubled(self, input: SelectInputInput, chosen: list[ManifestFile], changed: list[LoadedFile]) -> None:
+        """Check that the run does not append a partition again, nor files whose other content was loaded meanwhile.
+
+        Raises:
+            InputChanged: another run loaded other content of a file after the first attempt selected its files.
+            InvalidInput: main contains the partition from other content.
+        """
+        if input.listed and not input.loads_all_contents:
+            base = self.loaded_files.manifests.read(input.listed).header.base
+            if later := self.loaded_files.find_other_content(input.tables, chosen, of_scope=True, since=base):
+                raise InputChanged(describe_other_content(later))
+        if input.scope.label:
+            refuse_changed_partition(changed, input.scope)
+
     def _find_changed(self, input: SelectInputInput, files: list[ManifestFile]) -> list[LoadedFile]:
         """Return the loads of other content from the paths of files whose rows are appended to it."""
         if input.order_matters or not input.reads_selection:
             return []
         try:
-            loads = self.loaded_files.find_other_content(input.tables, files)
+            return self.loaded_files.find_other_content(input.tables, files, of_scope=True)
         except (ManifestUnreadable, ServiceUnavailable):  # `--again` loads the files in this case, too
             return []
-        return [load for load in loads if load.scope.covers(input.scope, is_same_path=True)]
 
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
         """Name the manifest in a commit on the branch, where the reaper can read it after the end of the run."""
@@ -147,6 +164,7 @@ def _manifest(input: SelectInputInput, files: list[ManifestFile]) -> InputManife
         policy=input.policy,
         again=input.again,
         one_content_per_path=input.one_content_per_path,
+        loads_all_contents=input.loads_all_contents,
         input_digest=input.input_digest,
         order_matters=input.order_matters,
         replaces=input.replaces,

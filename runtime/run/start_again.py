@@ -16,6 +16,7 @@ def options_of(request: RunRequest) -> StartOptions:
         again=request.again,
         publish=request.publish,
         one_content_per_path=request.one_content_per_path,
+        loads_all_contents=request.loads_all_contents,
         order=request.order,
     )
 

@@ -57,6 +57,8 @@ class StartOptions:
     """True to publish what passes the audit. Otherwise the run keeps nothing, and reports the audit."""
     one_content_per_path: bool = False
     """True to refuse a file if main has loaded other content from the same path."""
+    loads_all_contents: bool = False
+    """True to load other content of a path that is loaded meanwhile, as the pipeline of a landing zone says."""
     resume: Resume | None = None
     """Quarantined branch whose rows are published; nothing is written. None for a run that writes."""
     restore: Restore | None = None
@@ -138,6 +140,7 @@ async def make_request(
         restore=options.restore,
         again=again,
         one_content_per_path=options.one_content_per_path,
+        loads_all_contents=options.loads_all_contents,
         publish=options.publish,
         order=options.order if options.publish else options.order.model_copy(update={"over_younger": True}),
         target=options.target,

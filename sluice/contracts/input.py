@@ -34,6 +34,8 @@ class SelectInputInput(BranchMessage):
     """True if the job reads only the selected files. A user's program may read any files."""
     one_content_per_path: bool = False
     """True if the run refuses a file whose path main has with other content."""
+    loads_all_contents: bool = False
+    """True if each content of a path is loaded."""
     listed: ManifestRef | None = None
     """Manifest of an earlier attempt. Its files are the input of the run, even if the folder has changed since."""
 

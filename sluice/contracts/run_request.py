@@ -95,6 +95,8 @@ class RunRequest(WireMessage):
     """True if the run publishes data that passes the audit. Otherwise it ends `checked`, and never keeps its data."""
     one_content_per_path: bool = False
     """True if the run refuses a file whose path main has with other content. Its landing zone decides about it."""
+    loads_all_contents: bool = False
+    """True if the pipeline of its landing zone says that each content of a path is loaded."""
     order: LoadOrder = LoadOrder()
     """Age of its rows, so that they do not replace younger ones."""
     target: str = ""

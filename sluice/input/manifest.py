@@ -43,6 +43,8 @@ class ManifestHeader(StrictModel):
     again: bool
     one_content_per_path: bool = False
     """True if no file may be published while main contains other content of its path."""
+    loads_all_contents: bool = False
+    """True if a file is published although other content of its path was loaded meanwhile."""
     input_digest: str
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""

@@ -72,6 +72,23 @@ def describe_overtaken(held: HeldFile) -> str:
     )
 
 
+def refuse_changed_partition(loads: Sequence[LoadedFile], scope: LoadScope) -> None:
+    """Check that a partition is not appended to rows of other content of its files.
+
+    Args:
+        loads: the loads of the other content for this partition.
+
+    Raises:
+        InvalidInput: main contains the partition from other content.
+    """
+    if loads:
+        raise InvalidInput(
+            f"{describe_other_content(loads)} for {scope.label}, and `mode: append` would add its rows once more. For "
+            "files that grow or are corrected, use `mode: merge` with keys, or `overwrite_partitions`. To append them "
+            "anyway, add --again; or roll that run back first"
+        )
+
+
 def select_files(
     files: Sequence[InputFile],
     loaded: LoadedByPath,

@@ -24,6 +24,10 @@ class Content:
         return "id,v\n" + "".join(f"{id},{v}\n" for id, v in zip(self.ids, values, strict=True))
 
 
+Paths = frozenset[tuple[str, Content]]
+"""The paths of files, with their content."""
+
+
 @dataclass(frozen=True)
 class Published:
     """A published run."""
@@ -32,6 +36,9 @@ class Published:
     contents: frozenset[Content]
     before: Counter[int]
     """The rows of main before this run."""
+    number: int
+    """Number of runs that were published before."""
+    paths: Paths
 
 
 @dataclass
@@ -41,9 +48,11 @@ class LakeModel:
     rows: Counter[int] = field(default_factory=Counter)
     published: list[Published] = field(default_factory=list)
     """The published runs that were not rolled back, latest last."""
-    quarantines: dict[str, frozenset[Content]] = field(default_factory=dict)
+    quarantines: dict[str, Paths] = field(default_factory=dict)
     """The files whose rows a quarantine has, by branch."""
 
+    number: int = 0
+    """Number of runs that were published, with those that were rolled back."""
     generation: int = 0
     """Number of times that the table was dropped and created again."""
 
@@ -55,12 +64,22 @@ class LakeModel:
         """Return the files of a folder that a run would load."""
         return frozenset(content for content in folder if not self.is_loaded(content))
 
-    def publish(self, run_id: str, contents: frozenset[Content]) -> None:
+    def publish(self, run_id: str, paths: Paths) -> None:
         """Record that these files were loaded into main."""
-        before = self.rows.copy()
+        before, contents = self.rows.copy(), frozenset(content for _, content in paths)
         for content in contents:
             self.rows.update(content.ids)
-        self.published.append(Published(run_id, contents, before))
+        self.published.append(Published(run_id, contents, before, self.number, paths))
+        self.number += 1
+
+    def has_other_content(self, paths: Paths, since: int) -> bool:
+        """Return True if a run loaded other content from one of these paths.
+
+        Args:
+            since: a number of published runs; earlier ones do not count.
+        """
+        loaded = [each for run in self.published if run.number >= since for each in run.paths]
+        return any(name == path and content != other for name, content in paths for path, other in loaded)
 
     def drop(self) -> None:
         """Record that the table was dropped and created again. Its files may be loaded again."""

@@ -71,6 +71,7 @@ class Run:
         policy: str = "skip",
         again: bool = False,
         one_content_per_path: bool = False,
+        loads_all_contents: bool = False,
         scope: LoadScope = NO_SCOPE,
         order_matters: bool = False,
         over_younger: bool = False,
@@ -93,6 +94,7 @@ class Run:
         self.ref = RunRef(run_id=run_id, workflow_id=f"w-{name}", pipeline=pipeline, label=pipeline, attempt=0)
         self.replaced, self.pipeline = replaced, pipeline
         self.policy, self.again, self.one_content_per_path = policy, again, one_content_per_path
+        self.loads_all_contents = loads_all_contents
         self.scope, self.order_matters, self.over_younger = scope, order_matters, over_younger
         self.digest = identify_input(find_files(source), scope).digest
         self.listed: ManifestRef | None = None
@@ -121,6 +123,7 @@ class Run:
                 "order": LoadOrder(over_younger=self.over_younger),
                 "again": self.again,
                 "one_content_per_path": self.one_content_per_path,
+                "loads_all_contents": self.loads_all_contents,
                 "reads_selection": True,
                 "listed": self.listed,
             }

@@ -58,6 +58,8 @@ class PublishedRun:
     before: tuple[Entry, ...]
     is_joint: bool = False
     """True if it published the partitions of a backfill together."""
+    number: int = 0
+    """Number of commits on main before it."""
 
 
 @dataclass
@@ -134,6 +136,19 @@ class PartitionModel:
         new = {load.content: load for load in reversed(list(wanted)) if not self.is_held(load)}
         return tuple(reversed(new.values()))
 
+    def would_double(self, wanted: Iterable[Load], since: int = 0) -> bool:
+        """Return True if an append would add a partition whose rows main has from other content of its path.
+
+        Args:
+            since: a number of commits; runs that were published before do not count.
+        """
+        loads = [load for run in self.published if run.number >= since for load in run.loads]
+        return not self.order_matters and any(
+            (load.path, load.partition) == (each.path, each.partition) and load.content != each.content
+            for load in loads
+            for each in wanted
+        )
+
     def replaces_other_partitions(self, loads: Iterable[Load]) -> bool:
         """Return True if a load would remove rows that another partition loaded."""
         if self.mode != "overwrite_partitions":
@@ -150,7 +165,7 @@ class PartitionModel:
         before = tuple(self.entries)
         for partition in dict.fromkeys(load.partition for load in loads):
             self._add([load for load in loads if load.partition == partition], repaired=repaired)
-        self.published.append(PublishedRun(run_id, loads, before, is_joint))
+        self.published.append(PublishedRun(run_id, loads, before, is_joint, self.commits))
         self.commits += 1
 
     def roll_back(self, run_id: str) -> None:

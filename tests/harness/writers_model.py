@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from tests.harness.partition_model import Content, Row
 
+Paths = frozenset[tuple[str, Content]]
+"""The paths of files, with their content."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -27,6 +30,9 @@ class WriterRun:
     contents: frozenset[Content]
     number_of_rows: int
     before: tuple[Entry, ...]
+    number: int
+    """Number of commits on main before it."""
+    paths: Paths
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class KeptRows:
     commits: int
     """Number of commits on main when it was written."""
     had_table: bool
+    paths: Paths
 
     @property
     def bad_ids(self) -> list[int]:
@@ -84,7 +91,7 @@ class WritersModel:
         return sum(entry.run_id == run.run_id for entry in self.entries) == run.number_of_rows
 
     def publish(
-        self, run_id: str, pipeline: str, contents: frozenset[Content], *, repaired: Iterable[int] = ()
+        self, run_id: str, pipeline: str, contents: frozenset[Content], paths: Paths, *, repaired: Iterable[int] = ()
     ) -> None:
         """Record that a run of a pipeline was published.
 
@@ -99,7 +106,7 @@ class WritersModel:
         elif mode == "overwrite_partitions":
             self.entries = [entry for entry in self.entries if entry.row[2] not in parts]
         self.entries = [*self.entries, *(Entry(row, run_id) for row in rows)]
-        self.published.append(WriterRun(run_id, pipeline, contents, len(rows), before))
+        self.published.append(WriterRun(run_id, pipeline, contents, len(rows), before, self.commits, paths))
         self.commits += 1
 
     def roll_back(self, run_id: str) -> None:
@@ -112,8 +119,17 @@ class WritersModel:
     def is_releasable(self, kept: KeptRows) -> bool:
         """Return True if the rows of a quarantine may be published.
 
-        No run may have loaded them meanwhile. Rows that replace others need the table that they were written for.
+        No run may have loaded them meanwhile, nor appended other content of their paths. Rows that replace others need
+        the table that they were written for, or none, if there was none.
         """
         if self.modes[kept.pipeline] == "append":
-            return not any(map(self.is_loaded, kept.contents))
-        return kept.commits == self.commits and bool(self.to_load(kept.pipeline, kept.contents))
+            return not any(map(self.is_loaded, kept.contents)) and not self._is_overtaken(kept)
+        has_no_table = not kept.had_table and not self.published  # a roll-back of the first run drops the table
+        return (has_no_table or kept.commits == self.commits) and bool(self.to_load(kept.pipeline, kept.contents))
+
+    def _is_overtaken(self, kept: KeptRows) -> bool:
+        """Return True if a run loaded other content of a path after the files of a quarantine were selected."""
+        later = [each for run in self.published if run.number >= kept.commits for each in run.paths]
+        return any(
+            path == other_path and content != other for path, content in kept.paths for other_path, other in later
+        )

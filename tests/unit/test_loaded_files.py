@@ -367,4 +367,22 @@ async def test_a_file_that_grew_between_its_partitions_has_no_row_twice(folder: 
     await folder.run("a.csv", scope=LoadScope(content="2018-01")).load()
     folder.file("a.csv", "1\n2")
     assert (await folder.run("a.csv", scope=LoadScope(content="2018-02")).load()).summary == ""
-    assert "twice now" in (await folder.run("a.csv", scope=LoadScope(content="2018-01")).load()).summary
+    again = {"scope": LoadScope(content="2018-01"), "order_matters": False}
+    await refused(folder, "a.csv", because=r"run w-r1 loaded it .* for 2018-01, and .* add its rows once more", **again)
+    assert "(run w-r1, " in (await folder.run("a.csv", again=True, **again).load()).summary
+    folder.file("a.csv", "1\n2\n3")
+    assert (await folder.run("a.csv", order_matters=True, scope=LoadScope(content="2018-01")).load()).summary == ""
+
+
+async def test_a_run_that_waited_is_not_merged_beside_other_content_of_its_file(folder: Folder) -> None:
+    file = folder.file("a.csv", "1")
+    waiting = folder.run("a.csv")
+    branch, selected = await waiting.write()
+    file.write_text("2")
+    await folder.run("a.csv").load()
+    assert not waiting.publish(branch, selected).merged
+    rebased = rebase(folder.lake, waiting, branch, selected)
+    assert "a.csv: run w-r2 loaded it into t.x" in rebased.why_not
+    file.write_text("1")
+    with pytest.raises(ApplicationError, match=r"main contains other content of .*a\.csv: run w-r2"):
+        await waiting.select(waiting.open())

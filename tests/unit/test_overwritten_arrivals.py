@@ -30,7 +30,8 @@ class InFlight:
     async def begin(self) -> None:
         assert self.zone.settled() == [["a.csv"]]
         (self.ref,) = self.zone.held
-        self.run = self.zone.landing.run("a.csv", one_content_per_path=self.one_content)
+        rule = {"one_content_per_path": self.one_content, "loads_all_contents": not self.one_content}
+        self.run = self.zone.landing.run("a.csv", **rule)
         self.branch, self.selected = await self.run.write()
         self.file.write_text("2")
 
@@ -157,7 +158,7 @@ async def test_a_run_that_no_zone_knows_any_more_publishes_no_second_content(tmp
 async def test_two_contents_are_published_where_the_pipeline_says_so(tmp_path: Path) -> None:
     given = InFlight(tmp_path, "load")
     await given.begin()
-    later = given.zone.landing.run("a.csv")
+    later = given.zone.landing.run("a.csv", loads_all_contents=True)
     branch, selected = await later.write()
     given.publish()
     assert not later.publish(branch, selected).merged, "the same table moved"

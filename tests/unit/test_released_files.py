@@ -6,6 +6,7 @@ from temporalio.exceptions import ApplicationError
 from activities.quarantine.plan_release import PlanReleaseActivity
 from lakehouse.catalog import TableCommit
 from sluice.contracts.lake_queries import PlanReleaseInput
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from tests.harness.activity import run_activity
 from tests.harness.loading_run import TABLE, Folder, release, release_plan
 from tests.harness.memory_lake import MemoryLake
@@ -31,6 +32,26 @@ async def test_a_quarantine_of_a_landing_zone_is_not_released_over_other_content
     file.write_text("2")
     await folder.run("a.csv", one_content_per_path=True).load()
     with pytest.raises(ApplicationError, match=r"main contains other content of .*a\.csv: run w-r2 .* add --again"):
+        release_plan(folder.lake, first.ref.run_id)
+
+
+@pytest.mark.parametrize("scope", [NO_SCOPE, LoadScope(path="2018-01"), LoadScope(content="2018-01")])
+async def test_a_quarantine_is_not_released_beside_content_of_its_file_that_was_loaded_later(
+    folder: Folder, scope: LoadScope
+) -> None:
+    file = folder.file("a.csv", "0")
+    if scope == NO_SCOPE:  # a partition would be refused, once main contains it
+        await folder.run("a.csv").load()
+    file.write_text("1")
+    first = folder.run("a.csv", scope=scope)
+    await first.quarantine()
+    assert release_plan(folder.lake, first.ref.run_id)
+    file.write_text("2")
+    if scope.content:
+        await folder.run("a.csv", scope=LoadScope(content="2019-07")).load()
+        assert release_plan(folder.lake, first.ref.run_id), "another partition of the file"
+    await folder.run("a.csv", scope=scope).load()
+    with pytest.raises(ApplicationError, match=r"main contains other content of .*a\.csv: run w-r.* add --again"):
         release_plan(folder.lake, first.ref.run_id)
 
 

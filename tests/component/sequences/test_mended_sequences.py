@@ -31,7 +31,7 @@ MAKERS: Mapping[str, Callable[[MemorySystem, Path], Machine]] = {
     "writers": writers.writers_in_memory,
     "requeues": requeues.requeues_in_memory,
 }
-MOST_TRIED = 150
+MOST_TRIED = 500
 """Maximum number of sequences a machine may try until it finds a failing one."""
 
 
@@ -74,7 +74,7 @@ MENDS = (
         "zone",
         {
             "lakehouse.arrivals.held_files.HeldFiles.batch_with_path": lambda *_: "",
-            "lakehouse.loaded_files.LoadedFiles.find_other_content": lambda *_: [],
+            "lakehouse.loaded_files.LoadedFiles.find_other_content": lambda *_, **__: [],
         },
         {"OVERWRITTEN": ("alert",), "MODES": ("append",)},
     ),

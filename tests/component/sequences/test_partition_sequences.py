@@ -148,8 +148,8 @@ class PartitionSequence(CommandSequence):
         loads, commits = self.model.quarantines[branch]
         repair = [f"UPDATE {self.driver.table} SET v = 0 WHERE v < 0"] if repairs else []
         ended = self._run(self.driver.release(branch, None, *repair))
-        is_held = any(map(self.model.is_held, loads))
-        if not repairs or is_held:
+        is_refused = any(map(self.model.is_held, loads)) or self.model.would_double(loads, commits)
+        if not repairs or is_refused:
             assert ended.outcome in STOPPED, ended
         elif ended.outcome == "published" and ended.result:
             self.model.publish(ended.result.run_id, loads, repaired=True)
@@ -195,7 +195,8 @@ class PartitionSequence(CommandSequence):
             return "refused", ()
         if not loads:
             return "already published", ()
-        if self.model.is_overtaken(year) or self.model.replaces_other_partitions(loads):
+        is_beside = self.model.would_double(loads) or self.model.replaces_other_partitions(loads)
+        if self.model.is_overtaken(year) or is_beside:
             return "refused", loads
         return ("quarantined" if any(load.content.is_bad for load in loads) else "published"), loads
 

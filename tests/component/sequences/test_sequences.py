@@ -4,6 +4,7 @@ A failed sequence is shrunk, printed as a program, and stored by Hypothesis, whi
 """
 
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from lakehouse.open_catalog import open_catalog
 from runtime.run.find_run import Handle
 from sluice.settings import read_settings
 from tests.harness.lake_driver import Ending, LakeDriver
-from tests.harness.lake_model import Content, LakeModel
+from tests.harness.lake_model import Content, LakeModel, Paths
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
@@ -29,8 +30,10 @@ class Sequence(CommandSequence):
         self.model = LakeModel()
         self.files: dict[str, Content] = {}
         self.next_id = 0
-        self.waiting: dict[Handle, tuple[frozenset[Content], frozenset[Content]]] = {}
-        """The content to load and the whole input, by run that waits for approval."""
+        self.waiting: dict[Handle, tuple[Paths, Paths]] = {}
+        """The files to load and the whole input, by run that waits for approval."""
+        self.selected_at: dict[Handle | str, int] = {}
+        """Number of runs that were published when the files of a waiting run or a quarantine were selected."""
         self.written_for: dict[Handle | str, int | None] = {}
         """Generation of the table that a waiting run or quarantine was written for, by run or branch; None if none."""
 
@@ -57,31 +60,31 @@ class Sequence(CommandSequence):
 
     @rule()
     def run_pipeline(self) -> None:
-        to_load = self.model.to_load(self.files.values())
+        to_load = _selected(self.model.to_load(self.files.values()), self._all)
         self._compare_run(self._run(self.driver.run(self.driver.pipeline())), to_load)
 
     @rule()
     def run_again_loads_all(self) -> None:
-        contents = frozenset(self.files.values())
-        self._compare_run(self._run(self.driver.run(self.driver.pipeline(), again=True)), contents)
+        to_load = _selected(self.files.values(), self._all)
+        self._compare_run(self._run(self.driver.run(self.driver.pipeline(), again=True)), to_load)
 
     @precondition(lambda self: len(self.waiting) < 2)
     @rule()
     def start_run_that_needs_approval(self) -> None:
-        whole = frozenset(self.files.values())
-        if any(whole == other for _, other in self.waiting.values()):
+        whole = self._all
+        if any(_contents(whole) == _contents(other) for _, other in self.waiting.values()):
             return  # the same input is under way: a start would attach to that run
-        to_load = self.model.to_load(whole)
+        to_load, selected_at = _selected(self.model.to_load(_contents(whole)), whole), self.model.number
         started = self._run(self.driver.start(self.driver.pipeline(approval=True)))
         ended = started if isinstance(started, Ending) else self._run(self.driver.wait_for_approval(started))
         if ended is not None:
-            assert not (to_load and not any(content.is_bad for content in to_load)), ended
+            assert not to_load or _has_bad(to_load), ended
             self._compare_run(ended, to_load)
             return
-        assert to_load and not any(content.is_bad for content in to_load)
+        assert to_load and not _has_bad(to_load)
         assert not isinstance(started, Ending)
         self.waiting[started] = (to_load, whole)
-        self.written_for[started] = self._generation
+        self.written_for[started], self.selected_at[started] = self._generation, selected_at
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
@@ -91,12 +94,12 @@ class Sequence(CommandSequence):
         ended = self._run(self.driver.decide(handle, approve=True))
         if self._was_replaced(handle):
             assert ended.outcome in ("failed", "quarantined"), ended
-            self._keep(ended, to_load, self.written_for[handle])
+            self._keep(ended, to_load, handle)
             return
-        if any(map(self.model.is_loaded, to_load)) or _was_rewritten(ended):
+        if any(map(self.model.is_loaded, _contents(to_load))) or _was_rewritten(ended):
             # the run selects again, from its first files: a roll-back may have freed others
-            to_load = self.model.to_load(whole)
-            if whole != frozenset(self.files.values()) and ended.outcome in ("failed", "already published"):
+            to_load = _selected(self.model.to_load(_contents(whole)), whole)
+            if _contents(whole) != frozenset(self.files.values()) and ended.outcome in ("failed", "already published"):
                 return  # one of its files was replaced
         self._compare_run(ended, to_load)
 
@@ -107,7 +110,7 @@ class Sequence(CommandSequence):
         to_load, _ = self.waiting.pop(handle)
         ended = self._run(self.driver.cancel(handle) if cancel else self.driver.decide(handle, approve=False))
         assert ended.outcome == ("cancelled" if cancel else "quarantined"), ended
-        self._keep(ended, to_load, self.written_for[handle])
+        self._keep(ended, to_load, handle)
 
     # --- quarantines, and roll-back ---
 
@@ -115,22 +118,22 @@ class Sequence(CommandSequence):
     @rule(data=st.data(), way=st.sampled_from(["release", "release with a laxer check", "repair"]))
     def release(self, data: st.DataObject, way: str) -> None:
         branch = data.draw(st.sampled_from(sorted(self.model.quarantines)))
-        contents = self.model.quarantines[branch]
+        paths = self.model.quarantines[branch]
         pipeline = self.driver.pipeline(strict=way != "release with a laxer check", approval="-approved" in branch)
         pipeline = pipeline.model_copy(update={"approval": None})
         repair = [f"UPDATE {self.driver.table} SET v = 0 WHERE v < 0"] if way == "repair" else []
         ended = self._run(self.driver.release(branch, pipeline, *repair))
-        if any(map(self.model.is_loaded, contents)):
+        if any(map(self.model.is_loaded, _contents(paths))):
             assert ended.outcome in ("refused", "already published", "failed"), ended
             return
-        if self._was_replaced(branch):
+        if self._was_replaced(branch) or self.model.has_other_content(paths, self.selected_at[branch]):
             assert ended.outcome in ("refused", "failed", "discarded"), ended
             return
-        if way == "release" and any(content.is_bad for content in contents):
+        if way == "release" and _has_bad(paths):
             assert ended.outcome == "discarded", ended  # the quarantine stays unchanged
             return
         assert ended.outcome == "published" and ended.result, ended
-        self.model.publish(ended.result.run_id, contents)
+        self.model.publish(ended.result.run_id, paths)
         del self.model.quarantines[branch]
 
     @precondition(lambda self: self.model.quarantines)
@@ -173,22 +176,27 @@ class Sequence(CommandSequence):
         for handle in self.waiting:
             self._run(self.driver.cancel(handle))
 
-    def _compare_run(self, ended: Ending, to_load: frozenset[Content]) -> None:
+    def _compare_run(self, ended: Ending, to_load: Paths) -> None:
         """Compare the ending of a run with the model's expectation for the files that it was to load."""
         if not to_load:
             assert ended.outcome == "already published", ended
-        elif any(content.is_bad for content in to_load):
+        elif _has_bad(to_load):
             assert ended.outcome == "quarantined", ended
             self._keep(ended, to_load)
         else:
             assert ended.outcome == "published" and ended.result, ended
             self.model.publish(ended.result.run_id, to_load)
 
-    def _keep(self, ended: Ending, contents: frozenset[Content], *written_for: int | None) -> None:
-        """Record a run's quarantine and the generation of the table that it was written for, by default the present."""
-        if ended.result and ended.result.branch:
-            self.model.quarantines[ended.result.branch] = contents
-            (self.written_for[ended.result.branch],) = written_for or (self._generation,)
+    def _keep(self, ended: Ending, paths: Paths, waiting: Handle | None = None) -> None:
+        """Record a run's quarantine, with the table and the main that it was written for.
+
+        Args:
+            waiting: the run, if it waited for approval; None if it has selected its files just now.
+        """
+        if ended.result and (branch := ended.result.branch):
+            self.model.quarantines[branch] = paths
+            self.written_for[branch] = self.written_for[waiting] if waiting else self._generation
+            self.selected_at[branch] = self.selected_at[waiting] if waiting else self.model.number
 
     @property
     def _generation(self) -> int | None:
@@ -198,6 +206,10 @@ class Sequence(CommandSequence):
         """Return True if rows written for one table would now go into another one."""
         return self.written_for[key] not in (None, self.model.generation)
 
+    @property
+    def _all(self) -> Paths:
+        return frozenset(self.files.items())
+
     def _content(self, size: int, *, is_bad: bool) -> Content:
         first, self.next_id = self.next_id, self.next_id + size
         return Content(tuple(range(first, first + size)), is_bad)
@@ -206,6 +218,20 @@ class Sequence(CommandSequence):
         name = name or f"{len(self.files)}.csv"
         self.files[name] = content
         (self.driver.folder / name).write_text(content.csv)
+
+
+def _selected(contents: Iterable[Content], files: Paths) -> Paths:
+    """Return the files that a run loads: of files with the same content, the first."""
+    names = {content: name for name, content in sorted(files, key=lambda file: file[0], reverse=True)}
+    return frozenset((names[content], content) for content in contents)
+
+
+def _contents(paths: Paths) -> frozenset[Content]:
+    return frozenset(content for _, content in paths)
+
+
+def _has_bad(paths: Paths) -> bool:
+    return any(content.is_bad for content in _contents(paths))
 
 
 def _was_rewritten(ended: Ending) -> bool:

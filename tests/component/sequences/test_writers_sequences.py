@@ -3,6 +3,7 @@
 A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tests.harness.memory_system import MemorySystem
 from tests.harness.partition_model import Content
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.writers_driver import WritersDriver
-from tests.harness.writers_model import KeptRows, WritersModel
+from tests.harness.writers_model import KeptRows, Paths, WritersModel
 
 WRITERS = ("p", "q")
 MODES = ("append", "overwrite", "overwrite_partitions")
@@ -162,16 +163,16 @@ class WritersSequence(CommandSequence):
     def _start(self, writer: str, *, is_strict: bool) -> None:
         """Run a pipeline, and compare its ending with the expected one."""
         loads = self.model.to_load(writer, self.files[writer].values())
-        had_table = self.driver.has_table()
+        had_table, paths = self.driver.has_table(), self._paths(writer, loads)
         ended: Ending = self._run(self.driver.run(self.driver.pipeline_of(writer, strict=is_strict)))
         if not loads:
             assert ended.outcome == "already published", ended
         elif is_strict and any(content.is_bad for content in loads):
             assert ended.outcome == "quarantined" and ended.result and ended.result.branch, ended
-            self.model.quarantines[ended.result.branch] = KeptRows(writer, loads, self.model.commits, had_table)
+            self.model.quarantines[ended.result.branch] = KeptRows(writer, loads, self.model.commits, had_table, paths)
         else:
             assert ended.outcome == "published" and ended.result, ended
-            self.model.publish(ended.result.run_id, writer, loads)
+            self.model.publish(ended.result.run_id, writer, loads, paths)
 
     def _release(self, branch: str, *, repairs: bool) -> None:
         """Release a quarantine, and compare the ending with the expected one."""
@@ -183,9 +184,14 @@ class WritersSequence(CommandSequence):
         if ended.outcome == "discarded" and any(v < 0 for _, v, _ in self.model.rows):
             return  # the engine's UPDATE rewrites all rows, and the audit found bad ones that a laxer check had let in
         assert ended.outcome == "published" and ended.result, (ended, kept)
-        self.model.publish(ended.result.run_id, kept.pipeline, kept.contents, repaired=kept.bad_ids)
+        self.model.publish(ended.result.run_id, kept.pipeline, kept.contents, kept.paths, repaired=kept.bad_ids)
         del self.model.quarantines[branch]
         self.released.append((branch, kept.bad_ids))
+
+    def _paths(self, writer: str, contents: Iterable[Content]) -> Paths:
+        """Return the files that a run loads: of files with the same content, the first."""
+        slots = {content: slot for slot, content in sorted(self.files[writer].items(), reverse=True)}
+        return frozenset((f"{writer}/{slots[content]}", content) for content in contents)
 
     def _roll_back(self, run_id: str) -> None:
         ended = self._run(self.driver.roll_back(run_id))
