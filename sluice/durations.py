@@ -1,28 +1,44 @@
-"""Durations as people write them: 90, 90s, 15m, 24h, 14d."""
+"""Durations as people write them: 90s, 15m, 24h, 14d."""
 
 import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidationInfo
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST = 100 * 365 * 86400
 """Longest duration, in seconds."""
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd]?)\s*")
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])\s*")
+_NUMBER = re.compile(r"\s*\d+(?:\.\d+)?\s*")
+STATED = {"durations": "stated"}
+"""Context of the validation of a file that a person wrote. Messages have durations as numbers of seconds."""
 
 
 def seconds(value: object) -> float:
-    """Return a duration in seconds.
+    """Return a duration that a person stated, in seconds.
 
     Raises:
-        ValueError: the value is not a duration, is not more than zero, or is longer than a hundred years.
+        ValueError: the value is not a duration, has no unit, is not more than zero, or is longer than a hundred years.
     """
-    duration = 0.0
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        duration = min(value, float(_LONGEST) + 1)
-    elif match := _DURATION.fullmatch(str(value)):
+    duration, text = 0.0, str(value)
+    if match := _DURATION.fullmatch(text):
         duration = float(match[1]) * _UNITS[match[2]]
+    elif _NUMBER.fullmatch(text):
+        number = text.strip()[:100]
+        raise ValueError(f"{number} has no unit: write {number}s, {number}m, {number}h or {number}d")
+    return _in_range(duration, value)
+
+
+def _seconds_of(value: object, info: ValidationInfo) -> float:
+    """Return a duration that a person stated, or that a message has as a number of seconds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if info.context == STATED or not is_number:
+        return seconds(value)
+    return _in_range(min(float(str(value)), _LONGEST + 1.0), value)
+
+
+def _in_range(duration: float, value: object) -> float:
     if not duration > 0:
         raise ValueError(f"{str(value)[:100]!r} is not a duration: write 90s, 15m, 24h or 14d")
     if duration > _LONGEST:
@@ -47,5 +63,5 @@ def format_roughly(duration: timedelta | float) -> str:
     return f"{total:.0f} s"
 
 
-Duration = Annotated[float, BeforeValidator(seconds)]
+Duration = Annotated[float, BeforeValidator(_seconds_of)]
 """Duration in seconds, parsed from any of the forms above."""

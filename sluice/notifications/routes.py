@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
 
 from sluice.base_model import StrictModel
-from sluice.durations import Duration
+from sluice.durations import STATED, Duration
 from sluice.errors import BadEnvironment
 from sluice.located_yaml import UNREADABLE
 from sluice.notifications.message import EVENTS, SEVERITIES, Message, Severity
@@ -99,7 +99,7 @@ def parse_routes(text: str, name: str, environment: Mapping[str, str]) -> tuple[
 
 def _parse(number: int, stated: object, name: str, environment: Mapping[str, str]) -> Route:
     try:
-        route = Route.model_validate(stated)
+        route = Route.model_validate(stated, context=STATED)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "it"

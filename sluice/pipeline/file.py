@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from sluice.checks.base import Check
 from sluice.checks.registry import REGISTRY, expand
 from sluice.checks.rows import RowCheck
+from sluice.durations import STATED
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import suggestion
 from sluice.pipeline.arrival import Arrival, BatchLimits
@@ -99,7 +100,7 @@ def parse_pipeline(text: str, name: str, values: Mapping[str, str] = _NO_VALUES)
         raise _invalid(name, tree, problems)
     expanded, origins = _expand_checks(plain, lambda where: f"{name}:{_line(tree, where)}", problems)
     try:
-        pipeline = Pipeline.model_validate(expanded)
+        pipeline = Pipeline.model_validate(expanded, context=STATED)
         if not pipeline.write.traits.is_for_pipelines:
             problems.append((("write", "mode"), f"`mode: {pipeline.write.mode}` is only for the command of that name"))
         if problem := partition_problem(pipeline.write, pipeline.tables):

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from ruamel.yaml import YAML
 
 from sluice.base_model import StrictModel
+from sluice.durations import STATED
 from sluice.errors import BadEnvironment
 from sluice.identifiers import suggestion
 from sluice.located_yaml import UNREADABLE
@@ -72,7 +73,7 @@ def read_targets(file: str) -> Targets:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise BadEnvironment(f"SLUICE_TARGETS_FILE={file}: the file is larger than {_MAX_FILE_BYTES:,} bytes")
         tree = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-        return Targets.model_validate(tree)
+        return Targets.model_validate(tree, context=STATED)
     except ValidationError as error:
         raise BadEnvironment("; ".join(f"SLUICE_TARGETS_FILE={file}: {line}" for line in _lines(error))) from None
     except BadEnvironment:

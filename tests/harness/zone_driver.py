@@ -204,7 +204,7 @@ class ZoneDriver(LakeDriver):
             "name": self.name,
             "write": {"source": {"format": "csv"}, "mode": self.mode, **keys},
             "tables": {self.table: {"checks": checks}},
-            "arrival": {"from": str(self.zone), "settle": int(SETTLE), **self.options},
+            "arrival": {"from": str(self.zone), "settle": f"{SETTLE:g}s", **self.options},
         }
         if self.needs_approval:
             stated["approval"] = {"required": 1}

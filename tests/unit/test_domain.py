@@ -11,7 +11,8 @@ from sluice.durations import format_duration, seconds
 from sluice.errors import BadEnvironment, InvalidPipeline
 from sluice.identifiers import branch_name, literal, pipeline_name, quoted, quoted_table, table_name
 from sluice.pipeline.environment import pipeline_from_environment
-from sluice.pipeline.model import OnFailure
+from sluice.pipeline.file import parse_pipeline
+from sluice.pipeline.model import OnFailure, Pipeline
 from sluice.presentation.web_ui import details
 from sluice.publishing.exit_codes import exit_code
 from sluice.publishing.outcomes import describe_blocking_checks, ending
@@ -45,15 +46,25 @@ def test_identifiers_and_literals_are_quoted() -> None:
     assert [literal(value) for value in (None, True, 3, 1.5, float("nan"))] == ["NULL", "TRUE", "3", "1.5", "'nan'"]
 
 
-@pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("15m", 900), ("1.5h", 5400), ("14d", 1209600)])
+@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("15m", 900), ("1.5h", 5400), ("14d", 1209600)])
 def test_durations(text: str, value: float) -> None:
     assert seconds(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "soon", "0", "-1h", "1w", "nan"])
+@pytest.mark.parametrize("text", ["", "soon", "0s", "-1h", "1w", "nan"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         seconds(text)
+
+
+def test_a_duration_that_a_person_states_has_a_unit_and_one_of_a_message_is_seconds() -> None:
+    text = "name: p\nwrite: {source: {path: a.csv}}\ntables: [t.x]\nkeep: 14"
+    with pytest.raises(ValueError, match="14 has no unit: write 14s, 14m, 14h or 14d"):
+        seconds("14")
+    with pytest.raises(InvalidPipeline, match=r"p\.yml:4: keep: 14 has no unit"):
+        parse_pipeline(text, "p.yml", {})
+    pipeline = parse_pipeline(f"{text}d", "p.yml", {})
+    assert Pipeline.model_validate_json(pipeline.model_dump_json(by_alias=True)).keep == 14 * 86400
 
 
 def test_durations_are_formatted() -> None:
