@@ -4,8 +4,6 @@ The error of a failed read names at most a file, behind several classes of Java.
 the text of each record that Spark cannot read, and leaves the columns empty whose values do not fit.
 """
 
-import csv
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -34,12 +32,12 @@ from spark_jobs.load_files import (
     Reading,
     keeps_digits,
     literal_paths,
-    load,
     load_plainly,
     path_of_address,
 )
 from spark_jobs.many_columns import any_of, with_each
 from spark_jobs.reading import plan_reading, plan_reading_as_text
+from spark_jobs.record_values import Digits, as_json, csv_values, is_json, values_of
 from spark_jobs.stated_not_null import breaks_not_null, describe_null, not_null_fields
 
 _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
@@ -49,8 +47,6 @@ _MAX_RECORD = 10_000
 _LARGEST = {"byte": 2**7, "short": 2**15, "integer": 2**31, "long": 2**63}
 """Numbers that are too large for an integral type, by its name."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
-_SIGNED = re.compile(r'"(?:[^"\\]|\\.)*"|(?:\+(?:INF|Infinity|NaN)|-?INF|-NaN)\b')
-"""A text of JSON, or a number that neither JSON nor Python has, but that an option of Spark allows."""
 _TEXT_FORMATS = ("csv", "json")
 
 
@@ -124,11 +120,12 @@ def _describe(
     first = rows[0]
     known = [field for field in (reading.schema or StructType()).fields if field.name not in folders]
     options = {name.lower(): value for name, value in reading.options.items()}
-    values = _csv_values(first[_RECORD], options) if reading.format == "csv" else None
+    values = csv_values(first[_RECORD], options) if reading.format == "csv" else None
     columns = [name for name in first if name not in (_RECORD, _FILE, _MISSING, *folders)]
     is_whole = len(first[_RECORD]) < _MAX_RECORD
     is_ragged = is_whole and values is not None and len(values) != len(columns)
     column, value, type_name = ("", "", "") if is_ragged else _misfit(first, reading, known)
+    is_broken = is_whole and reading.format == "json" and not is_json(first[_RECORD])
     return UnreadableRows(
         path=path_of_address(first[_FILE]),
         record=first[_RECORD],
@@ -138,6 +135,7 @@ def _describe(
         is_of_table=column.lower() in reading.of_table,
         values=len(values) if values and is_ragged else None,
         columns=len(columns),
+        problem="it is not a whole JSON value" if is_broken else "",
         rows=len(rows),
         there_may_be_more=not is_all,
     )
@@ -147,13 +145,21 @@ def _refused(
     spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]
 ) -> Iterator[DataFrame]:
     """Yield the rows that cannot be read, with text and file, for one method of detection after the other."""
-    schema = reading.as_text or load(spark, reading, files, options).schema
+    schema = reading.as_text or _lenient_schema(spark, reading, files, options)
     yield _corrupt(spark, reading, files, options, schema)
     if reading.converted:
         with_record = _csv_with_record if reading.format == "csv" else _json_with_record
         yield _inexact(with_record(spark, reading, files, options), reading)
     if reading.converted and reading.format == "json" and keeps_digits({**reading.options, **options}):
         yield from _with_long_numbers(spark, reading, files, options)
+
+
+def _lenient_schema(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> StructType:
+    """Return the schema of the records that Spark can read, without the others."""
+    lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD}
+    schema = load_plainly(spark, reading.format, {**reading.options, **options, **lenient}, files, None).schema
+    fields = [field for field in schema if field.name != _RECORD]
+    return StructType(fields or [StructField(_MISSING, StringType())])  # Spark does not return the records alone
 
 
 def _corrupt(
@@ -233,7 +239,7 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
     fields = [field for field in known if field.name in row]
     options = {name.lower(): value for name, value in reading.options.items()}
     nulls = ("", options.get("nullvalue", "")) if reading.format == "csv" else ()
-    values = _values(row[_RECORD], reading.format, options, [field.name for field in fields])
+    values = values_of(row[_RECORD], reading.format, options, [field.name for field in fields])
     missing = []
     for field in fields:
         value = values.get(field.name)
@@ -244,14 +250,14 @@ def _misfit(row: Mapping[str, Any], reading: Reading, known: Sequence[StructFiel
         missing = [each for each in missing if not _fits(each[1], each[0].dataType)] or missing
     for field, value in missing[:1]:
         is_plain = reading.format == "csv" or not _needs_quotes(value, field.dataType)
-        shown = value if isinstance(value, str) and is_plain else _as_json(value)
+        shown = value if isinstance(value, str) and is_plain else as_json(value)
         return field.name, shown, reading.type_name(field)
     return "", "", ""
 
 
 def _fits(value: object, type: DataType) -> bool:
     """Return True if a value of JSON is certainly one of a type."""
-    is_number = isinstance(value, int | float | _Digits) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | Digits) and not isinstance(value, bool)
     match type:
         case BooleanType():
             return isinstance(value, bool)
@@ -268,57 +274,4 @@ def _fits(value: object, type: DataType) -> bool:
 
 def _needs_quotes(value: object, type: DataType) -> bool:
     """Return True if the type of a text of JSON would accept the same characters without the quotes."""
-    return not isinstance(value, _Digits) and isinstance(type, IntegralType | BooleanType)
-
-
-def _values(record: str, format: str, options: Mapping[str, str], names: list[str]) -> dict[str, Any]:
-    """Return the values in the text of a record, by column, or no values if the text cannot be parsed."""
-    if format == "json":
-        try:
-            document = json.loads(record, parse_float=_Digits)
-        except ValueError:
-            try:
-                document = json.loads(_SIGNED.sub(_in_quotes, record), parse_float=_Digits)
-            except ValueError:
-                return {}
-        return document if isinstance(document, dict) else {}
-    values = _csv_values(record, options)
-    return dict(zip(names, values, strict=True)) if values is not None and len(values) == len(names) else {}
-
-
-def _in_quotes(token: re.Match[str]) -> str:
-    """Return a number that Python's JSON does not know, such as `+INF`, as a text; texts as they are."""
-    return token[0] if token[0].startswith('"') else f'"{token[0]}"'
-
-
-class _Digits(str):
-    """A number of JSON with all its digits."""
-
-    __slots__ = ()
-
-
-def _as_json(value: object) -> str:
-    """Return a value as JSON. Its numbers keep all their digits."""
-    match value:
-        case _Digits():
-            return str(value)
-        case dict():
-            return f"{{{', '.join(f'{_as_json(key)}: {_as_json(each)}' for key, each in value.items())}}}"
-        case list():
-            return f"[{', '.join(map(_as_json, value))}]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _csv_values(record: str, options: Mapping[str, str]) -> list[str] | None:
-    """Return the values of a CSV record, or None if it cannot be parsed."""
-    separator = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
-    quote = options.get("quote", '"').strip("\0")
-    escape = options.get("escape", quote)
-    form: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-    if escape != quote:
-        form |= {"escapechar": escape, "doublequote": False}
-    try:
-        (values,) = csv.reader([record], delimiter=separator, **form)
-    except (ValueError, TypeError, csv.Error):
-        return None
-    return values
+    return not isinstance(value, Digits) and isinstance(type, IntegralType | BooleanType)

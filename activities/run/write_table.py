@@ -30,6 +30,7 @@ from lakehouse.source_files import (
     inspect_files,
     stated_encoding,
 )
+from lakehouse.source_files.csv_content import CsvFormat
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
@@ -190,7 +191,8 @@ def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:
     is_json = source is not None and source.reader_format() == "json"
     if is_json and not rows.column and (odd := find_non_object([rows.path], stated_encoding(options))):
         return odd
-    line = find_line(rows.path, stated_encoding(options), rows.record)
+    has_header = not is_json and CsvFormat.of(options).has_header
+    line = find_line(rows.path, stated_encoding(options), rows.record, has_header=has_header)
     return describe_unreadable(rows, line, show_values=input.show_values)
 
 

@@ -16,8 +16,12 @@ _SPACE = re.compile(f"[{re.escape(WHITESPACE)}]*")
 _DECODER = json.JSONDecoder()
 
 
-def find_line(path: str, encoding: str, record: str) -> int | None:
-    """Return the number of the line, from 1, at which a record first begins in a file; None if it does not occur."""
+def find_line(path: str, encoding: str, record: str, *, has_header: bool = False) -> int | None:
+    """Return the number of the line, from 1, at which a record first begins in a file; None if it does not occur.
+
+    Args:
+        has_header: True if the first line is no record, even if it has the same text.
+    """
     plain = record.replace("\r\n", "\n").rstrip("\n")
     if not plain:
         return None
@@ -25,7 +29,7 @@ def find_line(path: str, encoding: str, record: str) -> int | None:
     lines = 0
     try:
         for text in whole_lines(decoded(path, describe(path).read(), encoding)):
-            position = f"\n{text}\n".find(wanted)
+            position = f"\n{text}\n".find(wanted, 1 if has_header and not lines else 0)
             if position >= 0:
                 return lines + text.count("\n", 0, position) + 1
             lines += text.count("\n")

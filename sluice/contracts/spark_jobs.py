@@ -211,7 +211,7 @@ class UnreadableRows(WireMessage):
     type_name: str = ""
     """Type that the value does not fit, in SQL notation."""
     problem: str = ""
-    """Problem of the column if its value is NULL against the schema; empty for any other problem."""
+    """Problem of the column if its value is NULL against the schema, or of a record that cannot be parsed."""
     is_of_table: bool = False
     """True if this type is known from the table alone."""
     values: int | None = None

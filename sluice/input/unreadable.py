@@ -24,12 +24,13 @@ def describe_unreadable(rows: UnreadableRows, line: int | None, *, show_values: 
     """
     where = rows.path + (f", line {line:,}" if line else "")
     if rows.problem:
-        problem = f"{rows.column} is {rows.problem}"
+        problem = f"{rows.column} is {rows.problem}" if rows.column else rows.problem
     elif rows.column:
         value = rows.value if len(rows.value) <= _MAX_VALUE else rows.value[:_MAX_VALUE] + "…"
         problem = f"{rows.column}: '{value if show_values else HIDDEN_VALUE}' {_why(rows)}"
     elif rows.values is not None:
-        separator = ": set `source.options.sep` to its separator" if 1 in (rows.values, rows.columns) else ""
+        is_one = rows.columns == 1 or (rows.values == 1 and rows.rows > 1)
+        separator = ": set `source.options.sep` to its separator" if is_one else ""
         problem = f"it has {format_count(rows.values, 'value')} for {format_count(rows.columns, 'column')}{separator}"
     else:
         problem = "a value does not fit its column, or the number of values is wrong"

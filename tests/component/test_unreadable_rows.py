@@ -45,6 +45,32 @@ def test_csv(job: Ingester, record: str, column: str, value: str, type_name: str
     assert find_line(path, "UTF-8", rows.record) == 101
 
 
+@pytest.mark.parametrize("last", ['{"id": 3, "na', '{"id": 3, "name": "x', '{"id": 3, "name": "x"', '{"id": 3,'])
+@pytest.mark.parametrize("stated", [{}, {"schema": "id INT, name STRING"}])
+def test_json_lines_whose_last_record_is_cut_off(job: Ingester, last: str, stated: dict[str, str]) -> None:
+    file(job, "a.jsonl", '{"id": 0, "name": "a"}\n')
+    path = file(job, "b.jsonl", '{"id": 1, "name": "b"}\n' * 100 + last)
+    answer = job({"path": f"{job.folder}/*.jsonl", **stated})
+    assert answer.error_kind == "InvalidInput" and answer.unreadable
+    rows = answer.unreadable
+    assert (rows.path, rows.record, rows.rows) == (path, last, 1)
+    assert (rows.column, rows.problem) == ("", "it is not a whole JSON value")
+    assert find_line(path, "UTF-8", rows.record) == 101
+
+
+def test_json_without_any_record_that_can_be_read(job: Ingester) -> None:
+    path = file(job, "a.jsonl", '{"id": 1, "na')
+    answer = job({"path": path})
+    assert answer.unreadable and (answer.unreadable.path, answer.unreadable.record) == (path, '{"id": 1, "na')
+
+
+def test_a_header_that_is_repeated_is_named_where_it_is_repeated(job: Ingester) -> None:
+    path = file(job, "in.csv", HEADER + GOOD * 29 + HEADER + GOOD)
+    rows = unreadable(job, path)
+    assert (rows.column, rows.value) == ("id", "id")
+    assert find_line(path, "UTF-8", rows.record, has_header=True) == 31
+
+
 def test_csv_with_other_separators_encodings_and_compression(job: Ingester) -> None:
     import gzip  # noqa: PLC0415
 

@@ -63,6 +63,21 @@ ROWS = UnreadableRows(
             3,
             "orders.csv, line 3: it has 2 values for 1 column: set `source.options.sep` to its separator; 1 such row",
         ),
+        (
+            {"column": "", "value": "", "type_name": "", "values": 1, "columns": 9, "rows": 3},
+            2,
+            "orders.csv, line 2: it has 1 value for 9 columns: set `source.options.sep` to its separator; 3 such rows",
+        ),
+        (  # the last line was cut off
+            {"column": "", "value": "", "type_name": "", "values": 1, "columns": 9},
+            57,
+            "orders.csv, line 57: it has 1 value for 9 columns; 1 such row",
+        ),
+        (
+            {"column": "", "value": "", "type_name": "", "problem": "it is not a whole JSON value"},
+            101,
+            "orders.csv, line 101: it is not a whole JSON value; 1 such row",
+        ),
     ],
 )
 def test_a_reason_names_the_row(change: dict[str, object], line: int | None, message: str) -> None:
