@@ -31,7 +31,7 @@ async def cancel_backfill_of(context: CommandContext, pipeline: str, *, yes: boo
     fields = {"workflow_id": workflow_id, "cancel_requested": True}
     running = await find_running_backfill(context.client, context.installation_with_id, pipeline)
     await _print_taken(context, pipeline)
-    ends = "Cancel its runs, and delete what it collected?"
+    ends = "Cancel its runs? Partitions that it published stay on main; those that it collected are deleted."
     confirm(context, ends if running else "It has ended. Cancel and delete what it left, if anything?", yes=yes)
     # A worker may have continued it while the person read.
     stuck = await find_stuck(running, await running.describe()) if running else None

@@ -40,6 +40,7 @@ from runtime.backfills.backfills import (
 from sluice.backfills.ending import backfill_exit_code, option_to_repeat
 from sluice.backfills.progress import FAILURES, count_states, partition_states
 from sluice.contracts.backfill import MAX_WINDOW, BackfillChange, BackfillInput, BackfillStatus
+from sluice.presentation.backfills import shown_counts, shown_state
 
 _DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
 _DEFAULT = "start"
@@ -314,8 +315,10 @@ def _fields(now: BackfillStatus) -> dict[str, Any]:
         "starter": now.starter,
         "paused": now.progress.paused,
         "window": now.progress.window,
-        "counts": dict(count_states(now.progress)),
+        "counts": dict(shown_counts(now)),
         "rows_added": now.progress.rows_added,
         "together": now.together.model_dump(mode="json") if now.together else None,
-        "partitions": {name: {"state": state, **notes.get(name, {})} for name, state in states.items()},
+        "partitions": {
+            name: {"state": shown_state(now, state), **notes.get(name, {})} for name, state in states.items()
+        },
     }

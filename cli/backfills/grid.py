@@ -18,6 +18,7 @@ from runtime.run.find_run import query_status
 from sluice.backfills.progress import FAILURES, count_states, partition_states
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionState
 from sluice.errors import ServiceUnavailable
+from sluice.presentation.backfills import shown_state
 from sluice.presentation.decisions import describe_state
 from sluice.sizes import format_count
 from workflows.write_audit_publish import WriteAuditPublish
@@ -160,12 +161,6 @@ def totals(status: BackfillStatus) -> Text:
         if counts[state]:
             text.append(f"  {mark} {counts[state]:,} {shown_state(status, state)}", style=style)
     return text.append(f"  {status.progress.window} at a time", style="dim")
-
-
-def shown_state(status: BackfillStatus, state: PartitionState) -> str:
-    """Return the label of a partition's state: "collected" until a joint publish, since main has nothing of it yet."""
-    is_on_main = status.together is None or (status.together.ended is not None and status.together.ended.is_done)
-    return "collected" if state == "published" and not is_on_main else state
 
 
 def describe_joint_publish(joint: JointPublish) -> str:

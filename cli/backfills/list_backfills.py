@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-from cli.backfills.grid import shown_state
 from cli.context import CommandContext
 from cli.layout import print_entries
 from runtime.backfills.list_backfills import ListedBackfill, list_backfills
 from runtime.installation.identity import with_known_installation
-from sluice.backfills.progress import count_states
+from sluice.presentation.backfills import shown_counts
 from sluice.times import format_time
 
 
@@ -41,7 +40,7 @@ def _counts(listed: ListedBackfill) -> str:
     if listed.status is None:
         return "not known: no worker answers" if listed.state == "running" else "not known any more"
     status, progress = listed.status, listed.status.progress
-    counts = ", ".join(f"{number:,} {shown_state(status, state)}" for state, number in count_states(progress).items())
+    counts = ", ".join(f"{number:,} {state}" for state, number in shown_counts(status).items())
     return f"{counts}; paused {progress.paused}" if _state(listed) == "paused" else counts
 
 
@@ -52,7 +51,7 @@ def _fields(listed: ListedBackfill) -> dict[str, Any]:
         "state": _state(listed),
         "started": listed.started.isoformat(timespec="seconds"),
         "closed": listed.closed.isoformat(timespec="seconds") if listed.closed else None,
-        "counts": dict(count_states(progress)) if progress else None,
+        "counts": dict(shown_counts(listed.status)) if listed.status else None,
         "paused": progress.paused if progress else None,
         "rows_added": progress.rows_added if progress else None,
         "why": listed.why,

@@ -26,7 +26,7 @@ from sluice.sizes import format_count
 from sluice.times import format_time, parse_time
 
 _MINUTE, _HOUR = 60, 3600
-_UNPUBLISHED = ("failed", "kept out", "quarantined", "discarded", "cancelled")
+_UNPUBLISHED = ("failed", "kept out", "quarantined", "discarded", "cancelled", "collected")
 """States of partitions and of runs whose data is not on main."""
 _STATES = (RUNNING, *OUTCOMES)
 

@@ -11,19 +11,20 @@ from temporalio.service import RPCError
 
 from runtime.backfills.backfills import read_backfill
 from runtime.stuck_workflow import why_stuck
-from sluice.backfills.progress import count_states
 from sluice.contracts.backfill import BACKFILL_WORKFLOW, BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.identifiers import backfill_id
+from sluice.presentation.backfills import shown_counts
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 
 _WORKFLOW_TYPE = f'WorkflowType = "{BACKFILL_WORKFLOW}"'
 _MOST_LISTED = 1000
 """Maximum number of workflows read; a backfill that continued as new is several of them."""
+
 _AT_ONCE = 8
 """Maximum number of backfills queried at the same time."""
-_ANSWER_WITHIN = 2.0
+_ANSWER_WITHIN = 5.0
 """Time that a worker has to answer for a backfill, in seconds; after that the list shows no counts."""
 _NO_ANSWER = (ServiceUnavailable, InvalidPipeline, BadEnvironment, RPCError, asyncio.TimeoutError, ValueError)
 """Errors that leave a backfill without counts: no worker, Temporal forgot it, or its data has another key."""
@@ -95,10 +96,7 @@ async def count_partitions(
     status = await _status(client, settings, execution, pipeline)
     if status is None:
         return None
-    counted: Counter[str] = Counter()
-    for state, number in count_states(status.progress).items():
-        counted[state] = number
-    return counted, bool(status.progress.paused)
+    return shown_counts(status), bool(status.progress.paused)
 
 
 async def _status(

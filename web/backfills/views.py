@@ -7,7 +7,8 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from runtime.backfills.list_backfills import ListedBackfill, list_backfills
-from sluice.backfills.progress import count_states, partition_states
+from sluice.backfills.progress import partition_states
+from sluice.presentation.backfills import shown_counts, shown_state
 from web.page import ThePage
 
 router = APIRouter(include_in_schema=False)
@@ -37,17 +38,19 @@ async def backfills(page: ThePage) -> HTMLResponse:
 
 
 def _view(listed: ListedBackfill) -> BackfillView:
-    progress = listed.status.progress if listed.status else None
-    if progress is None:
-        return BackfillView(listed, listed.state, [], [], 0)
+    status, ended = listed.status, "cancelled" if listed.state == "canceled" else listed.state
+    if status is None:
+        return BackfillView(listed, ended, [], [], 0)
+    progress = status.progress
     states = partition_states(progress)
     partitions = [
-        (name, state, note.reason if (note := progress.notes.get(name)) else "") for name, state in states.items()
+        (name, shown_state(status, state), note.reason if (note := progress.notes.get(name)) else "")
+        for name, state in states.items()
     ]
     return BackfillView(
         listed=listed,
-        state="paused" if listed.state == "running" and progress.paused else listed.state,
-        counts=list(count_states(progress).items()),
+        state="paused" if listed.state == "running" and progress.paused else ended,
+        counts=list(shown_counts(status).items()),
         partitions=partitions[:_MOST_PARTITIONS],
         more=max(0, len(partitions) - _MOST_PARTITIONS),
     )
