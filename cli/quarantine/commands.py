@@ -3,8 +3,10 @@
 import getpass
 import json
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +19,14 @@ from cli.installation.keys import refuse
 from cli.layout import print_command, print_detail, print_entries, print_line, print_rows
 from cli.lazy_commands import show_help
 from cli.options import AsJson, By
+from cli.pipeline.values import Partition, ScheduledFor
 from cli.program import program
 from cli.quarantine.quarantined_rows import print_listed_rows, show_rows
 from cli.run.follow import start_and_follow
 from cli.run.report import print_bad_rows
 from cli.run.verdicts import print_verdict
 from runtime.pipeline.pipeline_input import load_pipeline
+from runtime.pipeline.placeholder_values import placeholder_values
 from runtime.quarantine.managing import end_of_retention, find_quarantine, manage_quarantine
 from runtime.quarantine.quarantined_rows import list_quarantined_rows
 from runtime.quarantine.releasing import plan_release, repair_statements
@@ -221,13 +225,16 @@ def _manage(run: str, action: QuarantineAction, by: str | None, as_json: bool, u
 def release(
     run: Quarantined,
     pipeline: PipelineFile = None,
+    partition: Partition = "",
+    scheduled_for: ScheduledFor = "",
     again: Again = False,
     detach: Detach = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit a quarantined branch again, on main as it is now, and publish it if it passes. This starts a new run."""
-    _release(run, pipeline, [], again=again, detach=detach, yes=yes, as_json=as_json)
+    given = partial(_load, pipeline, partition, scheduled_for)
+    _release(run, given, [], again=again, detach=detach, yes=yes, as_json=as_json)
 
 
 @app.command()
@@ -237,6 +244,8 @@ def repair(
         list[str] | None, typer.Option("--sql", help="A statement that repairs the rows; several run in this order.")
     ] = None,
     pipeline: PipelineFile = None,
+    partition: Partition = "",
+    scheduled_for: ScheduledFor = "",
     again: Again = False,
     detach: Detach = False,
     yes: Yes = False,
@@ -253,18 +262,29 @@ def repair(
         statements = repair_statements(sql)
     except InvalidPipeline as error:
         refuse(str(error))
-    _release(run, pipeline, statements, again=again, detach=detach, yes=yes, as_json=as_json)
+    given = partial(_load, pipeline, partition, scheduled_for)
+    _release(run, given, statements, again=again, detach=detach, yes=yes, as_json=as_json)
+
+
+def _load(file: Path | None, partition: str, scheduled_for: str) -> Pipeline | None:
+    """Return the pipeline whose checks replace those of a quarantined run; None without a file."""
+    values = placeholder_values(file, scheduled_for, partition)
+    return load_pipeline(file, read_environment(), Path.cwd(), values) if file else None
 
 
 def _release(
-    run: str, file: Path | None, statements: list[str], *, again: bool, detach: bool, yes: bool, as_json: bool
+    run: str,
+    given: Callable[[], Pipeline | None],
+    statements: list[str],
+    *,
+    again: bool,
+    detach: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    def prepare() -> Pipeline | None:
-        return load_pipeline(file, read_environment(), Path.cwd()) if file else None
-
-    async def command(context: CommandContext, given: Pipeline | None) -> int:
+    async def command(context: CommandContext, pipeline: Pipeline | None) -> int:
         query = PlanReleaseInput(run=run, statements=statements, again=again)
-        planned = await plan_release(context.client, context.settings.installation, query, given)
+        planned = await plan_release(context.client, context.settings.installation, query, pipeline)
         _print_taken(context, planned.quarantine)
         for statement in statements:
             print_detail(context.console, "repair", statement)
@@ -273,4 +293,4 @@ def _release(
             context, planned.pipeline, planned.run_input, planned.options, detach=detach, tables=planned.plan.tables
         )
 
-    run_command(command, as_json, prepare)
+    run_command(command, as_json, given)

@@ -11,9 +11,10 @@ from cli.confirming import Yes, confirm
 from cli.context import CommandContext, run_command
 from cli.layout import print_detail, print_rows
 from cli.options import AsJson
-from cli.pipeline.values import OverYounger
+from cli.pipeline.values import OverYounger, Partition, ScheduledFor
 from cli.run.follow import start_and_follow
 from runtime.pipeline.pipeline_input import load_pipeline
+from runtime.pipeline.placeholder_values import placeholder_values
 from runtime.quarantine.quarantined_rows import duckdb_table, duckdb_text, preview_requeue, with_new_values
 from runtime.run.start_run import StartOptions
 from runtime.short_workflow import query_lake
@@ -46,6 +47,8 @@ def requeue(
         list[str] | None, typer.Option("--set", metavar="COLUMN=SQL", help="A repair: the new value of a column.")
     ] = None,
     over_younger: OverYounger = False,
+    partition: Partition = "",
+    scheduled_for: ScheduledFor = "",
     detach: Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -54,7 +57,8 @@ def requeue(
     selection = RequeueSelection(table=table, run=run, where=where, values=repairs or [])
 
     def prepare() -> Pipeline:
-        return load_pipeline(pipeline, read_environment(), Path.cwd())
+        values = placeholder_values(pipeline, scheduled_for, partition)
+        return load_pipeline(pipeline, read_environment(), Path.cwd(), values)
 
     async def command(context: CommandContext, loaded: Pipeline) -> int:
         # Refuse a wrong selection early, before rows are counted.
@@ -104,7 +108,9 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
     shown = with_new_values(preview)
     rows = [[shown_value(value) for value in row] for row in shown.rows]
     if rows:
-        print_rows(context.console, shown.columns, rows, title=f"preview of {format_count(len(rows), 'row')}", dim=True)
+        print_rows(
+            context.console, shown.columns, rows, title=f"preview: the first {format_count(len(rows), 'row')}", dim=True
+        )
 
 
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
