@@ -53,12 +53,20 @@ _OUTCOME_COLOURS = {
 }
 
 
-def report_result(context: CommandContext, result: RunResult, *, with_verdicts: bool = True, released: str = "") -> int:
+def report_result(
+    context: CommandContext,
+    result: RunResult,
+    *,
+    with_verdicts: bool = True,
+    released: str = "",
+    may_decide: bool = True,
+) -> int:
     """Print the result of a run in the form that the command was asked for; return its exit code.
 
     Args:
         with_verdicts: True to print each verdict; False for a run that was followed, whose verdicts are printed.
         released: the run whose quarantine this one releases or repairs; empty if it does neither.
+        may_decide: False if the quarantine of the run is no longer kept.
     """
     link = context.link(result.workflow_id, result.run_id)
     if context.as_json:
@@ -68,18 +76,27 @@ def report_result(context: CommandContext, result: RunResult, *, with_verdicts: 
 
         print(markdown_report(result, link))
     else:
-        print_report(result, link, context.console, with_verdicts=with_verdicts, released=released)
+        print_report(
+            result, link, context.console, with_verdicts=with_verdicts, released=released, may_decide=may_decide
+        )
     return exit_code(result)
 
 
 def print_report(
-    result: RunResult, link: str, console: Console, *, with_verdicts: bool = True, released: str = ""
+    result: RunResult,
+    link: str,
+    console: Console,
+    *,
+    with_verdicts: bool = True,
+    released: str = "",
+    may_decide: bool = True,
 ) -> None:
     """Print the result of a run: outcome, reason, tables, checks with bad rows, details, and what to do next.
 
     Args:
         with_verdicts: True to print each verdict; False for a run that was followed, whose verdicts are printed.
         released: the run whose quarantine this one releases or repairs; empty if it does neither.
+        may_decide: False if the quarantine of the run is no longer kept.
     """
     outcome = result.outcome or "under way"
     console.print()
@@ -123,7 +140,7 @@ def print_report(
     for name, value in details.items():
         if value:
             print_detail(console, name, value)
-    for purpose, step in next_steps(result, released, program()).items():
+    for purpose, step in next_steps(result, released, program()).items() if may_decide else ():
         print_command(console, purpose, step)
 
 

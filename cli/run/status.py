@@ -11,9 +11,9 @@ from runtime.approval.shown_report import report_name, shown_report
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import listed_run
-from runtime.run.listed_runs import find_rollbacks
+from runtime.run.listed_runs import find_quarantines, find_rollbacks
 from runtime.run.reported_run import read_ended, read_status, report_run
-from sluice.contracts.run import WAITING
+from sluice.contracts.run import WAITING, RunResult
 from sluice.presentation.waivers import how_to_waive
 
 
@@ -25,13 +25,28 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
         if as_json:
             print((await report_run(context.client, lookup)).model_dump_json())
         elif lookup.ended:
-            report_result(context, await read_ended(context.client, lookup))
+            result = await read_ended(context.client, lookup)
+            ended = await _why_ended(context, result, lookup.description)
+            report_result(context, result, may_decide=not ended)
+            if ended:
+                print_detail(context.console, "quarantine", ended)
             await _print_rollbacks(context, lookup.description)
         else:
             await _print_running(context, lookup)
         return 0
 
     run_command(command, as_json, no_preparation, report, read_only=True)
+
+
+async def _why_ended(context: CommandContext, result: RunResult, run: WorkflowExecution) -> str:
+    """Return the reason why the quarantine of a run is no longer kept; empty if it is, or if that is not known."""
+    if result.outcome != "quarantined":
+        return ""
+    known = await find_quarantines(context.client, context.settings.installation, [run])
+    if known.kept is None or result.run_id in known.kept:
+        return ""
+    by = known.released_by.get(result.run_id)
+    return f"published by {by}" if by else "no longer kept: it was discarded, or its time ended"
 
 
 async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> None:

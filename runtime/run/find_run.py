@@ -98,11 +98,13 @@ class RunFilter:
 
 ALL_RUNS = RunFilter()
 _MOST_LISTED = 1000
-"""Maximum number of runs read to find those of a pipeline; its runs that were not to publish do not count."""
+"""Maximum number of runs read to find those of a pipeline."""
 
 
 async def find_run(client: Client, named: str) -> RunLookup:
     """Find a run by its workflow id, its run id, or its pipeline's name, which means the pipeline's latest run.
+
+    Runs that were not to publish count only if there are no others.
 
     Raises:
         InvalidPipeline: there is no such run.
@@ -116,10 +118,10 @@ async def find_run(client: Client, named: str) -> RunLookup:
         )
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
-        async for execution in client.list_workflows(query, limit=_MOST_LISTED):
-            if execution.run_id == named or _is_run_of(named, execution.id):
-                run = await describe_run(client, execution.id, execution.run_id)
-                break
+        listed = [each async for each in client.list_workflows(query, limit=_MOST_LISTED)]
+        matching = [each for each in listed if each.run_id == named or _is_run_of(named, each.id)]
+        matching += [each for each in listed if _is_check_of(named, each.id)]
+        run = await describe_run(client, matching[0].id, matching[0].run_id) if matching else None
     if run is None:
         raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
     return run
@@ -159,6 +161,11 @@ async def _only_run_under_way(client: Client, pipeline: str) -> RunLookup | None
 
 def _is_run_of(pipeline: str, workflow_id: str) -> bool:
     return re.fullmatch(re.escape(pipeline) + "-[0-9a-f]{12}", workflow_id) is not None
+
+
+def _is_check_of(pipeline: str, workflow_id: str) -> bool:
+    """Return True if a workflow is a run of a pipeline with `--no-publish`."""
+    return workflow_id.endswith("-check") and _is_run_of(pipeline, workflow_id.removesuffix("-check"))
 
 
 async def describe_run(client: Client, workflow_id: str, run_id: str | None) -> RunLookup | None:

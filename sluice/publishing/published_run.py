@@ -36,7 +36,8 @@ def find_published_run(commits: Sequence[PublishedCommit], named: str) -> Publis
         for each in commits
         if named in (each.workflow_id, each.pipeline) and each.run_id and each.run_id not in taken
     ]
-    candidates = [each for each in of_name if named and not each.rolled_back]
+    # The name of a pipeline never means a roll-back, which has its own workflow id.
+    candidates = [each for each in of_name if named and (named == each.workflow_id or not each.rolled_back)]
     if not candidates:
         raise InvalidPipeline(
             f"main contains no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "

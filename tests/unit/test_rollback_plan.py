@@ -45,6 +45,12 @@ def test_a_run_that_is_not_there() -> None:
 # Found on main
 
 
+def test_a_roll_back_is_named_by_its_workflow_id_and_not_by_its_pipeline() -> None:
+    commits = [_on_main(2, rolled_back=("r9",)), _on_main(1)]
+    assert find_published_run(commits, "w2").run_id == "r2"
+    assert find_published_run(commits, "p").run_id == "r1"
+
+
 def _on_main(number: int, pipeline: str = "p", rolled_back: tuple[str, ...] = ()) -> PublishedCommit:
     return replace(_commit(number, "a"), pipeline=pipeline, rolled_back=rolled_back, hash=f"{number}" * 64)
 
