@@ -160,21 +160,28 @@ def print_entries(
     lines = [names, *([visible(cell) for cell in row] for row in rows)]
     widths = [max(cell.cell_len for cell in column) for column in list(zip(*lines, strict=True))[:in_first_line]]
     aligned = sum(widths) + _GAP * (len(widths) - 1) <= console.width
+    indented = console.width - len(_INDENT)
     for cells in lines:
         first, others = cells[:in_first_line], [cell for cell in cells[in_first_line:] if cell.plain]
         if aligned:
             first = [_padded(cell, width) for cell, width in zip(first, widths, strict=True)]
-        begin, *rest = _packed(first, console.width)
+        begin, *rest = _packed(first, console.width, indented)
         print_line(console, Text(), begin)
-        for line in [*rest, *_packed(others, console.width - len(_INDENT))]:
+        for line in [*rest, *_packed(others, indented, indented)]:
             print_line(console, Text(_INDENT), line)
 
 
-def _packed(cells: Sequence[Text], width: int) -> list[Text]:
-    """Return cells as lines of at most a width. Only a cell that is longer itself makes a longer line."""
+def _packed(cells: Sequence[Text], first_width: int, width: int) -> list[Text]:
+    """Return cells as lines of at most a width. Only a cell that is longer itself makes a longer line.
+
+    Args:
+        first_width: width of the first line.
+        width: width of the other lines.
+    """
     lines: list[list[Text]] = []
     for cell in cells:
-        if lines and sum(each.cell_len + _GAP for each in lines[-1]) + cell.cell_len <= width:
+        limit = first_width if len(lines) < 2 else width
+        if lines and sum(each.cell_len + _GAP for each in lines[-1]) + cell.cell_len <= limit:
             lines[-1].append(cell)
         else:
             lines.append([cell])

@@ -3,6 +3,7 @@
 import asyncio
 import urllib.request
 from collections.abc import Mapping
+from datetime import timedelta
 from http.client import HTTPException
 from urllib.error import HTTPError
 
@@ -21,6 +22,8 @@ from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
+_ALIVE = timedelta(seconds=90)
+"""Time since its last poll after which a worker is taken for dead."""
 _START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 
@@ -100,7 +103,7 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
         settings.installation.spark_queue: ExamineSparkInput(),
     }
     for queue, question in queues.items():
-        number = len(await polling_workers(client, queue))
+        number = len(await polling_workers(client, queue, _ALIVE))
         if not number:
             absent = f"no worker takes work from the task queue {queue!r}, so `doctor` cannot check a worker's needs"
             log = settings.storage.sluice_home / "logs" / "worker.log"
@@ -125,10 +128,10 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
     """Return the finding for a worker that does not answer: it ended, or is a Spark worker with all slots in use.
 
     Args:
-        number: number of workers that Temporal knows. Temporal forgets a killed worker after five minutes.
+        number: number of workers that polled lately. A killed worker is one of them for a while.
     """
     if queue != settings.installation.spark_queue:
-        known = f"Temporal knows {format_count(number, 'worker')} that polled within the last five minutes"
+        known = f"Temporal knows {format_count(number, 'worker')} that polled within the last 90 s"
         return failed("worker", f"{queue}: {error}; {known}", _START)
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.spark.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

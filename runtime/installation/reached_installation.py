@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -28,6 +29,8 @@ from sluice.settings import read_settings
 
 _ADDRESS = "TEMPORAL_ADDRESS"
 _IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")
+_REMEMBERED = timedelta(minutes=5)
+"""Time for which Temporal remembers the poll of a worker."""
 _OWN_STACK = "`make up` starts it"
 
 
@@ -101,8 +104,12 @@ async def serving_installations(client: Client, queue: str) -> set[str]:
     return {named[1] for worker in await polling_workers(client, queue) if (named := _IDENTITY.search(worker))}
 
 
-async def polling_workers(client: Client, queue: str) -> set[str]:
-    """Return the identities of the workers that polled a task queue for activities within the last minutes."""
+async def polling_workers(client: Client, queue: str, within: timedelta = _REMEMBERED) -> set[str]:
+    """Return the identities of the workers that polled a task queue for activities lately.
+
+    Args:
+        within: time since the last poll. A worker that is alive polls at least once a minute.
+    """
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),
@@ -112,7 +119,10 @@ async def polling_workers(client: Client, queue: str) -> set[str]:
         described = await client.workflow_service.describe_task_queue(request)
     except RPCError:
         return set()
-    return {poller.identity for poller in described.pollers}
+    since = datetime.now(timezone.utc) - within
+    return {
+        poller.identity for poller in described.pollers if poller.last_access_time.ToDatetime(timezone.utc) >= since
+    }
 
 
 def _is_chosen(environment: Mapping[str, str]) -> bool:

@@ -27,7 +27,8 @@ def pipeline_from_environment(environment: Mapping[str, str]) -> Pipeline:
     if missing:
         raise InvalidPipeline(
             f"there is no pipeline file on the command line and no pipeline in the environment: {', '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not set (see .env.example)"
+            f"{'is' if len(missing) == 1 else 'are'} not set (see .env.example). Name a pipeline file; `--help` shows "
+            "the commands"
         )
     columns = [column.strip() for column in given["NOT_NULL_COLUMNS"].split(",") if column.strip()]
     table = f"{given['NAMESPACE']}.{given['TABLE_NAME']}"

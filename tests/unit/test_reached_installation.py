@@ -1,13 +1,19 @@
 """A command connects to the stack of its folder, or to the Temporal that a person chose, and to nothing else."""
 
+import asyncio
 import json
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.taskqueue.v1 import PollerInfo
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
+from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.installation import reached_installation
@@ -16,6 +22,7 @@ from runtime.installation.reached_installation import (
     ReachedTemporal,
     check_task_queue,
     connect_command,
+    polling_workers,
     worker_identity,
 )
 from sluice.environment_files import STACK_FILE, read_environment
@@ -34,6 +41,8 @@ class Temporal:
         self.workflow_service = self
         self.service_client = SimpleNamespace(config=SimpleNamespace(target_host=USUAL))
         self.namespace = "default"
+        self.polled_at = Timestamp()
+        self.polled_at.GetCurrentTime()
 
     async def connect(self, environment: Mapping[str, str]) -> "Temporal":
         if not self.answers:
@@ -41,7 +50,9 @@ class Temporal:
         return self
 
     async def describe_task_queue(self, _: Any) -> Any:
-        return SimpleNamespace(pollers=[SimpleNamespace(identity=each) for each in self.identities])
+        return DescribeTaskQueueResponse(
+            pollers=[PollerInfo(identity=each, last_access_time=self.polled_at) for each in self.identities]
+        )
 
     def get_schedule_handle(self, name: str) -> Any:
         async def describe() -> None:
@@ -190,3 +201,10 @@ async def test_a_command_has_the_installation_that_it_reaches(
     monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
     temporal = Temporal(*(f"1@host#{each}" for each in served))
     assert (await connected(monkeypatch, temporal)).installation == installation
+
+
+def test_a_worker_that_stopped_polling_is_not_counted() -> None:
+    temporal = Temporal("1@host")
+    temporal.polled_at.seconds -= 120
+    assert asyncio.run(polling_workers(cast(Client, temporal), "sluice")) == {"1@host"}
+    assert asyncio.run(polling_workers(cast(Client, temporal), "sluice", timedelta(seconds=90))) == set()
