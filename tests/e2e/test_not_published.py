@@ -27,6 +27,8 @@ def test_a_check_for_a_pull_request(system: SystemHarness, lake: LakeReader, tmp
     assert "4711" not in refused.out and "Started run" in refused.err
     assert (lake.head(), [each for each in lake.branches() if "only_checked" in each]) == (before, [])
 
+    listed = system.command("status", "only_checked", "--json")
+    assert (listed.code, listed.json["outcome"]) == (0, "discarded"), listed.err
     published = system.run(text)
     assert (published.code, published.json["outcome"]) == (0, "published"), "the check left its file free"
     again = system.command("status", published.json["workflow_id"], "--report", "md")

@@ -12,12 +12,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.app import app
+from cli.backfills.commands import _fields
 from cli.backfills.grid import ShownPartitions, describe_backfill, grid_rows, print_failures
 from cli.backfills.start import StartBackfill
 from cli.layout import joined
 from sluice.backfills.progress import LETTERS
-from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote, PartitionState
+from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.errors import InvalidPipeline
+from sluice.presentation.backfills import shown_counts
 from sluice.settings import Settings
 
 
@@ -193,6 +195,24 @@ def test_a_run_that_waits_for_approval_is_named_with_its_stage() -> None:
         "rides: 3 partitions  · 1 waiting  > 1 running  # 1 published  4 at a time",
         "paused by ada: lunch",
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts"), [("", {"collected": 2}), ("failed", {"collected": 2}), ("published", {"published": 2})]
+)
+def test_partitions_of_a_joint_backfill_count_as_published_once_they_are_on_main(
+    outcome: str, counts: dict[str, int]
+) -> None:
+    """Earlier, `list` and --json said "published" although the merge of all partitions had failed."""
+    ended = {"ended": {"outcome": outcome}} if outcome else {}
+    status = BackfillStatus(
+        name="rides", starter="ada", pipeline="p.yml", progress=progress("published", "published"),
+        together=JointPublish.model_validate(ended),
+    )  # fmt: skip
+    assert {state: number for state, number in shown_counts(status).items() if number} == counts
+    fields = _fields(status)
+    assert {each["state"] for each in fields["partitions"].values()} == {*counts}
+    assert {state: number for state, number in fields["counts"].items() if number} == counts
 
 
 def test_the_first_failed_partitions_are_listed_with_their_reasons() -> None:

@@ -253,3 +253,13 @@ def test_no_cell_is_broken_where_the_first_line_does_not_fit() -> None:
     assert lines[:2] == ["run  pipeline  created  kept until", "    reason"]
     assert lines[2:4] == [f"{row[0]}  {row[1]}  {row[2]}", f"    {row[3]}"]
     assert " ".join(each.strip() for each in lines[4:]) == row[4].strip()
+
+
+def test_a_line_of_the_rest_fits_beside_its_indent() -> None:
+    columns = ("run", "state", "started", "duration", "what")
+    row = ("01a22931-54ac-7a6c-9a0f-2d2c6e1f4b11", "published, then rolled back by shifts-6fdfff896e78")
+    output = io.StringIO()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
+    print_entries(console, columns, [(*row, "2026-11-29 21:24 UTC", "51 s", "care.shifts")], in_first_line=4)
+    lines = [line.rstrip() for line in output.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80 and "    51 s" in lines, "a duration is not broken"

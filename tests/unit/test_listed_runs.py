@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from cli.context import CommandContext
 from cli.layout import make_console
 from cli.run import list_runs
-from cli.run.status import _print_rollbacks
+from cli.run.status import _print_rollbacks, _why_ended
 from runtime.run.find_run import ALL_RUNS
 from runtime.run.listed_runs import ListedRuns, Quarantines, find_earlier, find_quarantines, find_rollbacks, list_lines
 from runtime.run.start_run import _memo
@@ -26,13 +26,14 @@ from sluice.contracts.quarantine_queries import (
     QuarantineEntry,
     QuarantineSummary,
 )
+from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.errors import ServiceUnavailable
 from sluice.identifiers import backfill_id
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.lake_client import LakeClient
-from workflows.search_attributes import ROLLS_BACK_MEMO
+from workflows.search_attributes import RELEASES_MEMO, ROLLS_BACK_MEMO
 
 SETTINGS = Settings.of(sluice_installation="My_lake.1")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
@@ -192,6 +193,26 @@ def test_the_status_of_a_run_says_what_was_rolled_back(capsys: pytest.CaptureFix
         "rollback of  r1",
         "rolled back  by p-2: main no longer has what this run published",
     }
+
+
+@pytest.mark.parametrize(
+    ("kept", "released", "why"),
+    [
+        (["r1"], {}, ""),
+        (None, {}, ""),
+        ([], {}, "no longer kept: it was discarded, or its time ended"),
+        ([], {RELEASES_MEMO: "r1"}, "published by p-2"),
+    ],
+)
+def test_the_status_of_a_quarantined_run_says_why_nothing_is_kept(
+    kept: list[str] | None, released: dict[str, Any], why: str
+) -> None:
+    """Earlier, it offered to release and discard a branch that did not exist."""
+    quarantined = run(1, outcome="quarantined")
+    temporal = Temporal(quarantined, run(2, **released), kept=kept)
+    context = cast(CommandContext, SimpleNamespace(client=temporal, settings=SETTINGS))
+    result = RunResult(run_id="r1", workflow_id="p-1", pipeline="p", outcome="quarantined")
+    assert asyncio.run(_why_ended(context, result, quarantined)) == why
 
 
 def test_a_roll_back_that_was_rolled_back_does_not_count() -> None:
