@@ -7,8 +7,6 @@ UV := .sluice/uv/bin/uv
 PYTEST_ARGS ?=
 # Tests wait for servers: three processes keep two cores busy. Each needs some 4 GB.
 PROCESSES ?= 3
-# Quick tests wait longer: beside three or more processes, one takes tests that need neither a worker nor Spark.
-QUICK_PROCESSES := $(if $(filter-out 0 1 2,$(PROCESSES)),$(shell expr $(PROCESSES) + 1),$(PROCESSES))
 STORE := $(if $(filter-out 0 no false,$(S3)),store)
 # Where a shell or an image sets it, each process would compile a thousand modules: a command 4 s, a worker 12 s.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,7 +48,7 @@ setup-dev: python-version ## Install what is needed to develop: the same, the de
 	$(SET_UP) develop
 
 test: setup-dev check ## Run lint, types and something of every kind of test
-	$(PY) -m pytest -m quick -n $(QUICK_PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
+	$(PY) -m pytest -m quick -n $(PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
 
 test-rest: setup-dev ## Run the tests that `make test` does not run
 	$(PY) -m pytest -m slow -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=25 $(PYTEST_ARGS)

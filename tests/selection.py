@@ -3,8 +3,8 @@
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
 Processes share the quick tests by module. The first process begins with the whole runs, the second with the component
 tests, and the third with what needs neither a worker nor a Spark session, so that few processes start those. Then each
-takes modules that need neither, and last what is left. A fourth process takes only what needs neither, and ends: these
-tests wait for timers, and leave the cores to the others. Each process has a Temporal server and a catalog of its own.
+takes modules that need neither, and last what is left. Tests that wait for timers need neither: beside the others, they
+leave the cores to them. Each process has a Temporal server and a catalog of its own.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,7 @@ _KINDS = (
     (_COMPONENT, _OTHER, _WHOLE_RUN),
     (_OTHER, _COMPONENT, _WHOLE_RUN),
 )
-"""The kinds of modules that a process takes, in their order, by the number of the process.
-
-Any further process takes only modules of the kind `other`.
-"""
+"""The kinds of modules that a process takes, in their order, by the number of the process."""
 ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
 """The folders in the order of their distribution: long tests first, so that no process ends late."""
 SENTINELS = {
@@ -58,11 +55,8 @@ class ByKind(LoadScopeScheduling):  # type: ignore[misc]
         return module_of(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        module = next_module(list(self.workqueue), int(node.gateway.id.removeprefix("gw")))
-        if module is None:
-            node.shutdown()
-            return
-        self.workqueue.move_to_end(module, last=False)
+        number = int(node.gateway.id.removeprefix("gw"))
+        self.workqueue.move_to_end(next_module(list(self.workqueue), number), last=False)
         super()._assign_work_unit(node)
 
 
@@ -71,15 +65,14 @@ def module_of(nodeid: str) -> str:
     return nodeid.split("::", maxsplit=1)[0]
 
 
-def next_module(modules: Sequence[str], process: int) -> str | None:
-    """Return the module that a process takes next, by the order of its kinds; None if it takes none of them.
+def next_module(modules: Sequence[str], process: int) -> str:
+    """Return the module that a process takes next: one of its kind, else one of any process, else the first.
 
     Args:
         process: number of the process, from 0.
     """
-    kinds = _KINDS[process] if process < len(_KINDS) else (_OTHER,)
-    taken = [module for module in modules if _kind_of(module) in kinds]
-    return min(taken, key=lambda module: kinds.index(_kind_of(module)), default=None)
+    kinds = _KINDS[process % len(_KINDS)]
+    return min(modules, key=lambda module: kinds.index(_kind_of(module)))
 
 
 def _kind_of(module: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -41,8 +41,8 @@ class Temporal:
         self.workflow_service = self
         self.service_client = SimpleNamespace(config=SimpleNamespace(target_host=USUAL))
         self.namespace = "default"
-        self.polled_at = Timestamp()
-        self.polled_at.GetCurrentTime()
+        self.polled_before = timedelta()
+        """Time since the last poll."""
 
     async def connect(self, environment: Mapping[str, str]) -> "Temporal":
         if not self.answers:
@@ -50,8 +50,10 @@ class Temporal:
         return self
 
     async def describe_task_queue(self, _: Any) -> Any:
+        polled_at = Timestamp()
+        polled_at.FromDatetime(datetime.now(timezone.utc) - self.polled_before)
         return DescribeTaskQueueResponse(
-            pollers=[PollerInfo(identity=each, last_access_time=self.polled_at) for each in self.identities]
+            pollers=[PollerInfo(identity=each, last_access_time=polled_at) for each in self.identities]
         )
 
     def get_schedule_handle(self, name: str) -> Any:
@@ -205,6 +207,6 @@ async def test_a_command_has_the_installation_that_it_reaches(
 
 def test_a_worker_that_stopped_polling_is_not_counted() -> None:
     temporal = Temporal("1@host")
-    temporal.polled_at.seconds -= 120
+    temporal.polled_before = timedelta(minutes=2)
     assert asyncio.run(polling_workers(cast(Client, temporal), "sluice")) == {"1@host"}
     assert asyncio.run(polling_workers(cast(Client, temporal), "sluice", timedelta(seconds=90))) == set()
