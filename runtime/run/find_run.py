@@ -118,10 +118,14 @@ async def find_run(client: Client, named: str) -> RunLookup:
         )
     if run is None:
         query = f'{_WORKFLOW_TYPE} AND (RunId = "{named}" OR WorkflowId STARTS_WITH "{named}-")'
-        listed = [each async for each in client.list_workflows(query, limit=_MOST_LISTED)]
-        matching = [each for each in listed if each.run_id == named or _is_run_of(named, each.id)]
-        matching += [each for each in listed if _is_check_of(named, each.id)]
-        run = await describe_run(client, matching[0].id, matching[0].run_id) if matching else None
+        latest: WorkflowExecution | None = None
+        async for execution in client.list_workflows(query, limit=_MOST_LISTED):
+            if execution.run_id == named or _is_run_of(named, execution.id):
+                latest = execution
+                break
+            if latest is None and _is_check_of(named, execution.id):
+                latest = execution
+        run = await describe_run(client, latest.id, latest.run_id) if latest else None
     if run is None:
         raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
     return run
