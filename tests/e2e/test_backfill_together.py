@@ -34,7 +34,7 @@ def test_all_months_are_published_by_one_merge_or_none_is(rides: BackfilledRides
     wait_for(lambda: rides.collected() >= 1)
     rides.kill_worker()
     code, paused = rides.backfill(*asked)
-    assert (code, paused["counts"]) == (3, {"published": 3, "kept out": 1}), rides.reasons(paused)
+    assert (code, paused["counts"]) == (3, {"collected": 3, "kept out": 1}), rides.reasons(paused)
     assert paused["partitions"][BAD]["state"] == "kept out" and "1 of 4 partitions" in paused["paused"]
     assert (lake.rows("t.together"), lake.head()) == ([], before)
     released = rides.system.command("quarantine", "release", paused["partitions"][BAD]["run_id"])
@@ -64,7 +64,7 @@ def test_a_month_whose_file_is_replaced_before_the_merge_is_not_published(
     file = rides.system.file(rides.file.read_text().replace("together", "outdated"))
     asked = (str(file), "--partitions", f"2019-01,{BAD}", "--publish", "together")
     code, paused = rides.backfill(*asked)
-    assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), rides.reasons(paused)
+    assert (code, paused["counts"]) == (3, {"collected": 1, "kept out": 1}), rides.reasons(paused)
     rides.share_a_key("2019-01", MONTHS["2018-12"])
     rides.write(BAD)
     assert rides.backfill("retry", "outdated")[0] == 0
@@ -109,7 +109,7 @@ def test_months_that_break_a_check_only_together_are_kept_out(rides: BackfilledR
     text = rides.file.read_text().replace("together", "crowded")
     file = rides.system.file(text.replace("- unique: ride_id", "- row_count: {max: 60}"))
     code, ended = rides.backfill(str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
-    assert (code, ended["counts"]) == (3, {"published": 2}), rides.reasons(ended)
+    assert (code, ended["counts"]) == (3, {"collected": 2}), rides.reasons(ended)
     assert "row_count" in ended["together"]["ended"]["reason"]
     assert (lake.rows("t.crowded"), lake.head(), lake.branches("backfill/")) == ([], before, [])
     (kept,) = lake.branches("quarantine/crowded/")
@@ -128,7 +128,7 @@ def test_a_month_that_shares_a_key_with_another_one_is_kept_out(rides: Backfille
     file = rides.system.file(rides.file.read_text().replace("together", "one_key_twice"))
     asked = (str(file), "--partitions", "2019-01,2019-03", "--publish", "together")
     code, paused = rides.backfill(*asked)
-    assert (code, paused["counts"]) == (3, {"published": 1, "kept out": 1}), rides.reasons(paused)
+    assert (code, paused["counts"]) == (3, {"collected": 1, "kept out": 1}), rides.reasons(paused)
     (reason,) = [each["reason"] for each in paused["partitions"].values() if each["state"] == "kept out"]
     assert "unique" in reason and (lake.rows("t.one_key_twice"), lake.head()) == ([], before)
 

@@ -86,4 +86,4 @@ class BackfilledRides:
 
     def collected(self) -> int:
         counts: dict[str, int] = self.backfill("status", "together")[1]["counts"]
-        return counts.get("published", 0)
+        return counts.get("collected", 0)
