@@ -158,8 +158,9 @@ class LoadedFiles:
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
         """Return the loads on main, by other runs, of the paths of an input with other content.
 
-        Of a run that may load a path twice, and whose rows would be beside those of the other content, the loads since
-        the selection of its files count. Where later rows replace earlier ones, none counts.
+        If the pipeline allows one content of each path, all loads count. If not, an append must still not add old
+        content after new content, so the loads since the selection of its files count. If later rows replace earlier
+        ones, or if each content is wanted, the result is empty.
 
         Raises:
             ManifestUnreadable: it is unknown which files this run, or another, loaded.

@@ -32,10 +32,9 @@ def seconds(value: object) -> float:
 
 def _seconds_of(value: object, info: ValidationInfo) -> float:
     """Return a duration that a person stated, or that a message has as a number of seconds."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if info.context == STATED or not is_number:
+    if info.context == STATED or isinstance(value, bool) or not isinstance(value, int | float):
         return seconds(value)
-    return _in_range(min(float(str(value)), _LONGEST + 1.0), value)
+    return _in_range(float(min(value, _LONGEST + 1)), value)
 
 
 def _in_range(duration: float, value: object) -> float:

@@ -51,11 +51,12 @@ class PrepareRunActivity:
                 is_input_changed=isinstance(error, InputChanged)
                 or await run_with_progress(compare, activity.heartbeat, "comparing the input with its batch"),
             )
+        refuses_overwritten = _refuses_overwritten(pipeline, input)
         starter = Starter(input.starter, Path(input.pipeline.folder))
         options = StartOptions(
             again=input.again,
-            one_content_per_path=_refuses_overwritten(pipeline, input),
-            loads_all_contents=pipeline.arrival is not None and not _refuses_overwritten(pipeline, input),
+            one_content_per_path=refuses_overwritten,
+            loads_all_contents=pipeline.arrival is not None and not refuses_overwritten,
             resume=input.resume,
             order=LoadOrder(partition=partition_of(input.values), over_younger=input.over_younger),
             target=input.target,

@@ -25,13 +25,7 @@ async def print_backfills(context: CommandContext, limit: int) -> int:
 
 
 def _row(listed: ListedBackfill) -> tuple[str, ...]:
-    state = "cancelled" if listed.state == "canceled" else _state(listed)  # Temporal spells it with one l
-    return listed.pipeline, state, format_time(listed.started), _counts(listed)
-
-
-def _state(listed: ListedBackfill) -> str:
-    paused = listed.state == "running" and listed.status and listed.status.progress.paused
-    return "paused" if paused else listed.state
+    return listed.pipeline, listed.label, format_time(listed.started), _counts(listed)
 
 
 def _counts(listed: ListedBackfill) -> str:
@@ -41,14 +35,14 @@ def _counts(listed: ListedBackfill) -> str:
         return "not known: no worker answers" if listed.state == "running" else "not known any more"
     status, progress = listed.status, listed.status.progress
     counts = ", ".join(f"{number:,} {state}" for state, number in shown_counts(status).items())
-    return f"{counts}; paused {progress.paused}" if _state(listed) == "paused" else counts
+    return f"{counts}; paused {progress.paused}" if listed.is_paused else counts
 
 
 def _fields(listed: ListedBackfill) -> dict[str, Any]:
     progress = listed.status.progress if listed.status else None
     return {
         "pipeline": listed.pipeline,
-        "state": _state(listed),
+        "state": "paused" if listed.is_paused else listed.state,
         "started": listed.started.isoformat(timespec="seconds"),
         "closed": listed.closed.isoformat(timespec="seconds") if listed.closed else None,
         "counts": dict(shown_counts(listed.status)) if listed.status else None,

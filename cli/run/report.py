@@ -76,28 +76,20 @@ def report_result(
 
         print(markdown_report(result, link))
     else:
-        print_report(
-            result, link, context.console, with_verdicts=with_verdicts, released=released, may_decide=may_decide
-        )
+        print_report(result, link, context.console, with_verdicts=with_verdicts)
+        if may_decide:
+            print_next_steps(context.console, result, released)
     return exit_code(result)
 
 
-def print_report(
-    result: RunResult,
-    link: str,
-    console: Console,
-    *,
-    with_verdicts: bool = True,
-    released: str = "",
-    may_decide: bool = True,
-) -> None:
-    """Print the result of a run: outcome, reason, tables, checks with bad rows, details, and what to do next.
+def print_next_steps(console: Console, result: RunResult, released: str = "") -> None:
+    """Print the commands that decide about the quarantined rows of a run, if there are any."""
+    for purpose, step in next_steps(result, released, program()).items():
+        print_command(console, purpose, step)
 
-    Args:
-        with_verdicts: True to print each verdict; False for a run that was followed, whose verdicts are printed.
-        released: the run whose quarantine this one releases or repairs; empty if it does neither.
-        may_decide: False if the quarantine of the run is no longer kept.
-    """
+
+def print_report(result: RunResult, link: str, console: Console, *, with_verdicts: bool = True) -> None:
+    """Print the result of a run: outcome, reason, tables, checks with bad rows, and details."""
     outcome = result.outcome or "under way"
     console.print()
     heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
@@ -140,8 +132,6 @@ def print_report(
     for name, value in details.items():
         if value:
             print_detail(console, name, value)
-    for purpose, step in next_steps(result, released, program()).items() if may_decide else ():
-        print_command(console, purpose, step)
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:

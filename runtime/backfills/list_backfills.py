@@ -45,6 +45,16 @@ class ListedBackfill:
     why: str = ""
     """Reason that the worker cannot continue the backfill; empty if it can, or if no worker has it."""
 
+    @property
+    def is_paused(self) -> bool:
+        """True if the backfill runs, and starts no partitions."""
+        return self.state == "running" and self.status is not None and bool(self.status.progress.paused)
+
+    @property
+    def label(self) -> str:
+        """The state as people read it. Temporal spells `cancelled` with one l."""
+        return "paused" if self.is_paused else "cancelled" if self.state == "canceled" else self.state
+
 
 async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:
     """Return the latest backfill of each pipeline of an installation, newest first."""

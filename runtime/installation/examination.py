@@ -23,7 +23,7 @@ from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
 _ALIVE = timedelta(seconds=90)
-"""Time since its last poll after which a worker is taken for dead."""
+"""Time since its last poll after which a worker is taken for dead: a poll waits for a task for at most a minute."""
 _START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 

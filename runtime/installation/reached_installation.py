@@ -29,8 +29,6 @@ from sluice.settings import read_settings
 
 _ADDRESS = "TEMPORAL_ADDRESS"
 _IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")
-_REMEMBERED = timedelta(minutes=5)
-"""Time for which Temporal remembers the poll of a worker."""
 _OWN_STACK = "`make up` starts it"
 
 
@@ -104,11 +102,11 @@ async def serving_installations(client: Client, queue: str) -> set[str]:
     return {named[1] for worker in await polling_workers(client, queue) if (named := _IDENTITY.search(worker))}
 
 
-async def polling_workers(client: Client, queue: str, within: timedelta = _REMEMBERED) -> set[str]:
+async def polling_workers(client: Client, queue: str, within: timedelta = timedelta.max) -> set[str]:
     """Return the identities of the workers that polled a task queue for activities lately.
 
     Args:
-        within: time since the last poll. A worker that is alive polls at least once a minute.
+        within: maximum time since the last poll; by default as long as Temporal remembers it.
     """
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
@@ -119,9 +117,11 @@ async def polling_workers(client: Client, queue: str, within: timedelta = _REMEM
         described = await client.workflow_service.describe_task_queue(request)
     except RPCError:
         return set()
-    since = datetime.now(timezone.utc) - within
+    now = datetime.now(timezone.utc)
     return {
-        poller.identity for poller in described.pollers if poller.last_access_time.ToDatetime(timezone.utc) >= since
+        poller.identity
+        for poller in described.pollers
+        if now - poller.last_access_time.ToDatetime(timezone.utc) <= within
     }
 
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.harness.loaded_paths import Paths, has_other_content
+
 
 @dataclass(frozen=True)
 class Content:
@@ -24,10 +26,6 @@ class Content:
         return "id,v\n" + "".join(f"{id},{v}\n" for id, v in zip(self.ids, values, strict=True))
 
 
-Paths = frozenset[tuple[str, Content]]
-"""The paths of files, with their content."""
-
-
 @dataclass(frozen=True)
 class Published:
     """A published run."""
@@ -38,7 +36,7 @@ class Published:
     """The rows of main before this run."""
     number: int
     """Number of runs that were published before."""
-    paths: Paths
+    paths: Paths[Content]
 
 
 @dataclass
@@ -48,7 +46,7 @@ class LakeModel:
     rows: Counter[int] = field(default_factory=Counter)
     published: list[Published] = field(default_factory=list)
     """The published runs that were not rolled back, latest last."""
-    quarantines: dict[str, Paths] = field(default_factory=dict)
+    quarantines: dict[str, Paths[Content]] = field(default_factory=dict)
     """The files whose rows a quarantine has, by branch."""
 
     number: int = 0
@@ -64,7 +62,7 @@ class LakeModel:
         """Return the files of a folder that a run would load."""
         return frozenset(content for content in folder if not self.is_loaded(content))
 
-    def publish(self, run_id: str, paths: Paths) -> None:
+    def publish(self, run_id: str, paths: Paths[Content]) -> None:
         """Record that these files were loaded into main."""
         before, contents = self.rows.copy(), frozenset(content for _, content in paths)
         for content in contents:
@@ -72,14 +70,13 @@ class LakeModel:
         self.published.append(Published(run_id, contents, before, self.number, paths))
         self.number += 1
 
-    def has_other_content(self, paths: Paths, since: int) -> bool:
+    def is_overtaken(self, paths: Paths[Content], since: int) -> bool:
         """Return True if a run loaded other content from one of these paths.
 
         Args:
             since: a number of published runs; earlier ones do not count.
         """
-        loaded = [each for run in self.published if run.number >= since for each in run.paths]
-        return any(name == path and content != other for name, content in paths for path, other in loaded)
+        return has_other_content(paths, (each for run in self.published if run.number >= since for each in run.paths))
 
     def drop(self) -> None:
         """Record that the table was dropped and created again. Its files may be loaded again."""

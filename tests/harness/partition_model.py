@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.harness.loaded_paths import has_other_content
+
 YEARS = ("2018", "2019", "2020")
 """The partitions, oldest first."""
 Row = tuple[int, int, int]
@@ -142,12 +144,11 @@ class PartitionModel:
         Args:
             since: a number of commits; runs that were published before do not count.
         """
-        loads = [load for run in self.published if run.number >= since for load in run.loads]
-        return not self.order_matters and any(
-            (load.path, load.partition) == (each.path, each.partition) and load.content != each.content
-            for load in loads
-            for each in wanted
+        later = [load for run in self.published if run.number >= since for load in run.loads]
+        paths, loaded = (
+            [(f"{load.path} for {load.partition}", load.content) for load in loads] for loads in (wanted, later)
         )
+        return not self.order_matters and has_other_content(frozenset(paths), loaded)
 
     def replaces_other_partitions(self, loads: Iterable[Load]) -> bool:
         """Return True if a load would remove rows that another partition loaded."""

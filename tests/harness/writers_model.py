@@ -7,10 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.harness.loaded_paths import Paths, has_other_content
 from tests.harness.partition_model import Content, Row
-
-Paths = frozenset[tuple[str, Content]]
-"""The paths of files, with their content."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class WriterRun:
     before: tuple[Entry, ...]
     number: int
     """Number of commits on main before it."""
-    paths: Paths
+    paths: Paths[Content]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class KeptRows:
     commits: int
     """Number of commits on main when it was written."""
     had_table: bool
-    paths: Paths
+    paths: Paths[Content]
 
     @property
     def bad_ids(self) -> list[int]:
@@ -91,7 +89,13 @@ class WritersModel:
         return sum(entry.run_id == run.run_id for entry in self.entries) == run.number_of_rows
 
     def publish(
-        self, run_id: str, pipeline: str, contents: frozenset[Content], paths: Paths, *, repaired: Iterable[int] = ()
+        self,
+        run_id: str,
+        pipeline: str,
+        contents: frozenset[Content],
+        paths: Paths[Content],
+        *,
+        repaired: Iterable[int] = (),
     ) -> None:
         """Record that a run of a pipeline was published.
 
@@ -129,7 +133,5 @@ class WritersModel:
 
     def _is_overtaken(self, kept: KeptRows) -> bool:
         """Return True if a run loaded other content of a path after the files of a quarantine were selected."""
-        later = [each for run in self.published if run.number >= kept.commits for each in run.paths]
-        return any(
-            path == other_path and content != other for path, content in kept.paths for other_path, other in later
-        )
+        later = (run for run in self.published if run.number >= kept.commits)
+        return has_other_content(kept.paths, (each for run in later for each in run.paths))

@@ -1,11 +1,14 @@
 """Verdicts in a terminal: first those that need a person, then one line for each passed check."""
 
 import io
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
-from cli.run.report import print_report
+from cli.context import CommandContext
+from cli.run.report import print_report, report_result
 from cli.run.watch import ShownStatus
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import RunResult, RunStatus
@@ -92,7 +95,9 @@ def test_the_report_ends_with_what_can_be_done_about_quarantined_rows(outcome: s
         {"run_id": "r", "workflow_id": "w", "pipeline": "p", "outcome": outcome, "branch": "quarantine/p/d/r"}
     )
     output = io.StringIO()
-    print_report(result, "http://ui", Console(file=output, width=140), released=released)
+    shown: dict[str, Any] = {"as_json": False, "report": None, "link": lambda *_: "http://ui"}
+    context = cast(CommandContext, SimpleNamespace(console=Console(file=output, width=140), **shown))
+    report_result(context, result, released=released)
     last = [line.strip() for line in output.getvalue().splitlines()[-4:]]
     if run:
         assert last == [

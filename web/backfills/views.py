@@ -38,9 +38,9 @@ async def backfills(page: ThePage) -> HTMLResponse:
 
 
 def _view(listed: ListedBackfill) -> BackfillView:
-    status, ended = listed.status, "cancelled" if listed.state == "canceled" else listed.state
+    status = listed.status
     if status is None:
-        return BackfillView(listed, ended, [], [], 0)
+        return BackfillView(listed, listed.label, [], [], 0)
     progress = status.progress
     states = partition_states(progress)
     partitions = [
@@ -49,7 +49,7 @@ def _view(listed: ListedBackfill) -> BackfillView:
     ]
     return BackfillView(
         listed=listed,
-        state="paused" if listed.state == "running" and progress.paused else ended,
+        state=listed.label,
         counts=list(shown_counts(status).items()),
         partitions=partitions[:_MOST_PARTITIONS],
         more=max(0, len(partitions) - _MOST_PARTITIONS),

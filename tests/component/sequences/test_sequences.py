@@ -4,7 +4,6 @@ A failed sequence is shrunk, printed as a program, and stored by Hypothesis, whi
 """
 
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,8 @@ from lakehouse.open_catalog import open_catalog
 from runtime.run.find_run import Handle
 from sluice.settings import read_settings
 from tests.harness.lake_driver import Ending, LakeDriver
-from tests.harness.lake_model import Content, LakeModel, Paths
+from tests.harness.lake_model import Content, LakeModel
+from tests.harness.loaded_paths import Paths, paths_of
 from tests.harness.memory_system import MemorySystem
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, sequences
 from tests.harness.temporal_thread import TEMPORAL
@@ -30,7 +30,7 @@ class Sequence(CommandSequence):
         self.model = LakeModel()
         self.files: dict[str, Content] = {}
         self.next_id = 0
-        self.waiting: dict[Handle, tuple[Paths, Paths]] = {}
+        self.waiting: dict[Handle, tuple[Paths[Content], Paths[Content]]] = {}
         """The files to load and the whole input, by run that waits for approval."""
         self.selected_at: dict[Handle | str, int] = {}
         """Number of runs that were published when the files of a waiting run or a quarantine were selected."""
@@ -60,12 +60,12 @@ class Sequence(CommandSequence):
 
     @rule()
     def run_pipeline(self) -> None:
-        to_load = _selected(self.model.to_load(self.files.values()), self._all)
+        to_load = paths_of(self.model.to_load(self.files.values()), self._all)
         self._compare_run(self._run(self.driver.run(self.driver.pipeline())), to_load)
 
     @rule()
     def run_again_loads_all(self) -> None:
-        to_load = _selected(self.files.values(), self._all)
+        to_load = paths_of(self.files.values(), self._all)
         self._compare_run(self._run(self.driver.run(self.driver.pipeline(), again=True)), to_load)
 
     @precondition(lambda self: len(self.waiting) < 2)
@@ -74,7 +74,7 @@ class Sequence(CommandSequence):
         whole = self._all
         if any(_contents(whole) == _contents(other) for _, other in self.waiting.values()):
             return  # the same input is under way: a start would attach to that run
-        to_load, selected_at = _selected(self.model.to_load(_contents(whole)), whole), self.model.number
+        to_load, selected_at = paths_of(self.model.to_load(_contents(whole)), whole), self.model.number
         started = self._run(self.driver.start(self.driver.pipeline(approval=True)))
         ended = started if isinstance(started, Ending) else self._run(self.driver.wait_for_approval(started))
         if ended is not None:
@@ -98,7 +98,7 @@ class Sequence(CommandSequence):
             return
         if any(map(self.model.is_loaded, _contents(to_load))) or _was_rewritten(ended):
             # the run selects again, from its first files: a roll-back may have freed others
-            to_load = _selected(self.model.to_load(_contents(whole)), whole)
+            to_load = paths_of(self.model.to_load(_contents(whole)), whole)
             if _contents(whole) != frozenset(self.files.values()) and ended.outcome in ("failed", "already published"):
                 return  # one of its files was replaced
         self._compare_run(ended, to_load)
@@ -126,7 +126,7 @@ class Sequence(CommandSequence):
         if any(map(self.model.is_loaded, _contents(paths))):
             assert ended.outcome in ("refused", "already published", "failed"), ended
             return
-        if self._was_replaced(branch) or self.model.has_other_content(paths, self.selected_at[branch]):
+        if self._was_replaced(branch) or self.model.is_overtaken(paths, self.selected_at[branch]):
             assert ended.outcome in ("refused", "failed", "discarded"), ended
             return
         if way == "release" and _has_bad(paths):
@@ -176,7 +176,7 @@ class Sequence(CommandSequence):
         for handle in self.waiting:
             self._run(self.driver.cancel(handle))
 
-    def _compare_run(self, ended: Ending, to_load: Paths) -> None:
+    def _compare_run(self, ended: Ending, to_load: Paths[Content]) -> None:
         """Compare the ending of a run with the model's expectation for the files that it was to load."""
         if not to_load:
             assert ended.outcome == "already published", ended
@@ -187,7 +187,7 @@ class Sequence(CommandSequence):
             assert ended.outcome == "published" and ended.result, ended
             self.model.publish(ended.result.run_id, to_load)
 
-    def _keep(self, ended: Ending, paths: Paths, waiting: Handle | None = None) -> None:
+    def _keep(self, ended: Ending, paths: Paths[Content], waiting: Handle | None = None) -> None:
         """Record a run's quarantine, with the table and the main that it was written for.
 
         Args:
@@ -207,7 +207,7 @@ class Sequence(CommandSequence):
         return self.written_for[key] not in (None, self.model.generation)
 
     @property
-    def _all(self) -> Paths:
+    def _all(self) -> Paths[Content]:
         return frozenset(self.files.items())
 
     def _content(self, size: int, *, is_bad: bool) -> Content:
@@ -220,17 +220,11 @@ class Sequence(CommandSequence):
         (self.driver.folder / name).write_text(content.csv)
 
 
-def _selected(contents: Iterable[Content], files: Paths) -> Paths:
-    """Return the files that a run loads: of files with the same content, the first."""
-    names = {content: name for name, content in sorted(files, key=lambda file: file[0], reverse=True)}
-    return frozenset((names[content], content) for content in contents)
-
-
-def _contents(paths: Paths) -> frozenset[Content]:
+def _contents(paths: Paths[Content]) -> frozenset[Content]:
     return frozenset(content for _, content in paths)
 
 
-def _has_bad(paths: Paths) -> bool:
+def _has_bad(paths: Paths[Content]) -> bool:
     return any(content.is_bad for content in _contents(paths))
 
 

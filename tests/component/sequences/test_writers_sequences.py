@@ -3,7 +3,6 @@
 A failed sequence is shrunk, printed as a program, and stored by Hypothesis, which tries it first the next time.
 """
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,11 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.harness.lake_driver import Ending
+from tests.harness.loaded_paths import paths_of
 from tests.harness.memory_system import MemorySystem
 from tests.harness.partition_model import Content
 from tests.harness.sequences import THOUSAND, CommandSequence, machine, new_folder, one_of, sequences
 from tests.harness.writers_driver import WritersDriver
-from tests.harness.writers_model import KeptRows, Paths, WritersModel
+from tests.harness.writers_model import KeptRows, WritersModel
 
 WRITERS = ("p", "q")
 MODES = ("append", "overwrite", "overwrite_partitions")
@@ -163,7 +163,8 @@ class WritersSequence(CommandSequence):
     def _start(self, writer: str, *, is_strict: bool) -> None:
         """Run a pipeline, and compare its ending with the expected one."""
         loads = self.model.to_load(writer, self.files[writer].values())
-        had_table, paths = self.driver.has_table(), self._paths(writer, loads)
+        had_table = self.driver.has_table()
+        paths = paths_of(loads, [(f"{writer}/{slot}", content) for slot, content in self.files[writer].items()])
         ended: Ending = self._run(self.driver.run(self.driver.pipeline_of(writer, strict=is_strict)))
         if not loads:
             assert ended.outcome == "already published", ended
@@ -187,11 +188,6 @@ class WritersSequence(CommandSequence):
         self.model.publish(ended.result.run_id, kept.pipeline, kept.contents, kept.paths, repaired=kept.bad_ids)
         del self.model.quarantines[branch]
         self.released.append((branch, kept.bad_ids))
-
-    def _paths(self, writer: str, contents: Iterable[Content]) -> Paths:
-        """Return the files that a run loads: of files with the same content, the first."""
-        slots = {content: slot for slot, content in sorted(self.files[writer].items(), reverse=True)}
-        return frozenset((f"{writer}/{slots[content]}", content) for content in contents)
 
     def _roll_back(self, run_id: str) -> None:
         ended = self._run(self.driver.roll_back(run_id))
