@@ -42,11 +42,10 @@ class PlanRequeueActivity:
             quarantine_snapshot=quarantine.snapshot_id,
             spark_catalog=self.spark_catalog,
         )
-        if rule_of("requeue", input.pipeline.write, [table]).guard != "later run":
-            return plan
         shown = [input.selection.run] if input.selection.run else input.selection.runs
         runs = _runs(quarantined) if shown is None else shown
-        return plan.model_copy(update={"runs": runs})
+        guard = rule_of("requeue", input.pipeline.write, [table]).guard
+        return plan.model_copy(update={"runs" if guard == "later run" else "files_of_runs": runs})
 
     def _version(self, table: str, head: str) -> TableVersion:
         version = self.catalog.table_version(self.catalog.main, table, head)

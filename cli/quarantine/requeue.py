@@ -69,7 +69,8 @@ def requeue(
         confirm(context, "Move them back, audit them again, and publish them if they pass?", yes=yes)
         shown = selection.model_copy(update={"runs": sorted(counts)})
         plan = await query_lake(context.client, context.settings.installation, _query(loaded, shown), RequeuePlan)
-        options = StartOptions(order=LoadOrder(runs=plan.runs, over_younger=over_younger))
+        order = LoadOrder(runs=plan.runs, files_of_runs=plan.files_of_runs, over_younger=over_younger)
+        options = StartOptions(order=order)
         return await start_and_follow(context, plan.pipeline, plan.input, options, detach=detach)
 
     run_command(command, as_json, prepare)

@@ -89,6 +89,8 @@ class RequeuePlan(WireMessage):
     input: RunInput
     runs: list[str] = Field(default_factory=list)
     """Runs that quarantined the rows, if the order of loads matters."""
+    files_of_runs: list[str] = Field(default_factory=list)
+    """Runs that quarantined the rows, if only later loads of other content of their files matter."""
 
 
 class QueryAuditResultsInput(LakeQueryMessage):

@@ -12,6 +12,8 @@ class LoadOrder(WireMessage):
     """Partition that the run loads, or its scheduled time; empty if it has neither."""
     runs: list[str] = Field(default_factory=list)
     """Runs that quarantined the rows of a requeue. Runs that changed the table after them are younger."""
+    files_of_runs: list[str] = Field(default_factory=list)
+    """Runs that quarantined the rows of a requeue, if only later loads of other content of their files are younger."""
     over_younger: bool = False
     """True if its rows may replace younger ones."""
 

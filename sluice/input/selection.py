@@ -89,6 +89,23 @@ def refuse_changed_partition(loads: Sequence[LoadedFile], scope: LoadScope) -> N
         )
 
 
+def refuse_corrected_rows(loads: Sequence[LoadedFile]) -> None:
+    """Check that quarantined rows are not requeued after other content of their files was loaded.
+
+    Args:
+        loads: the loads of the other content.
+
+    Raises:
+        InvalidInput: there is one, and the table may contain the rows of the requeue already.
+    """
+    if loads:
+        raise InvalidInput(
+            f"{describe_other_content(loads)} after the rows to requeue were quarantined. If it contains these rows, "
+            "corrected, they would be in the table twice. Requeue the rows of other runs by --run, or these rows by "
+            f"{OVER_YOUNGER}"
+        )
+
+
 def select_files(
     files: Sequence[InputFile],
     loaded: LoadedByPath,

@@ -23,7 +23,7 @@ Way = Literal[
 Kind = Mode | Literal["program"]
 """Kinds of write: a write mode, or a program of the user's."""
 Order = Literal["any", "one at a time"]
-Guard = Literal["", "later partition", "other partition", "later run", "later batch", "changed table"]
+Guard = Literal["", "later partition", "other partition", "later run", "other content", "later batch", "changed table"]
 """Guards against older rows that would replace younger ones, each a condition on main."""
 GUARDS: Mapping[Guard, str] = {
     "": "",
@@ -31,6 +31,8 @@ GUARDS: Mapping[Guard, str] = {
     "other partition": "stopped if it would remove rows of another partition, or (without "
     f"`{OVER_YOUNGER}`) of a later scheduled time",
     "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
+    "other content": f"refused without `{OVER_YOUNGER}` if a file of these rows was loaded again later with other "
+    "content",
     "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
     "changed table": "refused if main changed one of its tables since the write",
 }
@@ -187,8 +189,7 @@ def _requeue(kind: Kind, traits: WriteMode) -> Rule:
             refused=f"with {name_of(kind)} each load replaces rows of the one before, so requeued rows would be "
             "older than those of the table: correct the source and run the pipeline again"
         )
-    guard: Guard = "later run" if traits.order_matters else ""
-    return Rule(guard=guard, loaded="rows")
+    return Rule(guard="later run" if traits.order_matters else "other content", loaded="rows")
 
 
 def _release(kind: Kind, traits: WriteMode) -> Rule:

@@ -182,6 +182,9 @@ def test_rows_are_not_requeued_over_those_of_a_younger_run(lake: MemoryLake, tmp
     assert plan(run="r2").runs == ["r2"] and start(plan(run="r2"))
     lake.catalog.delete_branch(Run(lake, "again").ref.branch)
     assert start(plan(), over_younger=True)
+    appending = REQUEUED.model_copy(update={"write": APPEND})
+    planned = run_activity(planning, PlanRequeueInput(pipeline=appending, selection=RequeueSelection()))
+    assert (planned.runs, planned.files_of_runs) == ([], ["r1"]), "only other content of their files is younger"
 
 
 def test_which_later_runs_count(lake: MemoryLake) -> None:

@@ -151,6 +151,12 @@ MENDS = (
         {"lakehouse.later_loads.find_later_runs": lambda *_: []},
         {"MODES": ("merge",)},
     ),
+    Mend(
+        "rows are not requeued after their file was loaded again with other content",
+        "requeues",
+        {"activities.run.open_branch.find_corrected_files": lambda *_: []},
+        {"MODES": ("append",)},
+    ),
 )
 
 

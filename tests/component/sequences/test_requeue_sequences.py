@@ -1,7 +1,7 @@
 """Random sequences of loads with quarantined rows, and of requeues of these rows, compared with a model of main.
 
-Rows have the number of their load as their value, so that no value on main may be replaced by a lower one. The
-sequences need no server: they call the activities that open and publish a branch, and write as Spark would.
+Rows have the number of their load as their value, so that no value on main may be replaced by a lower one. Each load is
+new content of one of two paths. The sequences need no server: they call the activities that open and publish a branch, and write as Spark would.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,10 @@ from temporalio.exceptions import ApplicationError
 from lakehouse.catalog import TableCommit, TableVersion
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchRef
+from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.pipeline.loading_rules import rule_of
 from sluice.pipeline.write import Write
+from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.commit_properties import ROLLED_BACK, RUN_ID, WORKFLOW_ID
 from sluice.publishing.load_properties import requeue_properties
 from sluice.publishing.quarantine_tables import quarantine_table
@@ -36,10 +38,11 @@ from tests.harness.sequences import new_folder, one_of, sequences
 TABLE = "t.x"
 KEYS = (1, 2, 3)
 MODES = ("append", "merge")
+PATHS = ("/a.csv", "/b.csv")
 Rows = dict[int, int]
 """The values of rows, by key."""
-Change = tuple[str, frozenset[str]]
-"""A change of the table: its run, and the runs whose rows it requeued."""
+Change = tuple[str, frozenset[str], str]
+"""A change of the table: its run, the runs whose rows it requeued, and the path of its file."""
 
 
 class RequeueSequence(RuleBasedStateMachine):
@@ -63,12 +66,16 @@ class RequeueSequence(RuleBasedStateMachine):
         self.before: list[tuple[list[tuple[int, int]], dict[str, Rows], TableVersion | None]] = []
         """The model and the version of the table before each of the changes."""
 
-    @rule(good=st.sets(st.sampled_from(KEYS), min_size=1), bad=st.sets(st.sampled_from(KEYS)))
-    def loads(self, good: set[int], bad: set[int]) -> None:
-        """Publish a run whose bad rows go to the quarantine table."""
+    @rule(
+        good=st.sets(st.sampled_from(KEYS), min_size=1),
+        bad=st.sets(st.sampled_from(KEYS)),
+        path=one_of(lambda: PATHS),
+    )
+    def loads(self, good: set[int], bad: set[int], path: str) -> None:
+        """Publish a run that loads new content of a path, and whose bad rows go to the quarantine table."""
         run = self._new_run()
         branch = run.open(write=self._write)
-        self._change(run, branch, dict.fromkeys(good, self.runs))
+        self._change(run, branch, dict.fromkeys(good, self.runs), path=path)
         self.quarantined[run.ref.run_id] = dict.fromkeys(bad - good, self.runs)
 
     @precondition(lambda self: any(self.quarantined.values()))
@@ -94,7 +101,7 @@ class RequeueSequence(RuleBasedStateMachine):
             return
         branch = requeue.open(write=self._requeueing, order=order, tables=self._tables, schema_is_fixed=False)
         self._write_rows(requeue, branch, rows)
-        self.loads({*KEYS}, set())
+        self.loads({*KEYS}, set(), data.draw(st.sampled_from(PATHS)))
         merged = requeue.publish(branch, self.lake.catalog.head(branch.name)).merged
         assert not merged, "a requeue was published over a run that was published meanwhile"
         self.lake.catalog.delete_branch(branch.name)
@@ -106,7 +113,7 @@ class RequeueSequence(RuleBasedStateMachine):
         """Roll back a run or a requeue, and all later ones."""
         first = data.draw(st.integers(0, len(self.changes) - 1))
         self.runs += 1
-        undone = ",".join(run for run, _ in self.changes[first:])
+        undone = ",".join(run for run, *_ in self.changes[first:])
         properties = {ROLLED_BACK: undone, RUN_ID: f"r{self.runs}", WORKFLOW_ID: f"w-r{self.runs}"}
         self.main, self.quarantined, version = self.before[first]
         restored = [TableCommit(TABLE, version)]
@@ -131,29 +138,46 @@ class RequeueSequence(RuleBasedStateMachine):
             older = [key for key, value in self.main if rows.get(key, value) < value]
             assert not older, f"the requeue of {runs} replaces younger rows with the keys {older}"
         assert not is_refused, f"the requeue of {runs} is not refused after {self.changes}"
-        self._change(run, branch, rows, requeued=order.runs)
+        self._change(run, branch, rows, requeued=runs)
         for each in runs:
             self.quarantined[each] = {k: v for k, v in self.quarantined[each].items() if rows.get(k) != v}
 
     def _is_refused(self, runs: Sequence[str]) -> bool:
-        """Return True if a run changed the table after the first of these runs, other than by requeueing their rows."""
-        first = min(number for number, (run, _) in enumerate(self.changes) if run in runs)
-        later = [requeued for _, requeued in self.changes[first + 1 :]]
-        return self.mode == "merge" and any(not requeued or not requeued <= {*runs} for requeued in later)
+        """Return True if rows that are requeued may be older than those of the table, or there already.
 
-    def _change(self, run: Run, branch: BranchRef, rows: Rows, requeued: Sequence[str] = ()) -> None:
+        In `mode: merge`, a run changed the table after the first of these runs, other than by requeueing their rows. In
+        `mode: append`, a run loaded other content of one of their paths after them.
+        """
+        own = [number for number, (run, *_) in enumerate(self.changes) if run in runs]
+        if self.mode == "merge":
+            later = [requeued for _, requeued, _ in self.changes[min(own) + 1 :]]
+            return any(not requeued or not requeued <= {*runs} for requeued in later)
+        paths = [path for *_, path in self.changes]
+        return any(paths[number] in paths[number + 1 :] for number in own)
+
+    def _change(self, run: Run, branch: BranchRef, rows: Rows, requeued: Sequence[str] = (), path: str = "") -> None:
         """Write rows to a branch, publish it, and record the change."""
         before = self.lake.catalog.table_version("main", TABLE)
         quarantined = {each: dict(of_run) for each, of_run in self.quarantined.items()}
         self.before.append((list(self.main), quarantined, before))
         self._write_rows(run, branch, rows)
         ids = {RUN_ID: run.ref.run_id, WORKFLOW_ID: run.ref.workflow_id}
-        properties = {**ids, **requeue_properties(LoadOrder(runs=list(requeued)))}
+        properties = {**ids, **requeue_properties(LoadOrder(runs=list(requeued))), **self._input(run, path)}
         self.lake.catalog.publish(branch, self.lake.catalog.head(branch.name), "ana", "publish", properties)
         self.lake.catalog.delete_branch(branch.name)
         kept = [(key, value) for key, value in self.main if self.mode == "append" or key not in rows]
         self.main = [*kept, *rows.items()]
-        self.changes.append((run.ref.run_id, frozenset(requeued)))
+        self.changes.append((run.ref.run_id, frozenset(requeued), path))
+
+    def _input(self, run: Run, path: str) -> dict[str, str]:
+        """Return the properties that name the file of a run; none without a path."""
+        if not path:
+            return {}
+        ids = {"run_id": run.ref.run_id, "workflow_id": run.ref.workflow_id, "pipeline": "p"}
+        header = {**ids, "attempt": 1, "base": "0", "tables": [TABLE], "policy": "skip", "again": False}
+        file = ManifestFile(path=path, size=1, identity=run.ref.run_id)
+        manifest = InputManifest(header=ManifestHeader.model_validate({**header, "input_digest": "d"}), files=[file])
+        return input_properties("d", [TABLE], self.lake.manifests.write(manifest))
 
     def _write_rows(self, run: Run, branch: BranchRef, rows: Rows) -> None:
         new = [{"id": key, "v": value} for key, value in rows.items()]
@@ -165,8 +189,8 @@ class RequeueSequence(RuleBasedStateMachine):
 
     def _order(self, runs: Sequence[str], *, over_younger: bool = False) -> LoadOrder:
         """Return the order of a requeue, as its plan states it."""
-        is_guarded = rule_of("requeue", self._write, [TABLE]).guard == "later run"
-        return LoadOrder(runs=list(runs) if is_guarded else [], over_younger=over_younger)
+        field = "runs" if rule_of("requeue", self._write, [TABLE]).guard == "later run" else "files_of_runs"
+        return LoadOrder.model_validate({field: list(runs), "over_younger": over_younger})
 
     def _new_run(self) -> Run:
         self.runs += 1
