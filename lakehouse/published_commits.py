@@ -14,6 +14,7 @@ from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.commit_properties import (
     PIPELINE,
+    PIPELINE_DIGEST,
     REFERENCED,
     RELEASED_RUN,
     ROLLBACK_PIPELINE,
@@ -79,6 +80,21 @@ def find_publication_of_run(catalog: BranchCatalog, run_id: str, since: str) -> 
     taken = runs_taken_back(commits)
     published = (each for each in commits if run_id in (each.run_id, each.released_run) and each.run_id not in taken)
     return next(published, None)
+
+
+def describe_other_version(catalog: BranchCatalog, run_id: str, pipeline: str, digest: str) -> str:
+    """Return the addition to a refusal, if a published run had another version of the pipeline; empty if not.
+
+    Args:
+        digest: the digest of the pipeline now; empty if it is unknown.
+    """
+    own = {RUN_ID: run_id, PIPELINE: pipeline}
+    if not digest or catalog.find_published({**own, PIPELINE_DIGEST: digest}) or not catalog.find_published(own):
+        return ""
+    return (
+        f". That run had another version of {pipeline}, or other values of its placeholders: a changed pipeline alone "
+        "does not load the same input again"
+    )
 
 
 def recorded_pipeline(properties: Mapping[str, str]) -> Pipeline | None:

@@ -10,6 +10,7 @@ from lakehouse.corrected_files import find_corrected_files
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import describe_other_version
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidInput, InvalidPipeline
@@ -72,7 +73,9 @@ class OpenBranchActivity:
         if earlier and write and not write.built_in and write.source:
             self._refuse_older_input(earlier, pipeline)
         if earlier is not None:
-            raise AlreadyPublished(published_before(pipeline, earlier.commit, earlier.workflow_id))
+            message = published_before(pipeline, earlier.commit, earlier.workflow_id)
+            edited = describe_other_version(self.catalog, earlier.run_id, pipeline, input.pipeline_digest)
+            raise AlreadyPublished(message + edited)
 
     def _refuse_corrected(self, input: OpenBranchInput) -> None:
         """Check that main did not get other content of a file after its rows that are requeued now.

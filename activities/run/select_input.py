@@ -9,11 +9,12 @@ from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
+from lakehouse.published_commits import describe_other_version
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.input import SelectInputInput
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import ManifestRef, SelectedInput
-from sluice.errors import InputChanged, InputIncomplete, ManifestUnreadable, ServiceUnavailable
+from sluice.errors import AlreadyPublished, InputChanged, InputIncomplete, ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import LoadedFile, WantedFile, overtaken_files
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader, total_bytes
 from sluice.input.selection import (
@@ -52,7 +53,12 @@ class SelectInputActivity:
     def _select(self, input: SelectInputInput, on_progress: OnProgress) -> SelectedInput:
         files = self._list(input, on_progress)
         loaded = self._find_loaded(input, files)
-        selected = select_files(files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope)
+        try:
+            selected = select_files(
+                files, loaded, input.policy, reads_selection=input.reads_selection, scope=input.scope
+            )
+        except AlreadyPublished as error:
+            raise AlreadyPublished(f"{error}{self._describe_other_version(input, loaded)}") from error
         chosen = [file for file in selected if file.left_out is None]
         if input.one_content_per_path:
             self._refuse_overwritten(input, chosen)
@@ -91,6 +97,10 @@ class SelectInputActivity:
         if not input.order.over_younger:
             refuse_overtaken(overtaken)
         return {each.wanted.path: each.load for each in held if each not in overtaken}
+
+    def _describe_other_version(self, input: SelectInputInput, loaded: LoadedByPath) -> str:
+        run_id, pipeline = next(iter(loaded.values())).run_id, input.run_ref.pipeline
+        return describe_other_version(self.catalog, run_id, pipeline, input.pipeline_digest)
 
     def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
         """Return the files of the run: those of its first attempt, or else those that the source lists now.

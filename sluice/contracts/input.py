@@ -36,6 +36,8 @@ class SelectInputInput(BranchMessage):
     """True if the run refuses a file whose path main has with other content."""
     loads_all_contents: bool = False
     """True if each content of a path is loaded."""
+    pipeline_digest: str = ""
+    """Digest of the pipeline; empty in histories from before this field existed."""
     listed: ManifestRef | None = None
     """Manifest of an earlier attempt. Its files are the input of the run, even if the folder has changed since."""
 

@@ -31,6 +31,8 @@ class OpenBranchInput(BranchRequest, CatalogIdMessage):
     """Write of the run; None in histories from before this field existed."""
     order: LoadOrder = LoadOrder()
     """Age of the rows of the run."""
+    pipeline_digest: str = ""
+    """Digest of the pipeline; empty in histories from before this field existed."""
     attempts: int = 1  # the maximum number of tries of the write
     allow_partial: bool = False
     """True if several tables may be published one by one when the catalog cannot commit them together."""

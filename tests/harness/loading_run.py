@@ -98,6 +98,7 @@ class Run:
         self.scope, self.order_matters, self.over_younger = scope, order_matters, over_younger
         self.digest = identify_input(find_files(source), scope).digest
         self.listed: ManifestRef | None = None
+        self.pipeline_digest = ""
 
     def open(self) -> BranchRef:
         self.ref = self.ref.model_copy(update={"attempt": self.ref.attempt + 1})
@@ -125,6 +126,7 @@ class Run:
                 "one_content_per_path": self.one_content_per_path,
                 "loads_all_contents": self.loads_all_contents,
                 "reads_selection": True,
+                "pipeline_digest": self.pipeline_digest,
                 "listed": self.listed,
             }
         )

@@ -33,6 +33,7 @@ async def select_input(calls: ActivityCalls, state: RunState) -> None:
         reads_selection=pipeline.write.built_in,
         one_content_per_path=state.request.one_content_per_path,
         loads_all_contents=state.request.loads_all_contents,
+        pipeline_digest=pipeline.digest,
         listed=earlier.manifest if earlier else None,
     )
     state.update_result(input=await calls.select_input(input))
