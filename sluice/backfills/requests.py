@@ -13,23 +13,29 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
         "--again": added.again != input.again,
         OVER_YOUNGER: added.over_younger != input.over_younger,
     }
+    ending = _how_to_end(input.name, progress)
     if other := [option for option, differs in options.items() if differs]:
-        return f"the backfill under way was started with another {other[0]}: wait for its end or cancel it"
+        return f"the backfill under way was started with another {other[0]}: {ending}"
     if added.in_order and not progress.state.in_order:
         return (
-            "the order of these partitions matters, and the backfill under way runs its partitions in any order: wait "
-            "for its end or cancel it"
+            "the order of these partitions matters, and the backfill under way runs its partitions in any order: "
+            f"{ending}"
         )
     if is_together and set(added.partitions) - set(progress.state.partitions):
-        return (
-            "a backfill that publishes partitions together cannot take more partitions: wait for its end or cancel it"
-        )
+        return f"a backfill that publishes partitions together cannot take more partitions: {ending}"
     if added.pipeline != input.pipeline and progress.running:
         return (
-            "a backfill of another version of the pipeline is under way: wait for its end, or pause it and start "
-            "again when none of its partitions runs, or cancel it"
+            "a backfill of another version of the pipeline is under way: start again when none of its partitions "
+            f"runs (`backfill pause {input.name}` starts no more), or cancel it by `backfill cancel {input.name}`"
         )
     return ""
+
+
+def _how_to_end(name: str, progress: BackfillProgress) -> str:
+    cancel = f"cancel it by `backfill cancel {name}`"
+    if progress.paused:
+        return f"it is paused: let it go on by `backfill resume {name}`, or {cancel}"
+    return f"wait for its end, or {cancel}"
 
 
 def problem_of_change(progress: BackfillProgress, change: BackfillChange) -> str:

@@ -16,6 +16,7 @@ from sluice.backfills.progress import count_states
 from sluice.contracts.backfill import (
     AddPartitions,
     BackfillBranch,
+    BackfillChange,
     BackfillStatus,
     CollectBackfillInput,
     JointPublish,
@@ -305,7 +306,13 @@ async def test_no_partitions_are_added_to_what_is_published_together(backfills: 
     added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p1"], is_together=True)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await handle.execute_update(Backfill.add, added)
-    assert "cannot take more partitions" in str(refused.value.cause)
+    assert "cannot take more partitions: wait for its end, or cancel it by `backfill cancel " in str(
+        refused.value.cause
+    )
+    await handle.execute_update(Backfill.change, BackfillChange(action="pause", by="ana"))
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update(Backfill.add, added)
+    assert "it is paused: let it go on by `backfill resume " in str(refused.value.cause)
     await handle.execute_update(Backfill.add, added.model_copy(update={"partitions": ["p0"]}))
     await handle.terminate()
     await child.terminate()

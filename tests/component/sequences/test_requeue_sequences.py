@@ -1,7 +1,8 @@
 """Random sequences of loads with quarantined rows, and of requeues of these rows, compared with a model of main.
 
 Rows have the number of their load as their value, so that no value on main may be replaced by a lower one. Each load is
-new content of one of two paths. The sequences need no server: they call the activities that open and publish a branch, and write as Spark would.
+new content of one of two paths. The sequences need no server: they call the activities that open and publish a branch,
+and write as Spark would.
 """
 
 from collections.abc import Sequence
