@@ -30,4 +30,7 @@ def describe_usage(error: Exception) -> str:
     """Describe wrong arguments in one sentence."""
     wrong = cast("typer.BadParameter", error)
     command = wrong.ctx.command_path if wrong.ctx else "run_workflow.py"
-    return f"{wrong.format_message().rstrip('.')}: `{command} --help` shows the options"
+    problem = wrong.format_message().rstrip(".")
+    if command.endswith(" run") and problem == "No such option: --dry-run":
+        return f"{problem}: `run_workflow.py plan FILE` shows what a run would do, and starts nothing"
+    return f"{problem}: `{command} --help` shows the options"

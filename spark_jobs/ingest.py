@@ -155,7 +155,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     if rows_read is None and spec.write.transform is None:
         rows_read = answer.rows_written
     check_rows_read(spec, _recounted(source, spec, rows_read))
-    return _checked_counts(answer.model_copy(update={"types": types}))
+    return _checked_counts(answer.model_copy(update={"types": types}), spec.files)
 
 
 def _run_statements(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
@@ -228,18 +228,17 @@ def _rows_added(spark: SparkSession, table: str) -> int:
     return int(last.collect()[0][0] or 0)
 
 
-def _checked_counts(answer: JobAnswer) -> JobAnswer:
+def _checked_counts(answer: JobAnswer, files: Sequence[str]) -> JobAnswer:
     """Return the answer if it says that at least one row was written.
 
     Raises:
         InvalidInput: no row was written.
     """
     if not answer.rows_written:
-        raise InvalidInput(
-            "the input contains no rows"
-            if not answer.rows_read
-            else f"the transform removes all {answer.rows_read} rows"
-        )
+        if answer.rows_read:
+            raise InvalidInput(f"the transform removes all {answer.rows_read} rows")
+        more = f" and {format_count(len(files) - 1, 'other file')}" if len(files) > 1 else ""
+        raise InvalidInput(f"the input contains no rows: {files[0]}{more}")
     return answer
 
 

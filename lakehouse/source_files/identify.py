@@ -7,6 +7,7 @@ folder are other rows. See ADR 25.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from lakehouse.source_files.file_system import describe_in_file_system, list_file_system
@@ -17,11 +18,14 @@ from lakehouse.source_files.object_store import SCHEMES, describe_object, list_o
 from lakehouse.source_files.paths import absolute_path, base_path, is_remote, partition_of, without_scheme
 from sluice.contracts.run_request import InputFile, RunInput
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput, NoFiles
+from sluice.identifiers import suggestion
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.source import Format, Source, format_of
 
 _PARQUET_MAGIC = b"PAR1"
 _ORC_MAGIC = b"ORC"
+_MOST_COMPARED = 10_000
+"""Maximum number of names in a folder that are compared with the name of a file that is not there."""
 
 
 def find_files(source: Source, on_progress: OnProgress | None = None) -> list[InputFile]:
@@ -43,7 +47,7 @@ def find_files(source: Source, on_progress: OnProgress | None = None) -> list[In
         if not listed:
             searched = _searched_path(path)
             where = "" if searched == path else f" (looked in {searched})"
-            raise NoFiles(f"there are no files at {path!r}{where}")
+            raise NoFiles(f"there are no files at {path!r}{where}{_close_name(path)}")
         for key, each in listed.items():
             files.setdefault(key, each)
     if not source.format:
@@ -232,6 +236,14 @@ def _one_spelling(path: str, base: str | None) -> str:
         scheme, rest = path.split("://", 1)
         return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
     return f"{Path(path).resolve()}|{partition_of(path, base)}"
+
+
+def _close_name(path: str) -> str:
+    """Return the name of a file next to a local path that may be meant, as a suggestion; empty if there is none."""
+    wanted = Path(without_scheme(path))
+    if is_remote(path) or not wanted.parent.is_dir():
+        return ""
+    return suggestion(wanted.name, islice((each.name for each in wanted.parent.iterdir()), _MOST_COMPARED))
 
 
 def _searched_path(path: str) -> str:

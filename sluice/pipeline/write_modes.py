@@ -157,6 +157,13 @@ PROGRAM = WriteMode(
 """Traits of a program of the user's, which may do anything to its tables."""
 
 
+_NEEDED = {
+    "keys": "the columns that identify a row, as in `keys: [id]`",
+    "statements": "the SQL to run, as in `statements: [DELETE FROM t.x WHERE id < 10]`",
+}
+"""By field that only one mode has: its meaning and an example."""
+
+
 def field_problem(mode: Mode, given: Collection[str]) -> str | None:
     """Return a message about the first field of a write that its mode needs or does not allow, or None.
 
@@ -175,8 +182,10 @@ def field_problem(mode: Mode, given: Collection[str]) -> str | None:
 def _problem(mode: Mode, field: str, missing: bool) -> str:
     modes = {name: each for name, each in WRITE_MODES.items() if each.is_for_pipelines}
     takers = [name for name, each in modes.items() if field in each.required | each.optional]
+    if len(takers) == 1 and missing:
+        return f"`mode: {mode}` needs `{field}`: {_NEEDED[field]}"
     if len(takers) == 1 and field in WRITE_MODES[takers[0]].required:
-        return f"`mode: {takers[0]}` and `{field}` go together"
+        return f"`{field}` needs `mode: {takers[0]}`, and the mode is `{mode}`"
     if len(takers) == 1:
         return f"`{field}` go with `mode: {takers[0]}`; write those of a reader under `source`"
     if missing:

@@ -1,6 +1,7 @@
 """Read YAML into plain values, and refuse values that mean nothing in a pipeline, each with its location."""
 
 import math
+import re
 from collections.abc import Set
 from typing import Any
 
@@ -19,6 +20,7 @@ Problem = tuple[Location, str]
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _SHOWN = 60
+_REPEATED_KEY = re.compile(r'found duplicate key "(.{1,100}?)" with value')
 
 
 def load_tree(text: str, name: str) -> CommentedMap:
@@ -37,6 +39,8 @@ def load_tree(text: str, name: str) -> CommentedMap:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"{name}:{mark.line + 1}" if mark else name
+        if repeated := _REPEATED_KEY.match(error.problem or ""):
+            raise InvalidPipeline(f"{line}: the key `{repeated[1]}` stands twice in one mapping: keep one") from error
         raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
     except ReaderError as error:
         code = error.character if isinstance(error.character, int) else ord(error.character)

@@ -169,7 +169,10 @@ def test_a_row_with_too_many_fields(job: Ingester) -> None:
 def test_a_header_without_rows(job: Ingester) -> None:
     path = job.folder / "in.csv"
     path.write_text("id,name\n")
-    assert job.refused({"path": str(path)}) == "the input contains no rows"
+    assert job.refused({"path": str(path)}) == f"the input contains no rows: {path}"
+    copy = job.folder / "in2.csv"
+    copy.write_bytes(b"id,name\r\n")
+    assert job.refused({"path": f"{job.folder}/*.csv"}) == f"the input contains no rows: {path} and 1 other file"
 
 
 def test_a_column_that_is_not_there(job: Ingester) -> None:

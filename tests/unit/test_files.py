@@ -33,6 +33,15 @@ def names(source: Source) -> list[str]:
     return [Path(file.path).name for file in find_files(source)]
 
 
+def test_a_path_without_files_is_refused_with_the_name_that_may_be_meant(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id\n1\n")
+    with pytest.raises(InvalidInput, match=r"there are no files at '.*order\.csv' \(did you mean 'orders\.csv'\?\)"):
+        find_files(Source(path=f"{tmp_path}/order.csv"))
+    for path in (f"{tmp_path}/zzz.csv", f"{tmp_path}/nowhere/orders.csv"):
+        with pytest.raises(InvalidInput, match=r"there are no files at '[^']*'$"):
+            find_files(Source(path=path))
+
+
 def test_files_directories_and_patterns(tmp_path: Path) -> None:
     for name in ("b.csv", "a.csv", "_SUCCESS.csv", ".hidden.csv", "deep/c.csv", "_tmp/d.csv", "x [1].csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -16,6 +16,10 @@ from tests.harness.command_line import run_command
         (("pause", "orders"), "Missing option '--note': `run_workflow.py pause --help` shows the options"),
         (("approve",), "Missing argument 'RUN': `run_workflow.py approve --help` shows the options"),
         (("list", "--zzz"), "No such option: --zzz: `run_workflow.py list --help` shows the options"),
+        (
+            ("run", "p.yml", "--dry-run"),
+            "No such option: --dry-run: `run_workflow.py plan FILE` shows what a run would do, and starts nothing",
+        ),
         (("quarantine", "show"), "Missing argument 'RUN': `run_workflow.py quarantine show --help` shows the options"),
     ],
 )
