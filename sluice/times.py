@@ -22,6 +22,21 @@ def format_time(time: str | datetime) -> str:
     return f"{in_utc:%Y-%m-%d %H:%M} UTC"
 
 
+def format_expiry(time: str) -> str:
+    """Return the time until which something is kept, with a mark if it has passed: the reaper will delete it.
+
+    Args:
+        time: ISO 8601 text. Other text is returned unchanged.
+    """
+    text = format_time(time)
+    try:
+        ends = parse_time(time)
+    except (ValueError, OverflowError):
+        return text
+    in_utc = ends if ends.tzinfo else ends.replace(tzinfo=timezone.utc)
+    return f"{text} (expired)" if in_utc <= datetime.now(timezone.utc) else text
+
+
 def parse_time(text: str) -> datetime:
     """Parse a time from ISO 8601 text, to the second.
 

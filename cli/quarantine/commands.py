@@ -48,7 +48,7 @@ from sluice.presentation.cells import shown_value
 from sluice.presentation.changes import describe_change
 from sluice.presentation.next_steps import quarantine_commands
 from sluice.sizes import format_count, format_size
-from sluice.times import format_time
+from sluice.times import format_expiry, format_time
 
 app = typer.Typer(
     add_completion=False,
@@ -93,7 +93,7 @@ def list_quarantined(as_json: AsJson = False) -> None:
         rows = []
         for entry in entries:
             each = entry.summary
-            created, kept_until = format_time(each.created), format_time(each.expires)
+            created, kept_until = format_time(each.created), format_expiry(each.expires)
             rows.append((each.run_id, each.pipeline, created, kept_until, format_size(entry.bytes or 0), each.reason))
         if rows:
             names = ("run", "pipeline", "created", "kept until", "size", "reason")
@@ -154,7 +154,9 @@ def _shown(name: str, value: object) -> str:
     """Return a detail of a description in readable form."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return format_time(str(value)) if name in ("created", "expires") else str(value)
+    if name == "expires":
+        return format_expiry(str(value))
+    return format_time(str(value)) if name == "created" else str(value)
 
 
 def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
@@ -171,7 +173,7 @@ def _print_table(context: CommandContext, name: str, table: QuarantinedTable) ->
 
 def _print_taken(context: CommandContext, taken: QuarantineSummary) -> None:
     """Print the quarantine that a command is about to publish, delete or keep."""
-    created, until = format_time(taken.created), format_time(taken.expires)
+    created, until = format_time(taken.created), format_expiry(taken.expires)
     tables = [
         f"{name}: {'rows not known' if rows is None else f'{rows:+,} rows'}" for name, rows in taken.tables.items()
     ]

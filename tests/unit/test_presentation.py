@@ -13,7 +13,7 @@ from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.presentation.decisions import describe_decisions, describe_state, describe_wait
 from sluice.publishing.release import describe_untouched_quarantine, name_failed_statement
-from sluice.times import format_time
+from sluice.times import format_expiry, format_time
 
 AT = "2026-11-22T07:40:11.123+00:00"
 ANA, BEN = Decision(approve=True, by="ana", at=AT), Decision(approve=False, by="ben", at=AT, reason="not yet")
@@ -41,6 +41,13 @@ def waiting(required: int, *decisions: Decision) -> RunStatus:
 )
 def test_a_time_is_in_utc_to_the_minute(time: str | datetime, text: str) -> None:
     assert format_time(time) == text
+
+
+def test_an_expired_time_is_marked() -> None:
+    for time in ("2020-01-31T10:30:00+00:00", "2020-01-31T10:30:00", "2020-01-31T10:30:00Z"):
+        assert format_expiry(time) == "2020-01-31 10:30 UTC (expired)"
+    assert format_expiry("9000-01-31T10:30:00+00:00") == "9000-01-31 10:30 UTC"
+    assert format_expiry("unknown") == "unknown"
 
 
 def test_a_wait_says_how_many_decided_and_how_many_are_missing() -> None:
