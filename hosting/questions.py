@@ -22,7 +22,7 @@ def question_activities(shared: Shared) -> list[Activity]:
     return [
         ListQuarantineActivity(catalog, io).list_quarantine,
         DescribeQuarantineActivity(catalog, io, shared.reports).describe_quarantine,
-        PlanPublishActivity(catalog, io).plan_publish,
+        PlanPublishActivity(catalog, io, shared.loaded_files).plan_publish,
         PlanReleaseActivity(catalog, installation, shared.loaded_files).plan_release,
         PlanRollbackActivity(catalog, io).plan_rollback,
         PlanRequeueActivity(catalog, io, settings.catalog.catalog_name).plan_requeue,

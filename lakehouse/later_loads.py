@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.corrected_files import check_requeued_files
 from lakehouse.iceberg.table_identity import commits_before_present_table
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
+from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import read_published_commits
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
@@ -28,6 +30,7 @@ class LaterLoads:
 
     catalog: BranchCatalog
     io: Mapping[str, str]
+    loaded_files: LoadedFiles
 
     def check_plan(self, plan: PlanPublishInput, write: Write) -> None:
         """Verify that the runs to start would not replace younger rows by older ones.
@@ -46,16 +49,21 @@ class LaterLoads:
     def check_youngest(self, pipeline: str, write: Write, tables: Sequence[str], order: LoadOrder) -> None:
         """Verify that a run would not replace younger rows by older ones, as far as its loads have an order.
 
+        Requeued rows that are appended replace none, but later content of their files may contain them.
+
         Args:
             tables: the tables of the pipeline. Rows are requeued into the first one.
 
         Raises:
             InvalidPipeline: it would.
+            InvalidInput, ManifestUnreadable: see `check_requeued_files`.
         """
         if not may_be_older(order, write, tables):
             return
         if order.runs and (later := find_later_runs(self.catalog, self.io, tables[0], order.runs)):
             raise InvalidPipeline(rows_before_later(tables[0], later))
+        if order.files_of_runs:
+            check_requeued_files(self.catalog, self.loaded_files, tables, order.files_of_runs)
         if order.partition:
             loaded = find_loaded_partitions(self.catalog, self.io, pipeline, tables, after=order.partition)
             _refuse_older(write, order.partition, loaded)

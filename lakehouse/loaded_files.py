@@ -171,7 +171,7 @@ class LoadedFiles:
         header = manifest.header
         if header.one_content_per_path:
             loads = self.find_other_content(check.tables, manifest.loaded)
-        elif header.order_matters or header.policy == "reload" or header.loads_all_contents:
+        elif header.order_matters or header.wants_all_contents:
             return []
         else:
             loads = self.find_other_content(check.tables, manifest.loaded, of_scope=True, since=header.base)
@@ -197,7 +197,7 @@ class LoadedFiles:
             condition = f"r.in_effect AND f.table_name IN ({named}) AND f.path IN ({marks})"
             if since:
                 condition += " AND f.seq > coalesce((SELECT seq FROM commits WHERE hash = ?), -1)"
-            loads, _ = self._ask(_listing(condition, [*tables, *paths, *filter(None, [since])]), tables)
+            loads, _ = self.list_files(condition, [*tables, *paths, *filter(None, [since])], -1, tables)
             for load in loads:
                 file = wanted[load.file.path]
                 is_of_scope = load.file.scope.covers(file.scope, is_same_path=True) or not of_scope
@@ -208,9 +208,15 @@ class LoadedFiles:
         head = self._catalog.head(self._catalog.main)
         return loads_on_main(self._catalog, self.manifests.io, list(latest.values()), head)
 
-    def list_files(self, condition: str, values: Sequence[object], limit: int) -> tuple[list[FileLoad], int]:
-        """Return the loads that match a condition of the index, newest first, and their total number."""
-        return self._ask(lambda index, _: index.list_files(condition, values, limit))
+    def list_files(
+        self, condition: str, values: Sequence[object], limit: int, tables: Sequence[str] = ()
+    ) -> tuple[list[FileLoad], int]:
+        """Return the loads that match a condition of the index, newest first, and their total number.
+
+        Args:
+            tables: tables whose loads must all be known. See `find`.
+        """
+        return self._ask(lambda index, _: index.list_files(condition, values, limit), tables)
 
     def follow(self, earlier: str) -> tuple[str, bool]:
         """Return the head of main, and True if its history contains an earlier head: main may have been reset."""
@@ -320,8 +326,3 @@ class LoadedFiles:
                     "To load all files, even those that main contains, add --again"
                 ) from error
             index.add_files(hash, manifest.header.tables, manifest.files, manifest.header.replaces)
-
-
-def _listing(condition: str, values: Sequence[object]) -> Callable[[LoadedFilesIndex, str], tuple[list[FileLoad], int]]:
-    """Return a query for all loads that match a condition."""
-    return lambda index, _: index.list_files(condition, values, -1)

@@ -83,17 +83,18 @@ def find_publication_of_run(catalog: BranchCatalog, run_id: str, since: str) -> 
 
 
 def describe_other_version(catalog: BranchCatalog, run_id: str, pipeline: str, digest: str) -> str:
-    """Return the addition to a refusal, if a published run had another version of the pipeline; empty if not.
+    """Return the addition to a refusal, if a published run was of another version of the pipeline; empty if not.
 
     Args:
         digest: the digest of the pipeline now; empty if it is unknown.
     """
-    own = {RUN_ID: run_id, PIPELINE: pipeline}
-    if not digest or catalog.find_published({**own, PIPELINE_DIGEST: digest}) or not catalog.find_published(own):
+    commit = catalog.find_published({RUN_ID: run_id, PIPELINE: pipeline}) if digest else None
+    earlier = commit.properties.get(PIPELINE_DIGEST, "") if commit else ""
+    if not commit or earlier in ("", digest):
         return ""
     return (
-        f". That run had another version of {pipeline}, or other values of its placeholders: a changed pipeline alone "
-        "does not load the same input again"
+        f". The pipeline, or a value of its placeholders, differs from that of run {commit.properties[WORKFLOW_ID]}: "
+        "this alone does not load the same input again"
     )
 
 

@@ -13,13 +13,10 @@ def format_time(time: str | datetime) -> str:
     Args:
         time: a time, or its ISO 8601 text. Without an offset it is in UTC. Other text is returned unchanged.
     """
-    if isinstance(time, str):
-        try:
-            return format_time(parse_time(time))
-        except (ValueError, OverflowError):
-            return time
-    in_utc = time.astimezone(timezone.utc) if time.tzinfo else time
-    return f"{in_utc:%Y-%m-%d %H:%M} UTC"
+    try:
+        return f"{_in_utc(time):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError):
+        return str(time)
 
 
 def format_expiry(time: str) -> str:
@@ -28,13 +25,11 @@ def format_expiry(time: str) -> str:
     Args:
         time: ISO 8601 text. Other text is returned unchanged.
     """
-    text = format_time(time)
     try:
-        ends = parse_time(time)
+        has_passed = _in_utc(time) <= datetime.now(timezone.utc)
     except (ValueError, OverflowError):
-        return text
-    in_utc = ends if ends.tzinfo else ends.replace(tzinfo=timezone.utc)
-    return f"{text} (expired)" if in_utc <= datetime.now(timezone.utc) else text
+        return time
+    return f"{format_time(time)} (expired)" if has_passed else format_time(time)
 
 
 def parse_time(text: str) -> datetime:
@@ -44,3 +39,8 @@ def parse_time(text: str) -> datetime:
         ValueError: the text is not a time in this form.
     """
     return datetime.fromisoformat(_FRACTION.sub("", text).replace("Z", "+00:00"))
+
+
+def _in_utc(time: str | datetime) -> datetime:
+    known = parse_time(time) if isinstance(time, str) else time
+    return known.astimezone(timezone.utc) if known.tzinfo else known.replace(tzinfo=timezone.utc)

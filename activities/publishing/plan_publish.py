@@ -7,16 +7,21 @@ from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
+from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.publishing.capabilities import guarantee_for, require_capabilities
 
 
 @dataclass(frozen=True)
 class PlanPublishActivity:
-    """The activity `plan_publish`. Needs the catalog and Iceberg's FileIO properties for the lake."""
+    """The activity `plan_publish`.
+
+    Needs the catalog, Iceberg's FileIO properties for the lake, and the index of loaded files.
+    """
 
     catalog: BranchCatalog
     io: Mapping[str, str]
+    loaded_files: LoadedFiles
 
     @activity.defn(name="plan_publish")
     def plan_publish(self, input: PlanPublishInput) -> PublishPlan:
@@ -24,5 +29,5 @@ class PlanPublishActivity:
         capabilities = self.catalog.capabilities
         require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
         if input.write:
-            LaterLoads(self.catalog, self.io).check_plan(input, input.write)
+            LaterLoads(self.catalog, self.io, self.loaded_files).check_plan(input, input.write)
         return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

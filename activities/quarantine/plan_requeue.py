@@ -11,7 +11,7 @@ from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.loading_rules import rule_of
 from sluice.publishing.quarantine_tables import RUN, quarantine_table
-from sluice.publishing.requeue import plan_requeue, requeued_table
+from sluice.publishing.requeue import check_number_of_runs, plan_requeue, requeued_table
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PlanRequeueActivity:
 
     @activity.defn(name="plan_requeue")
     def plan_requeue(self, input: PlanRequeueInput) -> RequeuePlan:
-        """Return the pipeline and the input of the requeue."""
+        """Return the pipeline and the input of the requeue, with the selected runs as its order has them."""
         head = self.catalog.head(self.catalog.main)
         table = requeued_table(input.pipeline, input.selection.table)
         version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
@@ -44,6 +44,7 @@ class PlanRequeueActivity:
         )
         shown = [input.selection.run] if input.selection.run else input.selection.runs
         runs = _runs(quarantined) if shown is None else shown
+        check_number_of_runs(quarantine_table(table), len(runs))
         guard = rule_of("requeue", input.pipeline.write, [table]).guard
         return plan.model_copy(update={"runs" if guard == "later run" else "files_of_runs": runs})
 

@@ -6,7 +6,6 @@ from temporalio import activity
 
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
-from lakehouse.corrected_files import find_corrected_files
 from lakehouse.iceberg.table_state import TableState, load_table
 from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
@@ -15,7 +14,6 @@ from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidInput, InvalidPipeline
 from sluice.input.held_files import LoadedFile
-from sluice.input.selection import refuse_corrected_rows
 from sluice.pipeline.loading_order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.branch_properties import input_properties
@@ -50,9 +48,8 @@ class OpenBranchActivity:
         if unregistrable := self.targets.problems(input.after_publish, input.tables, self.lake):
             raise InvalidPipeline("\n".join(unregistrable))
         self._refuse_repeat(input)
-        self._refuse_corrected(input)
         if input.write:
-            loads = LaterLoads(self.catalog, self.io)
+            loads = LaterLoads(self.catalog, self.io, self.loaded_files)
             loads.check_youngest(input.run_ref.pipeline, input.write, list(input.tables), input.order)
         states = self._read_tables(input, attempt.base)
         types = {name: state.types if state else None for name, state in states.items()}
@@ -76,16 +73,6 @@ class OpenBranchActivity:
             message = published_before(pipeline, earlier.commit, earlier.workflow_id)
             edited = describe_other_version(self.catalog, earlier.run_id, pipeline, input.pipeline_digest)
             raise AlreadyPublished(message + edited)
-
-    def _refuse_corrected(self, input: OpenBranchInput) -> None:
-        """Check that main did not get other content of a file after its rows that are requeued now.
-
-        Raises:
-            InvalidInput: it did, and may contain these rows already.
-        """
-        runs = input.order.files_of_runs
-        if runs and not input.order.over_younger:
-            refuse_corrected_rows(find_corrected_files(self.catalog, self.loaded_files, list(input.tables), runs))
 
     def _refuse_older_input(self, earlier: LoadedFile, pipeline: str) -> None:
         """Check that a program did not load another input after the earlier run with this one.

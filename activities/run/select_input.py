@@ -31,6 +31,9 @@ from sluice.input.selection import (
 )
 from sluice.publishing.branch_properties import branch_properties, input_properties
 
+_MOST_COMPARED = 5
+"""Maximum number of earlier runs whose pipeline is compared with the present one."""
+
 
 @dataclass(frozen=True)
 class SelectInputActivity:
@@ -66,7 +69,7 @@ class SelectInputActivity:
         if changed and asks_what_was_loaded(input.policy, again=input.again):
             self._refuse_doubled(input, chosen, changed)
         if input.write and chosen:
-            loads = LaterLoads(self.catalog, self.loaded_files.manifests.io)
+            loads = LaterLoads(self.catalog, self.loaded_files.manifests.io, self.loaded_files)
             loads.check_youngest(input.run_ref.pipeline, input.write, input.tables, input.order)
         manifest = self.loaded_files.manifests.write(_manifest(input, selected))
         self._describe_branch(input, manifest)
@@ -99,8 +102,11 @@ class SelectInputActivity:
         return {each.wanted.path: each.load for each in held if each not in overtaken}
 
     def _describe_other_version(self, input: SelectInputInput, loaded: LoadedByPath) -> str:
-        run_id, pipeline = next(iter(loaded.values())).run_id, input.run_ref.pipeline
-        return describe_other_version(self.catalog, run_id, pipeline, input.pipeline_digest)
+        """Describe the first of the runs that loaded the files by another version of the pipeline."""
+        pipeline, digest = input.run_ref.pipeline, input.pipeline_digest
+        runs = list(dict.fromkeys(load.run_id for load in loaded.values()))[:_MOST_COMPARED]
+        described = (describe_other_version(self.catalog, run, pipeline, digest) for run in runs)
+        return next(filter(None, described), "")
 
     def _list(self, input: SelectInputInput, on_progress: OnProgress) -> list[InputFile]:
         """Return the files of the run: those of its first attempt, or else those that the source lists now.

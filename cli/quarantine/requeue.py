@@ -31,7 +31,7 @@ from sluice.errors import InvalidPipeline, SluiceError
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.cells import shown_value
 from sluice.publishing.quarantine_tables import AT, RUN, quarantine_table
-from sluice.publishing.requeue import MAX_REQUEUED_RUNS, requeued_table
+from sluice.publishing.requeue import check_number_of_runs, requeued_table
 from sluice.sizes import format_count
 
 _SHOWN = 10
@@ -92,11 +92,7 @@ async def _count_rows(context: CommandContext, table: str, run: str | None) -> d
     rows = (await query_lake(context.client, context.settings.installation, QueryTablesInput(sql=sql), QueryRows)).rows
     if not rows:
         raise InvalidPipeline(f"{quarantine_table(table)} contains no rows{f' of run {run}' if run else ''}")
-    if len(rows) > MAX_REQUEUED_RUNS:
-        raise InvalidPipeline(
-            f"{quarantine_table(table)} contains rows of {len(rows):,} runs, and one requeue moves those of at most "
-            f"{MAX_REQUEUED_RUNS:,}: name a run by --run"
-        )
+    check_number_of_runs(quarantine_table(table), len(rows))
     return {str(quarantined_by): count for quarantined_by, count in rows}
 
 

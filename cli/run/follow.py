@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from cli.context import CommandContext, current_user
-from cli.pipeline.values import OLDER_ROWS_WIN
+from cli.pipeline.values import OLDER_ROWS_WIN, ROWS_MAY_REPEAT
 from cli.program import next_commands
 from cli.run.report import report_result
 from cli.run.watch import watch_run
@@ -46,7 +46,8 @@ async def start_and_follow(
     guarantee = await _ask_guarantee(context, pipeline, tables, options.checked_order)
     options = replace(options, guarantee=guarantee)
     if options.order.over_younger:
-        context.console.print(OLDER_ROWS_WIN, highlight=False)
+        adds_rows = bool(options.order.files_of_runs)
+        context.console.print(ROWS_MAY_REPEAT if adds_rows else OLDER_ROWS_WIN, highlight=False)
     context.interruption.message = _STARTING
     started = await start_run(context.client, context.settings, pipeline, run_input, current_user(), options)
     context.interruption.message = _DETACHED

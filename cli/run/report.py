@@ -15,7 +15,7 @@ from sluice.contracts.run import WAITING, RunResult, RunStatus
 from sluice.presentation.cells import shown_value
 from sluice.presentation.changes import (
     describe_change,
-    describe_guarantee,
+    describe_kept_guarantee,
     describe_message,
     describe_metadata,
     describe_release,
@@ -113,7 +113,7 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         "releases": describe_release(result),
         "message": describe_message(result),
         "metadata": describe_metadata(result),
-        "guarantee": _guarantee(result),
+        "guarantee": describe_kept_guarantee(result),
         "main before": result.main_before,
         "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
         "audited hash": result.audited_hash,
@@ -132,12 +132,6 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
     for name, value in details.items():
         if value:
             print_detail(console, name, value)
-
-
-def _guarantee(result: RunResult) -> str | None:
-    """Return the guarantee of the publish. A run that published nothing kept the usual one."""
-    kept_out = result.outcome not in (None, "published", "checked") and result.guarantee == "atomic"
-    return None if kept_out else describe_guarantee(result.guarantee)
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:

@@ -240,10 +240,14 @@ def _one_spelling(path: str, base: str | None) -> str:
 
 def _close_name(path: str) -> str:
     """Return the name of a file next to a local path that may be meant, as a suggestion; empty if there is none."""
-    wanted = Path(without_scheme(path))
-    if is_remote(path) or not wanted.parent.is_dir():
+    if is_remote(path):
         return ""
-    return suggestion(wanted.name, islice((each.name for each in wanted.parent.iterdir()), _MOST_COMPARED))
+    wanted = absolute_path(without_scheme(path))
+    try:
+        names = [each.name for each in islice(wanted.parent.iterdir(), _MOST_COMPARED)]
+    except OSError:
+        return ""
+    return suggestion(wanted.name, (name for name in names if name != wanted.name and not name.startswith(("_", "."))))
 
 
 def _searched_path(path: str) -> str:

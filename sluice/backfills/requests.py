@@ -15,18 +15,18 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
     }
     ending = _how_to_end(input.name, progress)
     if other := [option for option, differs in options.items() if differs]:
-        return f"the backfill under way was started with another {other[0]}: {ending}"
+        return f"the backfill under way was started with another {other[0]}. {ending}"
     if added.in_order and not progress.state.in_order:
         return (
-            "the order of these partitions matters, and the backfill under way runs its partitions in any order: "
+            "the order of these partitions matters, and the backfill under way runs its partitions in any order. "
             f"{ending}"
         )
     if is_together and set(added.partitions) - set(progress.state.partitions):
-        return f"a backfill that publishes partitions together cannot take more partitions: {ending}"
+        return f"a backfill that publishes partitions together cannot take more partitions. {ending}"
     if added.pipeline != input.pipeline and progress.running:
         return (
-            "a backfill of another version of the pipeline is under way: start again when none of its partitions "
-            f"runs (`backfill pause {input.name}` starts no more), or cancel it by `backfill cancel {input.name}`"
+            f"a backfill of another version of the pipeline is under way. Pause it by `backfill pause {input.name}`, "
+            f"and start again when none of its partitions runs; or cancel it by `backfill cancel {input.name}`"
         )
     return ""
 
@@ -34,8 +34,9 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
 def _how_to_end(name: str, progress: BackfillProgress) -> str:
     cancel = f"cancel it by `backfill cancel {name}`"
     if progress.paused:
-        return f"it is paused: let it go on by `backfill resume {name}`, or {cancel}"
-    return f"wait for its end, or {cancel}"
+        go_on = "retry" if progress.resume_problem else "resume"
+        return f"It is paused: let it go on by `backfill {go_on} {name}`, or {cancel}"
+    return f"Wait for its end, or {cancel}"
 
 
 def problem_of_change(progress: BackfillProgress, change: BackfillChange) -> str:

@@ -13,9 +13,9 @@ class LoadOrder(WireMessage):
     runs: list[str] = Field(default_factory=list)
     """Runs that quarantined the rows of a requeue. Runs that changed the table after them are younger."""
     files_of_runs: list[str] = Field(default_factory=list)
-    """Runs that quarantined the rows of a requeue, if only later loads of other content of their files are younger."""
+    """Runs that quarantined the rows of a requeue, if only later loads of other content of their files matter."""
     over_younger: bool = False
-    """True if its rows may replace younger ones."""
+    """True if its rows may replace younger ones, or be added although later content may have them already."""
 
 
 ANY_ORDER = LoadOrder()

@@ -51,6 +51,11 @@ class ManifestHeader(StrictModel):
     replaces: Replaced = ""
     """Scope that each load of the pipeline replaces."""
 
+    @property
+    def wants_all_contents(self) -> bool:
+        """True if each content of a path is wanted: main may have several."""
+        return self.policy == "reload" or self.loads_all_contents
+
 
 class InputManifest(StrictModel):
     """A whole manifest."""

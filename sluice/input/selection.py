@@ -1,6 +1,6 @@
 """Selection of the files of a source that a run loads: by default none that main contains, and none twice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.run_request import InputFile
@@ -89,20 +89,34 @@ def refuse_changed_partition(loads: Sequence[LoadedFile], scope: LoadScope) -> N
         )
 
 
-def refuse_corrected_rows(loads: Sequence[LoadedFile]) -> None:
-    """Check that quarantined rows are not requeued after other content of their files was loaded.
+def refuse_corrected_rows(own: LoadedFile, later: LoadedFile) -> None:
+    """Refuse to requeue rows of a file that was loaded again with other content, which may have them, corrected.
 
     Args:
-        loads: the loads of the other content.
+        own: the load of the rows.
+        later: the load of the other content.
 
     Raises:
-        InvalidInput: there is one, and the table may contain the rows of the requeue already.
+        InvalidInput: always.
     """
-    if loads:
+    raise InvalidInput(
+        f"{describe_other_content([later])}, after run {own.run_id} quarantined rows of the earlier content. If the "
+        "newer content has these rows, the table would have them twice. To requeue the rows of one other run, add "
+        f"--run; to requeue these nevertheless, add {OVER_YOUNGER}"
+    )
+
+
+def refuse_unknown_runs(runs: Collection[str]) -> None:
+    """Check that main knows the runs whose rows are requeued.
+
+    Raises:
+        InvalidInput: it does not know one of them.
+    """
+    if runs:
         raise InvalidInput(
-            f"{describe_other_content(loads)} after the rows to requeue were quarantined. If it contains these rows, "
-            "corrected, they would be in the table twice. Requeue the rows of other runs by --run, or these rows by "
-            f"{OVER_YOUNGER}"
+            f"main has no commit of run {min(runs)}, as after a joint publish: it is unknown if files of its "
+            "quarantined rows were loaded again later, corrected. To requeue the rows of one other run, add --run; to "
+            f"requeue these nevertheless, add {OVER_YOUNGER}"
         )
 
 

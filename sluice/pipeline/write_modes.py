@@ -161,7 +161,7 @@ _NEEDED = {
     "keys": "the columns that identify a row, as in `keys: [id]`",
     "statements": "the SQL to run, as in `statements: [DELETE FROM t.x WHERE id < 10]`",
 }
-"""By field that only one mode has: its meaning and an example."""
+"""By field that one mode alone requires: its meaning and an example."""
 
 
 def field_problem(mode: Mode, given: Collection[str]) -> str | None:
@@ -185,7 +185,7 @@ def _problem(mode: Mode, field: str, missing: bool) -> str:
     if len(takers) == 1 and missing:
         return f"`mode: {mode}` needs `{field}`: {_NEEDED[field]}"
     if len(takers) == 1 and field in WRITE_MODES[takers[0]].required:
-        return f"`{field}` needs `mode: {takers[0]}`, and the mode is `{mode}`"
+        return f"`{field}` need `mode: {takers[0]}`, and the mode is `{mode}`"
     if len(takers) == 1:
         return f"`{field}` go with `mode: {takers[0]}`; write those of a reader under `source`"
     if missing:

@@ -75,6 +75,12 @@ def describe_guarantee(guarantee: str) -> str:
     return meanings.get(guarantee, guarantee)
 
 
+def describe_kept_guarantee(result: RunResult) -> str:
+    """Describe the guarantee of a run's publish; empty if a run that is atomic ended without a publish."""
+    is_moot = result.outcome not in (None, "published") and result.guarantee == "atomic"
+    return "" if is_moot else describe_guarantee(result.guarantee)
+
+
 def describe_message(result: RunResult) -> str:
     """Return the pipeline's message for the merge commit, on one line; empty for the default message."""
     return " ".join(result.publish.message.split()) if result.outcome in (None, "published") else ""

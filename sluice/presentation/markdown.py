@@ -14,7 +14,7 @@ from sluice.contracts.table_changes import TableChange
 from sluice.lines import shortened_line
 from sluice.presentation.changes import (
     describe_change,
-    describe_guarantee,
+    describe_kept_guarantee,
     describe_message,
     describe_metadata,
     describe_release,
@@ -51,7 +51,7 @@ def markdown_report(result: RunResult, link: str) -> str:
     details = {
         "types": cell(describe_types(result.types), 1000),
         "releases": cell(describe_release(result), 1000),
-        "guarantee": cell(describe_guarantee(result.guarantee), 200),
+        "guarantee": cell(describe_kept_guarantee(result), 200),
         "message": cell(describe_message(result), 1000),
         "metadata": cell(describe_metadata(result), 1000),
         "run": f"[{result.workflow_id}]({link})",

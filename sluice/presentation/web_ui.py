@@ -1,7 +1,7 @@
 """Details of a run as markdown, for the Temporal Web UI."""
 
 from sluice.contracts.run import WAITING, RunStatus
-from sluice.presentation.changes import describe_guarantee, describe_message
+from sluice.presentation.changes import describe_kept_guarantee, describe_message
 from sluice.presentation.decisions import describe_wait
 from sluice.presentation.markdown import cell, check_table, summary_line, table_row, waiver_list
 from sluice.presentation.waivers import count_audit, waiting_lines
@@ -31,8 +31,8 @@ def details(status: RunStatus) -> str:
         lines += ["", "| table | operation | rows | rows after |", "|---|---|---|---:|"]
         lines += [table_row(name, change) for name, change in result.tables.items()]
         lines += ["", summary_line(result)]
-    if result.guarantee:
-        lines += ["", f"Guarantee: {describe_guarantee(result.guarantee)}"]
+    if guarantee := describe_kept_guarantee(result):
+        lines += ["", f"Guarantee: {guarantee}"]
     if message := describe_message(result):
         lines += ["", f"Message: {cell(message)}"]
     if result.checks:

@@ -24,4 +24,5 @@ def partition_properties(run_ref: RunRef) -> dict[str, str]:
 
 def requeue_properties(order: LoadOrder) -> dict[str, str]:
     """Return the properties that name the original runs of requeued rows on the merge commit of a requeue."""
-    return {REQUEUED_RUNS: ",".join(order.runs)} if order.runs else {}
+    runs = order.runs or order.files_of_runs
+    return {REQUEUED_RUNS: ",".join(runs)} if runs else {}

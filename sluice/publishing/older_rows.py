@@ -8,7 +8,7 @@ from sluice.pipeline.write import Write
 
 
 def may_be_older(order: LoadOrder, write: Write, tables: Collection[str]) -> bool:
-    """Return True if a run must search main for younger rows before it writes its own.
+    """Return True if a run must search main for younger rows, or for its own ones, before it writes them.
 
     Args:
         tables: the tables of the pipeline.
@@ -16,4 +16,4 @@ def may_be_older(order: LoadOrder, write: Write, tables: Collection[str]) -> boo
     if order.over_younger:
         return False
     is_partition = bool(order.partition) and rule_of("by hand", write, tables).guard == "later partition"
-    return bool(order.runs) or is_partition
+    return bool(order.runs or order.files_of_runs) or is_partition

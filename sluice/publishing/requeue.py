@@ -14,7 +14,7 @@ from sluice.pipeline.write import Write
 from sluice.publishing.quarantine_tables import RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
-MAX_REQUEUED_RUNS = 5000
+_MAX_RUNS = 5000
 """Maximum number of runs whose rows one requeue moves. Its SQL names each run."""
 _CHECKED = "sluice_checked"
 _REPEATED = "two of the requeued rows have the same merge key: requeue them one by one, by --where or --run"
@@ -36,6 +36,19 @@ def requeued_table(pipeline: Pipeline, wanted: str | None) -> str:
         f"name a table by --table: those of {pipeline.name} with `on_bad_rows: quarantine` are: "
         f"{', '.join(tables) or 'none'}"
     )
+
+
+def check_number_of_runs(quarantine: str, runs: int) -> None:
+    """Check that one requeue can move the rows of so many runs.
+
+    Raises:
+        InvalidPipeline: there are too many.
+    """
+    if runs > _MAX_RUNS:
+        raise InvalidPipeline(
+            f"{quarantine} contains rows of {runs:,} runs, and one requeue moves those of at most {_MAX_RUNS:,}: "
+            "name a run by --run"
+        )
 
 
 def plan_requeue(

@@ -83,7 +83,7 @@ class StartingClient(LakeClient):
                 "list_quarantine": ListQuarantineActivity(catalog, {}).list_quarantine,
                 "plan_release": PlanReleaseActivity(catalog, HERE).plan_release,
                 "plan_rollback": PlanRollbackActivity(catalog, {}).plan_rollback,
-                "plan_publish": PlanPublishActivity(catalog, {}).plan_publish,
+                "plan_publish": PlanPublishActivity(catalog, {}, lake.loaded_files).plan_publish,
                 "ManageQuarantine": manage,
             },
             RunRequest(pipeline=PIPELINE, input=RunInput(digest="d"), starter="ana"),

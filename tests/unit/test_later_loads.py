@@ -102,7 +102,7 @@ def test_snapshots_of_a_job_carry_the_partition_of_their_run() -> None:
 def test_a_start_is_refused_before_there_is_a_run(lake: MemoryLake) -> None:
     """`plan` and every start by hand query a worker."""
     load(lake, "r3", "2018-03")
-    planning = PlanPublishActivity(lake.catalog, {}).plan_publish
+    planning = PlanPublishActivity(lake.catalog, {}, lake.loaded_files).plan_publish
 
     def plan(**order: Any) -> object:
         given = LoadOrder(partition="2018-02", **order)
@@ -118,7 +118,7 @@ def test_a_backfill_with_a_partition_older_than_main_is_refused_before_it_starts
     """An earlier version started it. The run of the partition failed, and so did every further try."""
     for run, month in {"r1": "2018-01", "r3": "2018-03", "r4": "2018-04"}.items():
         load(lake, run, month)
-    planning = PlanPublishActivity(lake.catalog, {}).plan_publish
+    planning = PlanPublishActivity(lake.catalog, {}, lake.loaded_files).plan_publish
 
     def plan(*partitions: str, **more: Any) -> object:
         given = PlanPublishInput(tables=["t.x"], pipeline="p", write=MERGE, partitions=list(partitions), **more)

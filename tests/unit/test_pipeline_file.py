@@ -118,7 +118,7 @@ def test_the_examples_are_valid(file: Path) -> None:
         ),
         ("{path: in/*.csv}", "{path: a.csv}\n  mode: merge", "p.yml:2: write: `mode: merge` needs `keys`: the columns"),
         ("{path: in/*.csv}", "{path: a.csv}\n  mode: sql", "`mode: sql` needs `statements`: the SQL to run"),
-        ("{path: in/*.csv}", "{path: a.csv}\n  keys: [id]", "`keys` needs `mode: merge`, and the mode is `append`"),
+        ("{path: in/*.csv}", "{path: a.csv}\n  keys: [id]", "`keys` need `mode: merge`, and the mode is `append`"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {spark.sql.extensions: x}", "cannot be set by a pipeline"),
         ("{path: in/*.csv}", "{path: a.csv}\n  conf: {hadoop.x: y}", "is not a Spark setting"),
         ("source: {path: in/*.csv}", "job: j.py\n  mode: overwrite", "are only for the job 'ingest'"),

@@ -312,7 +312,7 @@ async def test_no_partitions_are_added_to_what_is_published_together(backfills: 
     await handle.execute_update(Backfill.change, BackfillChange(action="pause", by="ana"))
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await handle.execute_update(Backfill.add, added)
-    assert "it is paused: let it go on by `backfill resume " in str(refused.value.cause)
+    assert "It is paused: let it go on by `backfill resume " in str(refused.value.cause)
     await handle.execute_update(Backfill.add, added.model_copy(update={"partitions": ["p0"]}))
     await handle.terminate()
     await child.terminate()

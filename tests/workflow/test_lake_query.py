@@ -28,6 +28,8 @@ from cli.run.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
 from engine.queries.runner import QueryRunner
 from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.input_manifests import InputManifests
+from lakehouse.loaded_files import LoadedFiles
 from lakehouse.quarantine import create_quarantine
 from lakehouse.report_store import ReportStore
 from runtime.installation.reached_installation import serving_installations
@@ -87,6 +89,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
     }
     create_quarantine(catalog, "quarantine/cities/2026-01-01/run-1", main, "wap/x/a1", properties)
     results = AuditResultsTable(catalog, location, {})
+    loaded_files = LoadedFiles(catalog, InputManifests(location, {}), tmp_path / "home")
     settings = Settings.of(sluice_task_queue=uuid.uuid4().hex, sluice_installation="here")
     queries = QueryRunner("1GB", tmp_path / "queries")
     async with make_worker(
@@ -96,7 +99,7 @@ async def lake(server: Client, tmp_path: Path) -> AsyncIterator[Lake]:
         [
             ListQuarantineActivity(catalog, {}).list_quarantine,
             DescribeQuarantineActivity(catalog, {}, ReportStore(location, {})).describe_quarantine,
-            PlanPublishActivity(catalog, {}).plan_publish,
+            PlanPublishActivity(catalog, {}, loaded_files).plan_publish,
             PlanReleaseActivity(catalog, "here").plan_release,
             PlanRollbackActivity(catalog).plan_rollback,
             QueryAuditResultsActivity(results, queries).query_audit_results,

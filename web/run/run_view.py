@@ -16,7 +16,7 @@ from runtime.stuck_workflow import why_stuck
 from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult, RunStatus
 from sluice.contracts.run_request import RunRequest
-from sluice.presentation.changes import describe_guarantee, describe_message, describe_metadata, rows_heading
+from sluice.presentation.changes import describe_kept_guarantee, describe_message, describe_metadata, rows_heading
 from sluice.presentation.next_steps import next_steps
 from sluice.publishing.retries import describe_attempts
 from sluice.roles import rows_refusal
@@ -197,7 +197,7 @@ def _details(result: RunResult) -> dict[str, str]:
         "Main before": result.main_before or "",
         "Main after": result.main_after or ("unchanged by this run" if result.outcome else ""),
         "Branch": result.branch or "",
-        "Guarantee": describe_guarantee(result.guarantee),
+        "Guarantee": describe_kept_guarantee(result),
         "Message": describe_message(result),
         "Metadata": describe_metadata(result),
         "Input": result.input.summary if result.input else "",

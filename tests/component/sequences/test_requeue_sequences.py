@@ -62,6 +62,8 @@ class RequeueSequence(RuleBasedStateMachine):
         """The rows of main, by the model."""
         self.quarantined: dict[str, Rows] = {}
         """The rows of the quarantine table, by run."""
+        self.loads_of: dict[str, frozenset[str]] = {}
+        """By requeue, the runs that loaded its rows from files."""
         self.changes: list[Change] = []
         """The changes of the table that are in effect, oldest first."""
         self.before: list[tuple[list[tuple[int, int]], dict[str, Rows], TableVersion | None]] = []
@@ -80,16 +82,16 @@ class RequeueSequence(RuleBasedStateMachine):
         self.quarantined[run.ref.run_id] = dict.fromkeys(bad - good, self.runs)
 
     @precondition(lambda self: any(self.quarantined.values()))
-    @rule(data=st.data(), is_all=st.booleans(), over_younger=st.booleans())
-    def requeues(self, data: st.DataObject, is_all: bool, over_younger: bool) -> None:
-        """Requeue some rows of one run, or all rows of all runs."""
+    @rule(data=st.data(), is_all=st.booleans(), over_younger=st.booleans(), is_bad=st.booleans())
+    def requeues(self, data: st.DataObject, is_all: bool, over_younger: bool, is_bad: bool) -> None:
+        """Requeue some rows of one run, or all rows of all runs. One row may still be bad, and is quarantined again."""
         having = [run for run, rows in self.quarantined.items() if rows]
         runs = having if is_all else [data.draw(st.sampled_from(having))]
         every = [each for run in runs for each in self.quarantined[run].items()]
         rows = dict(every if is_all else data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
         if self.mode == "merge" and len({key for key, _ in every}) < len(every):
             return  # the SQL of the requeue refuses two rows of one key
-        self._requeue(runs, rows, over_younger=over_younger)
+        self._requeue(runs, rows, over_younger=over_younger, bad=dict([rows.popitem()]) if is_bad else {})
 
     @precondition(lambda self: any(self.quarantined.values()))
     @rule(data=st.data())
@@ -126,8 +128,12 @@ class RequeueSequence(RuleBasedStateMachine):
         rows = self.lake.rows(TABLE)
         assert sorted((row["id"], row["v"]) for row in rows) == sorted(self.main)
 
-    def _requeue(self, runs: Sequence[str], rows: Rows, *, over_younger: bool) -> None:
-        """Requeue rows, and compare the ending with the expected one."""
+    def _requeue(self, runs: Sequence[str], rows: Rows, *, over_younger: bool, bad: Rows | None = None) -> None:
+        """Requeue rows, and compare the ending with the expected one.
+
+        Args:
+            bad: further rows that are requeued, and return to the quarantine table as rows of the requeue.
+        """
         order, run = self._order(runs, over_younger=over_younger), self._new_run()
         is_refused = self._is_refused(runs) and not over_younger
         try:
@@ -140,8 +146,11 @@ class RequeueSequence(RuleBasedStateMachine):
             assert not older, f"the requeue of {runs} replaces younger rows with the keys {older}"
         assert not is_refused, f"the requeue of {runs} is not refused after {self.changes}"
         self._change(run, branch, rows, requeued=runs)
+        moved = {**rows, **(bad or {})}
         for each in runs:
-            self.quarantined[each] = {k: v for k, v in self.quarantined[each].items() if rows.get(k) != v}
+            self.quarantined[each] = {k: v for k, v in self.quarantined[each].items() if moved.get(k) != v}
+        self.quarantined[run.ref.run_id] = bad or {}
+        self.loads_of[run.ref.run_id] = self._loads_of(runs)
 
     def _is_refused(self, runs: Sequence[str]) -> bool:
         """Return True if rows that are requeued may be older than those of the table, or there already.
@@ -149,12 +158,16 @@ class RequeueSequence(RuleBasedStateMachine):
         In `mode: merge`, a run changed the table after the first of these runs, other than by requeueing their rows. In
         `mode: append`, a run loaded other content of one of their paths after them.
         """
-        own = [number for number, (run, *_) in enumerate(self.changes) if run in runs]
         if self.mode == "merge":
-            later = [requeued for _, requeued, _ in self.changes[min(own) + 1 :]]
+            first = min(number for number, (run, *_) in enumerate(self.changes) if run in runs)
+            later = [requeued for _, requeued, _ in self.changes[first + 1 :]]
             return any(not requeued or not requeued <= {*runs} for requeued in later)
-        paths = [path for *_, path in self.changes]
-        return any(paths[number] in paths[number + 1 :] for number in own)
+        loads, paths = self._loads_of(runs), [path for *_, path in self.changes]
+        return any(path in paths[number + 1 :] for number, (run, _, path) in enumerate(self.changes) if run in loads)
+
+    def _loads_of(self, runs: Sequence[str]) -> frozenset[str]:
+        """Return the runs that loaded the rows of some runs from files."""
+        return frozenset(load for run in runs for load in self.loads_of.get(run, (run,)))
 
     def _change(self, run: Run, branch: BranchRef, rows: Rows, requeued: Sequence[str] = (), path: str = "") -> None:
         """Write rows to a branch, publish it, and record the change."""
@@ -163,7 +176,7 @@ class RequeueSequence(RuleBasedStateMachine):
         self.before.append((list(self.main), quarantined, before))
         self._write_rows(run, branch, rows)
         ids = {RUN_ID: run.ref.run_id, WORKFLOW_ID: run.ref.workflow_id}
-        properties = {**ids, **requeue_properties(LoadOrder(runs=list(requeued))), **self._input(run, path)}
+        properties = {**ids, **requeue_properties(self._order(requeued)), **self._input(run, path)}
         self.lake.catalog.publish(branch, self.lake.catalog.head(branch.name), "ana", "publish", properties)
         self.lake.catalog.delete_branch(branch.name)
         kept = [(key, value) for key, value in self.main if self.mode == "append" or key not in rows]
