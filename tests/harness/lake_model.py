@@ -52,7 +52,7 @@ class LakeModel:
     number: int = 0
     """Number of runs that were published, with those that were rolled back."""
     generation: int = 0
-    """Number of times that the table was dropped and created again."""
+    """Number of times that the table was dropped."""
 
     def is_loaded(self, content: Content) -> bool:
         """Return True if a published run loaded a file."""
@@ -83,8 +83,9 @@ class LakeModel:
         self.rows, self.published = Counter(), []
         self.generation += 1
 
-    def roll_back(self, run_id: str) -> None:
+    def roll_back(self, run_id: str, *, drops_table: bool = False) -> None:
         """Record that a run and all later ones were rolled back. Their files may be loaded again."""
+        self.generation += drops_table
         while (last := self.published.pop()).run_id != run_id:
             pass
         self.rows = last.before.copy()

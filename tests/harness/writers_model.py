@@ -41,7 +41,8 @@ class KeptRows:
     contents: frozenset[Content]
     commits: int
     """Number of commits on main when it was written."""
-    had_table: bool
+    table: int | None
+    """Number of the table that it was written for; None if there was none."""
     paths: Paths[Content]
 
     @property
@@ -62,6 +63,8 @@ class WritersModel:
     quarantines: dict[str, KeptRows] = field(default_factory=dict)
     """The quarantines, by branch."""
     commits: int = 0
+    table: int = 0
+    """Number of the present table, or of the next one: a roll-back of the first run drops it."""
 
     @property
     def rows(self) -> Counter[Row]:
@@ -119,16 +122,18 @@ class WritersModel:
             pass
         self.entries = list(last.before)
         self.commits += 1
+        self.table += not self.published
 
     def is_releasable(self, kept: KeptRows) -> bool:
         """Return True if the rows of a quarantine may be published.
 
-        No run may have loaded them meanwhile, nor appended other content of their paths. Rows that replace others need
-        the table that they were written for, or none, if there was none.
+        No run may have loaded them meanwhile, nor appended other content of their paths. They need the table that they
+        were written for; rows that replace others need its version, or no table, if there was none.
         """
         if self.modes[kept.pipeline] == "append":
-            return not any(map(self.is_loaded, kept.contents)) and not self._is_overtaken(kept)
-        has_no_table = not kept.had_table and not self.published  # a roll-back of the first run drops the table
+            is_loaded = any(map(self.is_loaded, kept.contents))
+            return kept.table in (None, self.table) and not is_loaded and not self._is_overtaken(kept)
+        has_no_table = kept.table is None and not self.published
         return (has_no_table or kept.commits == self.commits) and bool(self.to_load(kept.pipeline, kept.contents))
 
     def _is_overtaken(self, kept: KeptRows) -> bool:

@@ -92,7 +92,7 @@ class Sequence(CommandSequence):
         handle = data.draw(st.sampled_from(list(self.waiting)))
         to_load, whole = self.waiting.pop(handle)
         ended = self._run(self.driver.decide(handle, approve=True))
-        if self._was_replaced(handle):
+        if self._was_replaced(handle) and self.driver.has_table():
             assert ended.outcome in ("failed", "quarantined"), ended
             self._keep(ended, to_load, handle)
             return
@@ -147,9 +147,10 @@ class Sequence(CommandSequence):
     @rule(data=st.data())
     def roll_back(self, data: st.DataObject) -> None:
         run_id = data.draw(st.sampled_from([run.run_id for run in self.model.published]))
+        had_table = self.driver.has_table()
         ended = self._run(self.driver.roll_back(run_id))
         assert ended.outcome == "published", ended
-        self.model.roll_back(run_id)
+        self.model.roll_back(run_id, drops_table=had_table and not self.driver.has_table())
 
     # --- another program ---
 
@@ -203,7 +204,7 @@ class Sequence(CommandSequence):
         return self.model.generation if self.driver.has_table() else None
 
     def _was_replaced(self, key: Handle | str) -> bool:
-        """Return True if rows written for one table would now go into another one."""
+        """Return True if rows written for one table would now go into another one, or a new one."""
         return self.written_for[key] not in (None, self.model.generation)
 
     @property

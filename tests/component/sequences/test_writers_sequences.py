@@ -163,14 +163,14 @@ class WritersSequence(CommandSequence):
     def _start(self, writer: str, *, is_strict: bool) -> None:
         """Run a pipeline, and compare its ending with the expected one."""
         loads = self.model.to_load(writer, self.files[writer].values())
-        had_table = self.driver.has_table()
+        table = self.model.table if self.driver.has_table() else None
         paths = paths_of(loads, [(f"{writer}/{slot}", content) for slot, content in self.files[writer].items()])
         ended: Ending = self._run(self.driver.run(self.driver.pipeline_of(writer, strict=is_strict)))
         if not loads:
             assert ended.outcome == "already published", ended
         elif is_strict and any(content.is_bad for content in loads):
             assert ended.outcome == "quarantined" and ended.result and ended.result.branch, ended
-            self.model.quarantines[ended.result.branch] = KeptRows(writer, loads, self.model.commits, had_table, paths)
+            self.model.quarantines[ended.result.branch] = KeptRows(writer, loads, self.model.commits, table, paths)
         else:
             assert ended.outcome == "published" and ended.result, ended
             self.model.publish(ended.result.run_id, writer, loads, paths)
