@@ -1,6 +1,5 @@
 """Commands that delete or publish: they show what they affect, ask, and accept only a name of one thing."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -26,6 +25,7 @@ from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_br
 from lakehouse.report_store import ReportStore
 from sluice.contracts.backfill import BackfillState, BackfillStatus
 from sluice.contracts.lake_queries import PlanRequeueInput, QueryRows, QueryTablesInput, RequeuePlan
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.file import parse_pipeline
@@ -297,7 +297,7 @@ def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(
 
     def plan(query: PlanRequeueInput) -> RequeuePlan:
         planned.append(query)
-        return RequeuePlan(pipeline=REQUEUED, input=RunInput(digest="d"), runs=[])
+        return RequeuePlan(pipeline=REQUEUED, input=RunInput(digest="d"), runs=["r1"], files_of_runs=["r2"])
 
     def rows(query: QueryTablesInput) -> QueryRows:
         if "EXCLUDE" in query.sql:
@@ -305,10 +305,19 @@ def test_a_requeue_moves_the_rows_of_the_runs_that_were_shown(
         return QueryRows(columns=["run", "rows"], rows=[["r2", 2], ["r1", 5]])
 
     reached.client = LakeClient({"plan_requeue": plan, "query_tables": rows})
-    monkeypatch.setattr(requeue, "start_and_follow", lambda *_, **__: asyncio.sleep(0, 0))
+    started: list[LoadOrder] = []
+
+    async def start(*given: Any, **_: object) -> int:
+        started.append(given[-1].order)
+        return 0
+
+    monkeypatch.setattr(requeue, "start_and_follow", start)
     refused = command("requeue", str(file), "--where", "id > 1")
     assert refused.exit_code == 2 and "Add --yes" in refused.stderr
     assert "geo.cities__quarantine: 7 rows of 2 runs; the requeue moves those where id > 1" in refused.stdout
     assert [line.split() for line in refused.stdout.splitlines()[-2:]] == [["7", "null", "->", "Rom"], ["8", "Ulm"]]
     assert command("requeue", str(file), "--yes").exit_code == 0
     assert planned[-1].selection.runs == ["r1", "r2"]
+    assert command("requeue", str(file), "--yes", "--over-younger").exit_code == 0
+    order = LoadOrder(runs=["r1"], files_of_runs=["r2"])
+    assert started == [order, order.model_copy(update={"over_younger": True})]
