@@ -105,7 +105,7 @@ class WriteAuditPublish:
             failed = stop_unless_waivable(self._state, report)
             await find_waivers(self._calls, self._state, report, failed)
         if not self._request.publish:
-            raise RunStopped("checked", "the audit passed; the start asked for no publication")
+            raise RunStopped("checked", "the audit passed, and the run publishes nothing (`--no-publish`)")
         required = await find_required_approval(self._calls, self._state)
         if required.required:
             if conflicts := await premerge_check(self._calls, self._state):

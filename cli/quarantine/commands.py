@@ -140,7 +140,9 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
         print_bad_rows(context.console, check, rows)
     for name, table in described.tables.items():
         _print_table(context, name, table)
-    details = summary.model_dump(exclude={"tables", "reason", "cause", "quarantined_hash"})
+    details = summary.model_dump(exclude={"tables", "reason", "cause", "quarantined_hash", "verified"})
+    if not summary.verified:
+        details["verified"] = "no: the run ended before the write was verified, so it cannot be released or repaired"
     for name, value in details.items():
         if value != "":
             print_detail(context.console, name.replace("_", " "), _shown(name, value))
@@ -152,8 +154,6 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
 
 def _shown(name: str, value: object) -> str:
     """Return a detail of a description in readable form."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if name == "expires":
         return format_expiry(str(value))
     return format_time(str(value)) if name == "created" else str(value)

@@ -141,7 +141,7 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
         attempts = describe_attempts(status.result.attempts, status.result.lost_attempts)
         console.print(f"[dim]attempt[/] {attempts}", highlight=False)
     if status.stage == WAITING:
-        console.print(f"[dim]decided[/] {escape(describe_wait(status))}", highlight=False)
+        console.print(f"[dim]approval[/] {escape(describe_wait(status))}", highlight=False)
         for line in waiting_lines(status.result):
             print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
         if command := how_to_waive(status.result, program()):

@@ -19,6 +19,9 @@ BEYOND_HEADERS = (
 MAX_COLUMNS = 20_480
 """Number of columns that Spark reads unless the option `maxColumns` states another."""
 
+_NAMED = 5
+"""Maximum number of columns that a message about another header names."""
+
 
 def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
     """Return the names in the first line of a CSV file; None if Spark may read other names.
@@ -109,8 +112,34 @@ def check_distinct(path: str, names: Sequence[str]) -> None:
 
 
 def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) -> None:
-    if [name.strip().lower() for name in names] == [name.strip().lower() for name in wanted]:
+    """Verify that a header has the wanted names in their order.
+
+    Args:
+        of: the file or key that has the wanted names.
+
+    Raises:
+        InvalidInput: it has not.
+    """
+    given, expected = ([name.strip().lower() for name in each] for each in (names, wanted))
+    if given == expected:
         return
-    same = {name.strip().lower() for name in names} == {name.strip().lower() for name in wanted}
-    what = "has its columns in another order than" if same and len(names) == len(wanted) else "has another header than"
-    raise InvalidInput(f"{path} {what} {of}: {', '.join(names)[:200]} instead of {', '.join(wanted)[:200]}")
+    lacks = [name for name in wanted if name.strip().lower() not in given]
+    adds = [name for name in names if name.strip().lower() not in expected]
+    if lacks or adds or len(names) != len(wanted):
+        differences = [f"it {verb} {_listed(each)}" for verb, each in (("lacks", lacks), ("adds", adds)) if each]
+        described = " and ".join(differences) or f"it has {len(names):,} columns instead of {len(wanted):,}"
+        is_row = len(lacks) == len(wanted) == len(names)
+        remedy = ". If its first line is a row, set source.options.header to false" if is_row else ""
+        raise InvalidInput(f"{path} has another header than {of}: {described}{remedy}")
+    number = next(n for n, pair in enumerate(zip(given, expected, strict=True)) if pair[0] != pair[1])
+    raise InvalidInput(
+        f"{path} has its columns in another order than {of}: column {number + 1} is {names[number]!r} instead of "
+        f"{wanted[number]!r}. Give all files of a run the same order"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names of some columns, quoted, and the number of the others."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more
+

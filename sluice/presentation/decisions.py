@@ -3,6 +3,7 @@
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.approval.waivers import Waiver, parse_until
 from sluice.contracts.run import WAITING, RunStatus
+from sluice.sizes import format_count
 from sluice.times import format_time
 
 NOT_VERIFIED = "The name is not verified: approvers have no keys here (docs/approvals.md)."
@@ -10,15 +11,12 @@ NOT_VERIFIED = "The name is not verified: approvers have no keys here (docs/appr
 
 
 def describe_wait(status: RunStatus) -> str:
-    """Describe the progress of a run's approval: `1 of 2; one more until 2026-11-22 07:45 UTC`."""
+    """Describe the progress of a run's approval: `1 of 2 approvals, waits until 2026-11-22 07:45 UTC`."""
     record = status.result.approval
     approvals, required = _count(record), record.required if record else 1
-    if approvals >= required:
-        return f"{approvals} of {required}"
-    missing = required - approvals
-    more = f"{'one' if missing == 1 else missing} more" if approvals else f"{required} needed"
-    until = f" until {format_time(status.deadline)}" if status.deadline else ""
-    return f"{approvals} of {required}; {more}{until}"
+    given = f"{approvals} of {format_count(required, 'approval')}"
+    waits = approvals < required and status.deadline
+    return f"{given}, waits until {format_time(status.deadline)}" if waits else given
 
 
 def describe_missing(record: ApprovalRecord) -> str:

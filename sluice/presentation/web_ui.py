@@ -24,7 +24,7 @@ def details(status: RunStatus) -> str:
     if result.audited_hash:
         lines.append(f"\naudited hash `{result.audited_hash[:16]}`")
     if status.stage == WAITING:
-        lines.append(f"\napproved: {describe_wait(status)}")
+        lines.append(f"\napproval: {describe_wait(status)}")
         lines += [f"\n{cell(line)}" for line in waiting_lines(result)[:_MAX_WAIVED]]
     lines += waiver_list(result, limit=_MAX_WAIVED, longest=_LONGEST_WAIVER)
     if result.tables:

@@ -57,12 +57,12 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     (tmp_path / "broken.pem").write_text("nonsense")
     refused("ben", "contains no private key", SLUICE_APPROVAL_KEY_FILE=str(tmp_path / "broken.pem"))
     first = system.command("approve", run, "--by", "ben", "--reason", "looks right", *named, **ben)
-    assert first.code == 0 and " as ben (1 of 2; one more until 20" in first.out, first
+    assert first.code == 0 and " as ben (1 of 2 approvals, waits until 20" in first.out, first
     assert "not verified" not in first.out
     (listed_run,) = [each for each in system.command("list", "--json").json["runs"] if each["workflow_id"] == run]
     assert listed_run["stage"] == "waiting for approval (1 of 2)"
     assert "waiting for approval (1 of 2)" in system.command("list").out
-    assert "1 of 2; one more until 20" in system.command("status", run).out
+    assert "1 of 2 approvals, waits until 20" in system.command("status", run).out
     refused("BEN@elsewhere", "decided already", **ben)
     last = system.command("approve", run, "--by", "cleo", *named, **cleo)
     assert last.code == 0 and " as cleo (2 of 2)" in last.out, last

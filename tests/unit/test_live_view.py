@@ -91,7 +91,7 @@ def test_each_event_is_whole_and_in_its_order(columns: int) -> None:
         "fail sales.orders_of_the_archive accepted_values(state): observed 12 of 48,231 rows, "
         "expected one of new, paid, sent, returned, cancelled (duckdb)",
         "07:32:53 waiting for approval 2 needed until 2026-11-22 07:45 UTC",
-        "approved by ana (1 of 2; one more until 2026-11-22 07:45 UTC)",
+        "approved by ana (1 of 2 approvals, waits until 2026-11-22 07:45 UTC)",
         "rejected by ben",
         "07:32:54 ended rejected",
     ]

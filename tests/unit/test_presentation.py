@@ -51,10 +51,10 @@ def test_an_expired_time_is_marked() -> None:
 
 
 def test_a_wait_says_how_many_decided_and_how_many_are_missing() -> None:
-    assert describe_wait(waiting(2)) == "0 of 2; 2 needed until 2026-11-22 07:45 UTC"
-    assert describe_wait(waiting(2, ANA)) == "1 of 2; one more until 2026-11-22 07:45 UTC"
-    assert describe_wait(waiting(4, ANA)) == "1 of 4; 3 more until 2026-11-22 07:45 UTC"
-    assert describe_wait(waiting(1, ANA)) == "1 of 1"
+    assert describe_wait(waiting(2)) == "0 of 2 approvals, waits until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(2, ANA)) == "1 of 2 approvals, waits until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(4, ANA)) == "1 of 4 approvals, waits until 2026-11-22 07:45 UTC"
+    assert describe_wait(waiting(1, ANA)) == "1 of 1 approval"
     assert describe_state(waiting(2, ANA)) == "waiting for approval (1 of 2)"
     assert describe_state(waiting(2).model_copy(update={"stage": "publishing"})) == "publishing"
 

@@ -272,16 +272,19 @@ def test_rows_of_parquet_and_orc_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "second", "message"),
     [
-        ({}, "id,amount\n", "has another header than"),
+        ({}, "id,amount\n", "a.csv: it lacks 'name' and it adds 'amount'"),
+        ({}, "id\n", "a.csv: it lacks 'name'"),
         ({}, "name,id\n", "has its columns in another order than"),
+        ({}, "name,id\n", "a.csv: column 1 is 'name' instead of 'id'. Give all files of a run the same order"),
         ({}, '"ID", Name\n', ""),
         ({}, "id,name\n", ""),
         ({"schema": "id INT, name STRING"}, "id,name\n", ""),
         (
             {"schema": "id INT, amount INT"},
             "id,name\n",
-            "has another header than source.schema: id, name instead of id",
+            "has another header than source.schema: it lacks 'amount' and it adds 'name'",
         ),
+        ({"schema": "a INT, b STRING"}, "1,x\n", "If its first line is a row, set source.options.header to false"),
         ({"options": {"sep": ";"}}, "id,amount\n", "has another header than"),
         ({"options": {"header": "false"}, "schema": "id INT, name STRING"}, "1,b\n", ""),
     ],
