@@ -306,7 +306,7 @@ async def test_no_partitions_are_added_to_what_is_published_together(backfills: 
     added = AddPartitions(pipeline=pipeline(HELD), partitions=["p0", "p1"], is_together=True)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await handle.execute_update(Backfill.add, added)
-    assert "cannot take more partitions: wait for its end, or cancel it by `backfill cancel " in str(
+    assert "cannot take more partitions. Wait for its end, or cancel it by `backfill cancel " in str(
         refused.value.cause
     )
     await handle.execute_update(Backfill.change, BackfillChange(action="pause", by="ana"))
