@@ -65,7 +65,7 @@ def test_two_people_sign_and_the_merge_commit_proves_it(
     assert "1 of 2 approvals, waits until 20" in system.command("status", run).out
     refused("BEN@elsewhere", "decided already", **ben)
     last = system.command("approve", run, "--by", "cleo", *named, **cleo)
-    assert last.code == 0 and " as cleo (2 of 2)" in last.out, last
+    assert last.code == 0 and " as cleo (2 of 2 approvals)" in last.out, last
     ended = system.wait_for_end(run)
     assert ended.json["outcome"] == "published", ended.json
     commit = lake.commit(ended.json["main_after"])["allProperties"]
