@@ -91,8 +91,9 @@ class Sequence(CommandSequence):
     def approve(self, data: st.DataObject) -> None:
         handle = data.draw(st.sampled_from(list(self.waiting)))
         to_load, whole = self.waiting.pop(handle)
+        was_replaced = self._was_replaced(handle) and self.driver.has_table()
         ended = self._run(self.driver.decide(handle, approve=True))
-        if self._was_replaced(handle) and self.driver.has_table():
+        if was_replaced:
             assert ended.outcome in ("failed", "quarantined"), ended
             self._keep(ended, to_load, handle)
             return
