@@ -1,4 +1,4 @@
-"""Refuse to requeue rows whose files were loaded again with other content after the rows were quarantined."""
+"""Refuse to requeue rows whose source file was loaded again later with other content."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -8,12 +8,11 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.selected_input import ManifestRef
-from sluice.errors import ManifestUnreadable
+from sluice.errors import InvalidInput, ManifestUnreadable
 from sluice.input.held_files import LoadedFile
 from sluice.input.publications import read_input_record
-from sluice.input.selection import refuse_corrected_rows, refuse_unknown_runs
-from sluice.publishing.commit_properties import RELEASED_RUN, RUN_ID
-from sluice.publishing.load_properties import REQUEUED_RUNS
+from sluice.input.selection import describe_correction, refuse_unknown_runs
+from sluice.publishing.load_properties import published_runs, requeued_runs
 
 _AT_ONCE = 200
 """Maximum number of runs in one question to the index."""
@@ -38,36 +37,29 @@ def check_requeued_files(
     """
     manifests, unknown = _manifests_of(catalog, runs)
     refuse_unknown_runs(unknown)
-    commits = list(manifests)
     try:
-        for start in range(0, len(commits), _AT_ONCE):
-            corrections = list(_corrections(loaded_files, tables, commits[start : start + _AT_ONCE]))
-            head = catalog.head(catalog.main)
-            for own, later in corrections:
-                if not loads_on_main(catalog, loaded_files.manifests.io, [later], head):
-                    continue
-                if not loaded_files.manifests.read(manifests[own.commit]).header.wants_all_contents:
-                    refuse_corrected_rows(own, later)
+        for own, later in _corrections(catalog, loaded_files, tables, list(manifests)):
+            if not loaded_files.manifests.read(manifests[own.commit]).header.wants_all_contents:
+                raise InvalidInput(describe_correction(own, later))
     except ManifestUnreadable as error:
         raise ManifestUnreadable(f"{error}. A requeue has {OVER_YOUNGER} instead of --again") from error
 
 
 def _manifests_of(catalog: BranchCatalog, runs: Collection[str]) -> tuple[dict[str, ManifestRef], set[str]]:
-    """Return the manifests of the files that rows of some runs came from, by commit, and the runs not on main.
+    """Return the input manifests of some runs, by commit, and the runs that main does not know.
 
-    Rows that a requeue quarantined again came from the files of the runs whose rows it requeued. The history has these
-    runs further back.
+    A requeue loads no files. Rows that it quarantined again are from the runs whose rows it requeued, which are further
+    back in the history.
     """
     missing = {*runs}
     manifests: dict[str, ManifestRef] = {}
     for commit in catalog.history(catalog.main):
         if not missing:
             break
-        published = missing & {commit.properties.get(each, "") for each in (RUN_ID, RELEASED_RUN)}
+        published = missing & published_runs(commit.properties)
         if not published:
             continue
-        missing -= published
-        missing |= {each for each in commit.properties.get(REQUEUED_RUNS, "").split(",") if each}
+        missing = (missing - published) | requeued_runs(commit.properties)
         record = read_input_record(commit.properties)
         if record and record.manifest:
             manifests[commit.hash] = record.manifest
@@ -75,25 +67,31 @@ def _manifests_of(catalog: BranchCatalog, runs: Collection[str]) -> tuple[dict[s
 
 
 def _corrections(
-    loaded_files: LoadedFiles, tables: Sequence[str], commits: Sequence[str]
+    catalog: BranchCatalog, loaded_files: LoadedFiles, tables: Sequence[str], commits: Sequence[str]
 ) -> Iterator[tuple[LoadedFile, LoadedFile]]:
-    """Yield each file that one of these commits loaded, with the latest load of other content after it, if any."""
-    named, marks = ", ".join("?" * len(tables)), ", ".join("?" * len(commits))
-    condition = (
-        f"f.table_name IN ({named}) AND f.path IN (SELECT own.path FROM files own JOIN runs o ON o.seq = own.seq "
-        f"WHERE o.hash IN ({marks}))"
-    )
-    newest_first, _ = loaded_files.list_files(condition, [*tables, *commits], -1, tables)
-    newer: dict[tuple[str, str], list[FileLoad]] = {}
+    """Yield loads by some commits, each with a later load of other content of the same rows that main contains."""
+    for start in range(0, len(commits), _AT_ONCE):
+        some = commits[start : start + _AT_ONCE]
+        named, marks = ", ".join("?" * len(tables)), ", ".join("?" * len(some))
+        condition = (
+            f"f.table_name IN ({named}) AND f.path IN (SELECT own.path FROM files own JOIN runs o ON o.seq = own.seq "
+            f"WHERE o.hash IN ({marks}))"
+        )
+        newest_first, _ = loaded_files.list_files(condition, [*tables, *some], -1, tables)
+        pairs = list(_pairs(newest_first, some))
+        head = catalog.head(catalog.main)
+        on_main = {*loads_on_main(catalog, loaded_files.manifests.io, [later for _, later in pairs], head)}
+        yield from ((own, later) for own, later in pairs if later in on_main)
+
+
+def _pairs(newest_first: Sequence[FileLoad], commits: Collection[str]) -> Iterator[tuple[LoadedFile, LoadedFile]]:
+    """Yield loads by some commits, each with a later load in effect of other content of the same rows."""
+    newer: dict[tuple[str, str], list[LoadedFile]] = {}
     for load in newest_first:
-        after = newer.setdefault((load.file.table, load.file.path), [])
-        if load.file.commit in commits:
-            yield from ((load.file, each.file) for each in after if _is_correction(load.file, each.file))
+        own = load.file
+        after = newer.setdefault((own.table, own.path), [])
+        if own.commit in commits:
+            corrected = (each for each in after if each.identity != own.identity and each.scope.shares_rows(own.scope))
+            yield from ((own, later) for later in corrected)
         if load.in_effect:
-            after.append(load)
-
-
-def _is_correction(own: LoadedFile, later: LoadedFile) -> bool:
-    """Return True if a later load of the same path has other content, of rows that the earlier load may have."""
-    is_of_scope = later.scope.covers(own.scope, is_same_path=True) or later.scope.overlaps_partly(own.scope)
-    return own.identity != later.identity and is_of_scope
+            after.append(own)

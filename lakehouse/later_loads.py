@@ -16,8 +16,8 @@ from sluice.errors import InvalidPipeline
 from sluice.input.publications import are_others, read_input_record
 from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
-from sluice.publishing.commit_properties import PIPELINE, RELEASED_RUN, RUN_ID, RUN_MARK, WORKFLOW_ID
-from sluice.publishing.load_properties import PARTITION, REQUEUED_RUNS
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
+from sluice.publishing.load_properties import PARTITION, published_runs, requeued_runs
 from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.rollback import runs_taken_back
 
@@ -156,7 +156,7 @@ def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, 
     missing = {*runs}
     after: list[CommitInfo] = []
     for commit in catalog.history(catalog.main):
-        missing -= {commit.properties.get(each, "") for each in (RUN_ID, RELEASED_RUN)}
+        missing -= published_runs(commit.properties)
         if not missing:
             return commit.hash, after
         after.append(commit)
@@ -165,5 +165,5 @@ def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, 
 
 def _is_requeue(properties: Mapping[str, str], runs: Collection[str]) -> bool:
     """Return True if a commit requeued rows of these runs alone."""
-    requeued = {each for each in properties.get(REQUEUED_RUNS, "").split(",") if each}
+    requeued = requeued_runs(properties)
     return bool(requeued) and requeued <= {*runs}

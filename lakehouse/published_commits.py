@@ -14,7 +14,6 @@ from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.commit_properties import (
     PIPELINE,
-    PIPELINE_DIGEST,
     REFERENCED,
     RELEASED_RUN,
     ROLLBACK_PIPELINE,
@@ -22,6 +21,7 @@ from sluice.publishing.commit_properties import (
     RUN_ID,
     WORKFLOW_ID,
 )
+from sluice.publishing.opening import other_version
 from sluice.publishing.rollback import PublishedCommit, runs_taken_back
 
 _SEARCHED_COMMITS = 2_000
@@ -88,14 +88,8 @@ def describe_other_version(catalog: BranchCatalog, run_id: str, pipeline: str, d
     Args:
         digest: the digest of the pipeline now; empty if it is unknown.
     """
-    commit = catalog.find_published({RUN_ID: run_id, PIPELINE: pipeline}) if digest else None
-    earlier = commit.properties.get(PIPELINE_DIGEST, "") if commit else ""
-    if not commit or earlier in ("", digest):
-        return ""
-    return (
-        f". The pipeline, or a value of its placeholders, differs from that of run {commit.properties[WORKFLOW_ID]}: "
-        "this alone does not load the same input again"
-    )
+    commit = catalog.find_published({RUN_ID: run_id, PIPELINE: pipeline})
+    return other_version(commit.properties, digest) if commit else ""
 
 
 def recorded_pipeline(properties: Mapping[str, str]) -> Pipeline | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lakehouse.source_files.csv_content import CsvFormat
 from lakehouse.source_files.paths import base_path, partition_of
 from sluice.errors import InvalidInput
+from sluice.lines import shortened_line
 from sluice.pipeline.source import Source
 from sluice.sql.schema_ddl import schema_columns
 
@@ -14,13 +15,10 @@ BEYOND_HEADERS = (
     "ignoretrailingwhitespace", "basepath",
 )  # fmt: skip
 """Options, in small letters, that may make Spark read other names than those of the first line."""
-
-
 MAX_COLUMNS = 20_480
 """Number of columns that Spark reads unless the option `maxColumns` states another."""
-
-_NAMED = 5
-"""Maximum number of columns that a message about another header names."""
+_SHOWN = 200
+"""Maximum number of characters of names in a message about another header."""
 
 
 def parse_header(line: str, options: Mapping[str, str]) -> list[str] | None:
@@ -126,7 +124,11 @@ def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) ->
     lacks = [name for name in wanted if name.strip().lower() not in given]
     adds = [name for name in names if name.strip().lower() not in expected]
     if lacks or adds or len(names) != len(wanted):
-        differences = [f"it {verb} {_listed(each)}" for verb, each in (("lacks", lacks), ("adds", adds)) if each]
+        differences = [
+            f"it {verb} {shortened_line(', '.join(map(repr, each)), _SHOWN)}"
+            for verb, each in (("lacks", lacks), ("adds", adds))
+            if each
+        ]
         described = " and ".join(differences) or f"it has {len(names):,} columns instead of {len(wanted):,}"
         is_row = len(lacks) == len(wanted) == len(names)
         remedy = ". If its first line is a row, set source.options.header to false" if is_row else ""
@@ -136,10 +138,3 @@ def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) ->
         f"{path} has its columns in another order than {of}: column {number + 1} is {names[number]!r} instead of "
         f"{wanted[number]!r}. Give all files of a run the same order"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names of some columns, quoted, and the number of the others."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(repr, names[:_NAMED])) + more
-

@@ -89,23 +89,6 @@ def refuse_changed_partition(loads: Sequence[LoadedFile], scope: LoadScope) -> N
         )
 
 
-def refuse_corrected_rows(own: LoadedFile, later: LoadedFile) -> None:
-    """Refuse to requeue rows of a file that was loaded again with other content, which may have them, corrected.
-
-    Args:
-        own: the load of the rows.
-        later: the load of the other content.
-
-    Raises:
-        InvalidInput: always.
-    """
-    raise InvalidInput(
-        f"{describe_other_content([later])}, after run {own.run_id} quarantined rows of the earlier content. If the "
-        "newer content has these rows, the table would have them twice. To requeue the rows of one other run, add "
-        f"--run; to requeue these nevertheless, add {OVER_YOUNGER}"
-    )
-
-
 def refuse_unknown_runs(runs: Collection[str]) -> None:
     """Check that main knows the runs whose rows are requeued.
 
@@ -220,6 +203,20 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
     return (
         f"main contains other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} "
         f"loaded it into {first.table} (commit {first.commit[:12]}, {format_time(first.at)})"
+    )
+
+
+def describe_correction(own: LoadedFile, later: LoadedFile) -> str:
+    """Return the reason to refuse a requeue: the newer content of a file may have the requeued rows, corrected.
+
+    Args:
+        own: the load of the rows.
+        later: the load of the newer content.
+    """
+    return (
+        f"{describe_other_content([later])}, after run {own.run_id} quarantined rows of the earlier content. If the "
+        "newer content has these rows, the table would have them twice. To requeue the rows of one other run, add "
+        f"--run; to requeue these nevertheless, add {OVER_YOUNGER}"
     )
 
 

@@ -62,6 +62,10 @@ class LoadScope(StrictModel):
         are_times = bool(_TIME.fullmatch(one) and _TIME.fullmatch(other))
         return are_times and other.startswith(tuple(one + each for each in _NEXT_PART))
 
+    def shares_rows(self, other: "LoadScope") -> bool:
+        """Return True if two loads of one path have rows in common: of the same part, or of parts that overlap."""
+        return self.content == other.content or self.overlaps_partly(other)
+
 
 NO_SCOPE = LoadScope()
 

@@ -1,7 +1,10 @@
 """Marks and properties that record how old the rows of a run are."""
 
+from collections.abc import Mapping
+
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import RunRef
+from sluice.publishing.commit_properties import RELEASED_RUN, RUN_ID
 
 PIPELINE_MARK = "sluice.pipeline"
 PARTITION_MARK = "sluice.partition"
@@ -26,3 +29,13 @@ def requeue_properties(order: LoadOrder) -> dict[str, str]:
     """Return the properties that name the original runs of requeued rows on the merge commit of a requeue."""
     runs = order.runs or order.files_of_runs
     return {REQUEUED_RUNS: ",".join(runs)} if runs else {}
+
+
+def requeued_runs(properties: Mapping[str, str]) -> set[str]:
+    """Return the original runs of the rows that a commit requeued, or none if it is no requeue."""
+    return {each for each in properties.get(REQUEUED_RUNS, "").split(",") if each}
+
+
+def published_runs(properties: Mapping[str, str]) -> set[str]:
+    """Return the runs whose rows a commit published: its own run, and the quarantined run that it released."""
+    return {properties[each] for each in (RUN_ID, RELEASED_RUN) if each in properties}

@@ -8,7 +8,7 @@ from sluice.pipeline.write import Write
 
 
 def may_be_older(order: LoadOrder, write: Write, tables: Collection[str]) -> bool:
-    """Return True if a run must search main for younger rows, or for its own ones, before it writes them.
+    """Return True if a run must first search main for loads that its rows may be older than.
 
     Args:
         tables: the tables of the pipeline.

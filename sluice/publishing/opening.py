@@ -8,6 +8,7 @@ from sluice.identifiers import suggestion
 from sluice.pipeline.table import column_problems
 from sluice.publishing.bad_rows import with_quarantine_tables
 from sluice.publishing.capabilities import CatalogCapabilities, missing_capabilities
+from sluice.publishing.commit_properties import PIPELINE_DIGEST, WORKFLOW_ID
 
 TypesByTable = Mapping[str, Mapping[str, str] | None]
 """By table, the Iceberg type of each column; None if main does not have the table."""
@@ -18,6 +19,21 @@ def published_before(pipeline: str, commit: str, workflow_id: str) -> str:
     return (
         f"this input was published by {pipeline} already: run {workflow_id or '?'}, "
         f"commit {commit[:12]} on main. To publish it again, add --again"
+    )
+
+
+def other_version(properties: Mapping[str, str], digest: str) -> str:
+    """Return the addition to this message if the commit is of another version of the pipeline; empty if not.
+
+    Args:
+        properties: properties of the merge commit.
+        digest: the digest of the pipeline now; empty if it is unknown.
+    """
+    if not digest or (properties.get(PIPELINE_DIGEST) or digest) == digest:
+        return ""
+    return (
+        f". The pipeline, or a value of its placeholders, differs from that of run {properties.get(WORKFLOW_ID, '?')}: "
+        "this alone does not load the same input again"
     )
 
 

@@ -85,7 +85,8 @@ class LakeModel:
 
     def roll_back(self, run_id: str, *, drops_table: bool = False) -> None:
         """Record that a run and all later ones were rolled back. Their files may be loaded again."""
-        self.generation += drops_table
+        if drops_table:
+            self.generation += 1
         while (last := self.published.pop()).run_id != run_id:
             pass
         self.rows = last.before.copy()

@@ -122,7 +122,8 @@ class WritersModel:
             pass
         self.entries = list(last.before)
         self.commits += 1
-        self.table += not self.published
+        if not self.published:
+            self.table += 1
 
     def is_releasable(self, kept: KeptRows) -> bool:
         """Return True if the rows of a quarantine may be published.

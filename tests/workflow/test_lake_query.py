@@ -49,7 +49,7 @@ from sluice.publishing.commit_properties import BASE, EXPIRES, INSTALLATION, PIP
 from sluice.settings import Settings
 from tests.harness.command_line import run_command
 from tests.harness.memory_catalog import CAPABILITIES, MemoryCatalog
-from tests.harness.waiting import LIMIT
+from tests.harness.waiting import LIMIT, until
 from worker import make_worker
 from workflows.lake.lake_query import LakeQuery
 
@@ -220,6 +220,9 @@ async def test_a_missing_worker_is_one_message_within_seconds(lake: Lake) -> Non
     settings = Settings.of(sluice_task_queue="nobody-polls-this", sluice_worker_wait=1.0)
     with pytest.raises(ServiceUnavailable, match="no worker takes work from the task queue 'nobody-polls-this'"):
         await query_lake(lake.client, settings.installation, ListQuarantineInput(), RESULTS[ListQuarantineInput])
-    async for execution in lake.client.list_workflows("TaskQueue = 'nobody-polls-this'"):
-        described = await lake.client.get_workflow_handle(execution.id).describe()  # the list may be behind
-        assert described.status and described.status.name == "TERMINATED"
+
+    async def is_terminated() -> bool:
+        listed = lake.client.list_workflows("TaskQueue = 'nobody-polls-this'")
+        return [each.status.name async for each in listed if each.status] == ["TERMINATED"]
+
+    await until(is_terminated)  # Temporal's list may be behind
