@@ -69,7 +69,7 @@ class _KeptAlive(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         if not inspect.iscoroutinefunction(input.fn):
-            input = replace(input, fn=_uninterrupted(input.fn, lambda: self._last.at))
+            input = replace(input, fn=uninterrupted(input.fn, lambda: self._last.at))
         timeout = activity.info().heartbeat_timeout
         if not timeout:
             return await super().execute_activity(input)
@@ -90,8 +90,13 @@ class _KeptAlive(ActivityInboundInterceptor):
             await asyncio.sleep(interval)
 
 
-def _uninterrupted(function: Callable[..., Any], last_heartbeat: Callable[[], float]) -> Callable[..., Any]:
-    """Wrap a function so that a cancellation of its activity neither interrupts it nor discards its result."""
+def uninterrupted(function: Callable[..., Any], last_heartbeat: Callable[[], float]) -> Callable[..., Any]:
+    """Wrap a function so that a cancellation of its activity neither interrupts it nor discards its result.
+
+    Args:
+        function: the function of an activity that runs in a thread.
+        last_heartbeat: returns the time of the activity's last heartbeat, in seconds of the monotonic clock.
+    """
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:

@@ -66,10 +66,10 @@ class MergePriority:
             longest = min(self.longest_wait, limit.total_seconds() / 3) if limit else self.longest_wait
             give_up = time.monotonic() + longest
             for table in tables:
-                while time.monotonic() < give_up and self._must_wait(table):
+                while not activity.is_cancelled() and time.monotonic() < give_up and self._must_wait(table):
                     time.sleep(random.uniform(*_PAUSE))
-                    if activity.is_cancelled():
-                        raise CancelledError("cancelled while another run merged first")
+                if activity.is_cancelled():
+                    raise CancelledError("cancelled while another run merged first")
         finally:
             self.slots.release()
 

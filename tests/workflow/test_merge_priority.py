@@ -5,7 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.approval.require_approval import ApprovalPolicy
 from activities.errors import with_mapped_errors
+from activities.heartbeats import uninterrupted
 from activities.publishing.merge_priority import MergePriority
 from activities.publishing.merge_queue import MergeQueueActivity
 from activities.publishing.publish_branch import PublishBranchActivity
@@ -138,10 +139,10 @@ class PriorityHarness:
         environment: ActivityEnvironment | None = None,
         priority: MergePriority | None = None,
     ) -> "asyncio.Future[Publication]":
-        """Run the activity in a thread."""
+        """Run the activity in a thread, where a cancellation does not interrupt it, as in a worker."""
         catalog, environment = self.lake.catalog, environment or self.environment()
         activity = PublishBranchActivity(catalog, ApprovalPolicy(catalog), priority=priority or self.priority)
-        real = with_mapped_errors(activity.publish_branch)
+        real = uninterrupted(with_mapped_errors(activity.publish_branch), time.monotonic)
         return asyncio.ensure_future(asyncio.to_thread(environment.run, real, input))
 
     async def publish_at_once(self, input: PublishBranchInput, *given: Any, **more: Any) -> Publication:
@@ -248,6 +249,32 @@ async def test_a_cancel_during_the_wait_is_not_lost(harness: PriorityHarness) ->
     waiting = harness.publish(harness.input("r2"), environment)
     await asyncio.sleep(0.5)
     environment.cancel()
+    with pytest.raises(CancelledError):
+        await asyncio.wait_for(waiting, _AT_ONCE)
+    assert harness.lake.catalog.table_version("main", "t.x") is None
+
+
+@dataclass(frozen=True)
+class SlowPriority(MergePriority):
+    """Merge priority whose question to Temporal takes until the test answers it."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    answer: "asyncio.Future[bool]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    async def _read_priority(self, table: str) -> bool:
+        self.asked.set()
+        return await self.answer
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_cancel_during_a_question_is_not_lost(answer: bool, harness: PriorityHarness) -> None:
+    environment = harness.environment()
+    loop = asyncio.get_running_loop()
+    priority = SlowPriority(harness.client, loop, harness.installation, "main", longest_wait=LIMIT, rpc_timeout=LIMIT)
+    waiting = harness.publish(harness.input("r1"), environment, priority)
+    await in_time(priority.asked.wait())
+    environment.cancel()
+    priority.answer.set_result(answer)
     with pytest.raises(CancelledError):
         await asyncio.wait_for(waiting, _AT_ONCE)
     assert harness.lake.catalog.table_version("main", "t.x") is None
