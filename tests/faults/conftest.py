@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from devstack.stack import Stack
 from tests.harness.faults import FaultHarness
 from tests.harness.lake import LakeReader
 from tests.harness.processes import WorkerProcess
 from tests.harness.rest_stack import IcebergLakeReader, RestStack
-from tests.harness.system import SystemHarness, link_tools
+from tests.harness.system import SystemHarness
 
 
 @pytest.fixture
@@ -80,17 +79,6 @@ def system(variables: dict[str, str], warm_variables: dict[str, str] | None, tmp
 def lake(catalog_kind: str, variables: dict[str, str]) -> LakeReader:
     """A reader of the lake that is independent of Sluice's code."""
     return IcebergLakeReader(variables) if catalog_kind == "rest" else LakeReader(variables)
-
-
-@pytest.fixture
-def own_stack(tmp_path: Path) -> Iterator[Stack]:
-    """A stack of the test's own, to break."""
-    home = tmp_path / "home"
-    home.mkdir()
-    link_tools(home)
-    stack = Stack(home, os.environ)
-    yield stack
-    stack.down()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -16,7 +16,7 @@ from tests.harness.object_store import stack_with_store
 from tests.harness.processes import wait_for
 from tests.harness.ride_landing import TABLE, BucketLanding, RideLanding, UnreliableMessenger
 from tests.harness.rides import ROWS, assert_each_once
-from tests.harness.system import link_tools
+from tests.harness.system import own_stack
 
 
 @pytest.mark.warm
@@ -49,15 +49,9 @@ _SHORT = {"SLUICE_HEARTBEAT_TIMEOUT": "5", "SLUICE_ACTIVITY_TIMEOUT": "8", "SPAR
 
 @contextmanager
 def _folder(folder: Path) -> Iterator[tuple[RideLanding, Stack]]:
-    home = folder / "home"
-    home.mkdir()
-    link_tools(home)
-    stack = Stack(home, os.environ)
-    try:
-        environment = {**os.environ, **stack.up(with_worker=False), "SLUICE_HOME": str(home), **_SHORT}
+    with own_stack(folder) as stack:
+        environment = {**os.environ, **stack.up(with_worker=False), "SLUICE_HOME": str(stack.home), **_SHORT}
         yield RideLanding(folder, environment), stack
-    finally:
-        stack.down()
 
 
 @contextmanager

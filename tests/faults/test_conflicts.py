@@ -12,28 +12,28 @@ from tests.harness.system import EndedRun, SystemHarness
 
 pytestmark = pytest.mark.warm
 
-RUNS = 10
-
 
 def _ended(system: SystemHarness, runs: list[str]) -> list[EndedRun]:
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(system.wait_for_end, runs))
 
 
+@pytest.mark.parametrize("number_of_runs", [4, pytest.param(10, marks=pytest.mark.matrix)])
 @on_both_catalogs(pytest.mark.matrix)
-def test_ten_runs_at_once_into_one_table_that_is_not_there_yet(
-    system: SystemHarness, lake: LakeReader, tmp_path: Path
+def test_runs_at_once_into_one_table_that_is_not_there_yet(
+    number_of_runs: int, system: SystemHarness, lake: LakeReader, tmp_path: Path
 ) -> None:
-    """Ten runs at once into a table that is not there yet: ten publications, every row once, nothing rewritten."""
+    """Runs at once into a table that is not there yet: as many publications, every row once, nothing rewritten."""
+    table = f"concurrent_{number_of_runs}"
     checks = "[not_null: id, unique: id, row_count: {min: 5}, not_null: {column: id, scope: table}]"
     runs = []
-    for number in range(RUNS):
+    for number in range(number_of_runs):
         source = csv_file(tmp_path / f"{number}.csv", [{"id": number * 5 + i, "run": number} for i in range(5)])
-        text = pipeline(f"concurrent-{number}", source, checks).replace(f"t.concurrent_{number}", "t.concurrent")
+        text = pipeline(f"concurrent-{number}", source, checks).replace(f"t.concurrent_{number}", f"t.{table}")
         runs.append(system.start(text))
     ended = _ended(system, runs)
-    assert [(outcome.code, outcome.json["outcome"]) for outcome in ended] == [(0, "published")] * RUNS
-    assert sorted(row["id"] for row in lake.rows("t.concurrent")) == list(range(RUNS * 5))
+    assert [(outcome.code, outcome.json["outcome"]) for outcome in ended] == [(0, "published")] * number_of_runs
+    assert sorted(row["id"] for row in lake.rows(f"t.{table}")) == list(range(number_of_runs * 5))
     taken = [conflict for outcome in ended for conflict in outcome.json["conflicts"]]
     assert taken and {conflict["resolved"] for conflict in taken} == {"rebased"}, taken
     assert not any(lake.branches(outcome.json["run_id"]) for outcome in ended)

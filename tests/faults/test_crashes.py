@@ -50,16 +50,14 @@ SLACK = {"SLACK_TOKEN": "xoxb-1", "SLACK_CHANNEL": "#loads", "SLACK_API_URL": "h
 LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
 """Settings that send events to the worker's log."""
 ALWAYS = {
-    ("NessieCatalog.create_branch:after", "SIGKILL"),
     ("NessieCatalog.publish:after", "SIGKILL"),
     ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
 }
-ALWAYS_ON_ICEBERG = {
-    ("Publisher._move:before", "SIGKILL"),
-    ("Publisher._finish:before", "SIGKILL"),
-}
-"""The cases of `make test-all`; `make faults` runs all."""
+"""The cases of `make test-all`; `make faults` runs all.
+
+On Iceberg's own catalog, tests/component/iceberg_catalog kills processes at each point of a publication.
+"""
 AFTER_THE_MERGE, SENTINEL = ("NessieCatalog.publish:after", "SIGKILL"), "the worker killed after a merge"
 
 
@@ -91,7 +89,7 @@ def _iceberg_cases(points: tuple[str, ...]) -> list[object]:
             name,
             id=f"iceberg {name} {point}",
             marks=[
-                *([] if (point, name) in ALWAYS_ON_ICEBERG else [pytest.mark.matrix]),
+                pytest.mark.matrix,
                 *([] if point.startswith("Spark.") or point in JOB_POINTS else [pytest.mark.warm]),
             ],
         )

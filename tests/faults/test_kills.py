@@ -119,6 +119,7 @@ def test_worker_killed_between_audit_and_merge(faults: FaultHarness, lake: LakeR
     _published_once(faults, lake, run, "t.kill_merge", attempts=1)
 
 
+@pytest.mark.matrix
 @on_both_catalogs(pytest.mark.matrix)
 def test_no_room_for_a_file(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """A file cannot be written to its end, as on a full disk: main is whole, and a later attempt succeeds."""

@@ -8,13 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from devstack.processes import Daemon
 from devstack.stack import Stack
 from tests.harness.processes import wait_for
 
 
+def find_daemon(stack: Stack, name: str) -> Daemon:
+    """Return a service of a running stack."""
+    (daemon,) = (each for each in stack.daemons() if each.name == name)
+    return daemon
+
+
 def kill_service(stack: Stack, name: str, away: float = 0) -> dict[str, str]:
     """Kill a service with SIGKILL and start it again after `away` seconds. Return the stack's variables afterwards."""
-    (daemon,) = (each for each in stack.daemons() if each.name == name)
+    daemon = find_daemon(stack, name)
     os.kill(daemon.pid, signal.SIGKILL)
     wait_for(lambda: not daemon.alive())
     time.sleep(away)

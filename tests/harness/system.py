@@ -12,7 +12,7 @@ import random
 import re
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from temporalio.client import WorkflowFailureError
 
 from devstack.ports import RARELY_USED
-from devstack.stack import PORTS, ROOT
+from devstack.stack import PORTS, ROOT, Stack
 from runtime.pipeline.pipeline_input import find_input, load_pipeline
 from runtime.run.find_run import find_run, query_status, read_result
 from runtime.run.start_run import StartOptions, start_run
@@ -204,6 +204,19 @@ def link_tools(home: Path) -> None:
     for tools in ("jars", "bin", "cds"):
         if (ROOT / ".sluice" / tools).exists():
             (home / tools).symlink_to(ROOT / ".sluice" / tools)
+
+
+@contextlib.contextmanager
+def own_stack(folder: Path) -> Iterator[Stack]:
+    """Yield a stack with a home in this folder, not yet started, for tests that break it; stop it afterwards."""
+    home = folder / "home"
+    home.mkdir()
+    link_tools(home)
+    stack = Stack(home, os.environ)
+    try:
+        yield stack
+    finally:
+        stack.down()
 
 
 def _assert_own_tables(pipeline: str, home: Path) -> None:

@@ -42,15 +42,6 @@ if not flag.exists():
     flag.touch()
     spark.sql("SELECT sum(a.id * b.id) FROM range(1000000) a CROSS JOIN range(1000000) b").collect()
 """
-_PARTED = """\
-name: warm-parted
-write: {{source: {{path: "{source}"}}}}
-tables:
-  t.warm_parted:
-    on_bad_rows: quarantine
-    max_bad_rows: 5
-    checks: [{{not_null: kind}}, {{unique: id}}]
-"""
 _QUEUE = "connect"
 _OWNER = {"SPARK_OF_TESTS": _QUEUE}
 """A variable that the processes of jobs inherit."""
@@ -189,12 +180,6 @@ def test_a_bad_value_among_many_columns_is_named(warm: SystemHarness, tmp_path: 
     ended = warm.run(stated)
     assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (6, "failed", 1), ended
     assert "in.csv, line 3: double_29: 'abc' is not a valid double; 1 such row" in ended.json["reason"]
-
-
-def test_bad_rows_are_set_apart(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    ended = warm.run(_PARTED.format(source=csv_file(tmp_path / "in.csv", ROWS)))
-    assert (ended.code, ended.json["bad_rows"]) == (0, {"t.warm_parted": 2}), ended
-    assert [row["id"] for row in lake.rows("t.warm_parted")] == [1]
 
 
 def test_main_is_out_of_reach(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
