@@ -27,8 +27,8 @@ PURPOSES = {
     "store": "read and write S3 on this machine",
 }
 """Descriptions of the purposes of set-up, by their names in the commands of `make`."""
-RUNNING_SPARK = frozenset(purpose for purpose, goals in _GOALS.items() if "spark-jars" in goals)
-"""The purposes for which Spark is started, so that its archive pays."""
+RUNNING_SPARK = frozenset(purpose for purpose, goals in _GOALS.items() if {"spark-jars", "s3-jars"} & {*goals})
+"""The purposes that install jars of Spark. Spark needs another archive with other jars."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {
     "spark-jars": ("spark", "Iceberg's runtime for Spark, and SQLite's driver (60 MB)"),

@@ -67,7 +67,8 @@ class SparkArchive:
 
     def _made_from(self) -> str:
         """Return a fingerprint of the jars, of Java, and of the presence of an archive that was not discarded."""
-        inputs = (self._home / "jars" / "spark" / "installed", self._venv / "installed")
+        jars = (self._home / "jars" / purpose / "installed" for purpose in ("spark", "s3"))
+        inputs = (*jars, self._venv / "installed")
         java = os.environ.get("JAVA_HOME") or os.path.realpath(shutil.which("java") or "")
         times = (str(each.stat().st_mtime_ns) for each in inputs if each.exists())
         return fingerprint(*times, java, str(any(self._folder.glob("*.size"))))

@@ -27,12 +27,31 @@ def store_program() -> Path:
 
     A build takes minutes. One test process builds, the others wait.
     """
-    with (ROOT / ".sluice" / "store.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _installation():
         try:
             return build_store_program(ROOT / ".sluice")
         except StackError as error:
             pytest.skip(str(error))
+
+
+def _link_jars(home: Path) -> None:
+    """Link the jars for S3 into a home. They are installed beside the jars of the checkout.
+
+    With these jars among those of the checkout, Spark would start without its archive of classes in all other tests.
+    """
+    folder, link = ROOT / ".sluice" / "tests", home / "jars" / "s3"
+    with _installation():
+        install_jars(folder, ["s3"])
+    link.unlink(missing_ok=True)
+    link.symlink_to(folder / "jars" / "s3")
+
+
+@contextmanager
+def _installation() -> Iterator[None]:
+    """Let one process at a time install what tests need."""
+    with (ROOT / ".sluice" / "store.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
@@ -42,7 +61,7 @@ def stack_with_store(folder: Path, **variables: str) -> Iterator[Stack]:
     home.mkdir()
     link_tools(home)
     store_program()
-    install_jars(home, ["s3"])
+    _link_jars(home)
     stack = Stack(home, {**os.environ, **variables, "SLUICE_HOME": str(home)}, s3=True)
     with mock.patch.dict(os.environ):  # the stack writes the credentials of its store here
         try:

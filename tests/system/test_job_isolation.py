@@ -136,7 +136,7 @@ def test_a_job_inherits_no_secret(
     for where, listed in seen["seen"].items():
         assert _MARK not in json.dumps(listed), where
         assert listed["MY_REGION"] == "eu", where
-        # whether the variables of an object store pass depends on the jars for S3, which another test may install
+        # whether the variables of an object store pass depends on the jars for S3, which the checkout may have
         allowed = job_environment(listed, ["MY_REGION", "MODE"], with_s3=True)
         # Spark and the libraries add variables for themselves:
         of_spark = {

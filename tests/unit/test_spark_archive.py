@@ -123,7 +123,16 @@ def test_a_set_up_ends_the_process_whose_packages_it_replaces(
     assert _spark(home) != first, "another process makes the archive of the new packages"
 
 
-@pytest.mark.parametrize("purpose", ["use", "develop", "python"])
+def test_further_jars_need_another_archive(archive: SparkArchive, home: Path) -> None:
+    """Spark does not use an archive that was made without the jars for S3."""
+    archive.stamp.write()
+    installed = home / "jars" / "s3" / "installed"
+    installed.parent.mkdir(parents=True)
+    installed.touch()
+    assert not archive.stamp.is_valid() and archive.start()
+
+
+@pytest.mark.parametrize("purpose", ["use", "develop", "python", "s3", "store"])
 def test_only_who_starts_spark_gets_one(
     purpose: str,
     archive: SparkArchive,
