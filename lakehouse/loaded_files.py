@@ -114,7 +114,7 @@ class LoadedFiles:
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
             return None  # no run published it, in effect or not: building the index is not necessary
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest, tables), at))
-        if load and replaces and (self.is_replaced(load, pipeline, replaces) or self._is_replaced_by_others(load, at)):
+        if load and replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
             return None
         if load is None or not tables:
             return load
@@ -150,9 +150,9 @@ class LoadedFiles:
         same_scope = replaces == "partitions"
         return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
 
-    def _is_replaced_by_others(self, load: LoadedFile, at: str) -> bool:
-        """Return True if later loads of other pipelines replaced rows of a run."""
-        tables = self._ask(lambda index, _: index.tables_of_other_loads(load.commit))
+    def _lacks_rows(self, load: LoadedFile, at: str) -> bool:
+        """Return True if later loads, of whatever pipeline and partition, replaced rows of a run."""
+        tables = self._ask(lambda index, _: index.replaceable_tables(load.commit))
         return not all(self._is_intact(replace(load, table=table), at) for table in tables)
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:

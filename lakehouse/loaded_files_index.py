@@ -11,7 +11,7 @@ from typing import TypeVar
 from lakehouse.loaded_files_tables import (
     FIND,
     LOAD_COLUMNS,
-    OTHERS_REPLACING,
+    REPLACEABLE,
     REPLACED,
     REPLACED_IN_SCOPE,
     TABLES,
@@ -186,13 +186,13 @@ class LoadedFilesIndex:
         given = {"commit": commit, "pipeline": pipeline}
         return self._use(lambda database: database.execute(select, given).fetchone() is not None)
 
-    def tables_of_other_loads(self, commit: str) -> list[str]:
-        """Return the tables of a run in which a later load of another pipeline may have replaced rows.
+    def replaceable_tables(self, commit: str) -> list[str]:
+        """Return the tables of a run in which a later load may have replaced rows.
 
         Args:
             commit: the commit that published the run.
         """
-        return self._use(lambda database: [name for (name,) in database.execute(OTHERS_REPLACING, {"commit": commit})])
+        return self._use(lambda database: [name for (name,) in database.execute(REPLACEABLE, {"commit": commit})])
 
     def problems(self, tables: Collection[str]) -> list[tuple[str, ManifestRef, str]]:
         """Return commit, manifest and problem of each run in effect that loaded unknown files into these tables.

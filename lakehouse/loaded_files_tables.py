@@ -63,12 +63,12 @@ WHERE r.hash = :commit AND r.pipeline = :pipeline
 AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
 """
 """Query that returns a row if a later run of the pipeline loaded files into the tables of a run."""
-OTHERS_REPLACING = """
-SELECT DISTINCT later.table_name FROM runs r JOIN runs l ON l.pipeline != r.pipeline AND l.seq > r.seq AND l.in_effect
-AND l.replaces != '' JOIN files later ON later.seq = l.seq
+REPLACEABLE = """
+SELECT DISTINCT later.table_name FROM runs r JOIN runs l ON l.seq > r.seq AND l.in_effect AND l.replaces != ''
+JOIN files later ON later.seq = l.seq
 WHERE r.hash = :commit AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
 """
-"""Query for the tables of a run in which a later load of another pipeline may have replaced rows."""
+"""Query for the tables of a run in which a later load may have replaced rows."""
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """

@@ -177,6 +177,7 @@ class CollectBackfillActivity:
             again=False,
             input_digest="",
             order_matters=pipeline.write.traits.order_matters,
+            replaces=pipeline.write.traits.replaces,
         )
         return self.manifests.write(InputManifest(header=header, files=files))
 

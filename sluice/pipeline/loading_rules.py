@@ -41,7 +41,7 @@ LOADED: Mapping[Loaded, str] = {
     "": "",
     "nothing": "the same load may run again at any time",
     "files": "each file that main contains is left out; an input with no other files is refused",
-    "set of files": "the same set of files is refused until a later load of the pipeline replaced its rows",
+    "set of files": "the same set of files is refused until a later load replaced its rows",
     "statements": "the same statements with the same values of placeholders are refused",
     "program": "the same program with the same arguments and values of placeholders is refused",
     "partition": "a partition that main contains is skipped",

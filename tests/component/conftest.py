@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine.job import SparkJob
+from engine.spark.class_data_archive import archive_option, find_archive
 from engine.spark.configuration import properties
 from engine.spark.java import find_java
 from lakehouse.open_catalog import open_catalog
@@ -68,13 +70,17 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     catalog.commit_tables(BRANCH, catalog.head(BRANCH), "Begin the tests", create_namespaces_for=["i.x"])
     bound = catalog.spark_properties(settings.catalog.catalog_name, BRANCH)
     job = SparkJob(Path(), tmp_path_factory.mktemp("spark"), BRANCH, catalog=bound, run_id="tests", attempt=1)
-    os.environ["JAVA_HOME"] = str(find_java())
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java)
+    archive = find_archive(settings.storage, java)
+    options = f"{os.environ['SPARK_SUBMIT_OPTS']} {archive_option(archive) if archive else ''}"
     local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     conf: dict[str, bool | float | int | str | None] = {
         **properties(settings.spark_jobs, job),
         **local,
     }
-    session = SparkSession.builder.config(map=conf).getOrCreate()
+    with mock.patch.dict(os.environ, SPARK_SUBMIT_OPTS=options):
+        session = SparkSession.builder.config(map=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -27,6 +27,21 @@ async def test_what_a_later_load_replaced_may_be_loaded_again(folder: Folder) ->
     assert loaded.find_input("p", second.digest, [TABLE], "partitions")
 
 
+async def test_what_the_pipeline_replaced_without_a_partition_may_be_loaded_again(folder: Folder) -> None:
+    """A person replaces a month by hand, then loads it again from its file. In an earlier version, it was skipped."""
+    january, february = LoadScope(path="2018-01"), LoadScope(path="2018-02")
+    folder.file("a.csv", "10")
+    first = folder.run(policy="reload", scope=january, replaced="partitions")
+    await first.load()
+    folder.file("a.csv", "15")
+    await folder.run(policy="reload", scope=february, replaced="partitions").load()
+    loaded = folder.lake.loaded_files
+    assert loaded.find_input("p", first.digest, [TABLE], "partitions"), "main has its rows"
+    folder.file("a.csv", "20")
+    await folder.run(policy="reload", replaces=True, replaced="partitions").load()
+    assert loaded.find_input("p", first.digest, [TABLE], "partitions") is None
+
+
 @pytest.mark.parametrize("replaced", ["table", "partitions"])
 async def test_what_another_pipeline_replaced_may_be_loaded_again(replaced: Replaced, folder: Folder) -> None:
     """In an earlier version, only later loads of the same pipeline counted: main had the rows of the other one."""

@@ -132,7 +132,7 @@ MENDS = (
     Mend(
         "an overwrite is loaded again whose rows another pipeline replaced",
         "writers",
-        {"lakehouse.loaded_files.LoadedFiles._is_replaced_by_others": lambda *_: False},
+        {"lakehouse.loaded_files.LoadedFiles._lacks_rows": lambda *_: False},
         {"MODES": ("overwrite",)},
     ),
     Mend(
