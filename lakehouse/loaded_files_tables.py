@@ -13,7 +13,7 @@ from sluice.input.publications import InputRecord, effects_of_rollback
 from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write_modes import Replaced
 
-VERSION = 5
+VERSION = 6
 """Version of the tables below. An index of another version is rebuilt."""
 TABLES = ("commits", "runs", "files", "copies")
 _SCHEMA = """
@@ -36,7 +36,7 @@ CREATE TABLE files (
 CREATE TABLE copies (
     table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
     path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
-    PRIMARY KEY (table_name, path, identity, path_scope, content_scope)
+    PRIMARY KEY (table_name, path, seq, path_scope, content_scope)
 ) WITHOUT ROWID;
 CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
@@ -72,6 +72,17 @@ WHERE r.hash = :commit AND later.table_name IN (SELECT table_name FROM files WHE
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """
+
+
+_LATEST_OF_PATH = """
+SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table
+AND f.path = :path AND f.path_scope = :path_scope AND f.content_scope = :content_scope
+"""
+_IS_NEW_CONTENT = f"""
+:identity IS NOT (SELECT identity FROM ({_LATEST_OF_PATH.format("files")} UNION ALL {_LATEST_OF_PATH.format("copies")})
+ORDER BY seq DESC LIMIT 1)
+"""
+"""Condition that the latest content of a path, loaded or left out by a run in effect, is other content."""
 
 
 @dataclass(frozen=True)
@@ -139,13 +150,25 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
 
 
 def add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
-    """Add the files that a run loaded into some tables, or left out."""
-    for name, other, is_loaded in (("files", "IGNORE", True), ("copies", "REPLACE", False)):
+    """Add the files that a run loaded into some tables, or left out.
+
+    A run leaves out most files of a folder each time. Such a file is added if its path had other content before. The
+    run that left out this content first stays its record, since a roll-back of a later run does not change it.
+    """
+    for name, condition, is_loaded in (("files", "true", True), ("copies", _IS_NEW_CONTENT, False)):
         database.executemany(
-            f"INSERT OR {other} INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR IGNORE INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
+            f"SELECT :table, :identity, :seq, :path, :size, :path_scope, :content_scope WHERE {condition}",
             (
-                (table, file.identity, seq, file.path, file.size, file.scope.path, file.scope.content)
+                {
+                    "table": table,
+                    "identity": file.identity,
+                    "seq": seq,
+                    "path": file.path,
+                    "size": file.size,
+                    "path_scope": file.scope.path,
+                    "content_scope": file.scope.content,
+                }
                 for table in tables
                 for file in files
                 if (file.left_out is None) == is_loaded

@@ -14,7 +14,7 @@ from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.input.held_files import WantedFile
 from sluice.pipeline.source import Source
 from tests.harness.activity import run_activity
-from tests.harness.loading_run import TABLE, Folder
+from tests.harness.loading_run import TABLE, Folder, roll_back
 
 
 async def test_the_index_is_built_again_where_it_is_missing_damaged_or_of_another_history(
@@ -121,6 +121,20 @@ async def test_a_path_that_was_left_out_is_loaded_when_its_earlier_content_comes
         assert await _load_all(folder) == ["a.csv"]
     folder.file("b.csv", "10")
     assert await _load_all(folder) == ["b.csv"]
+
+
+async def test_a_roll_back_of_a_later_run_keeps_what_earlier_runs_left_out(folder: Folder) -> None:
+    """In an earlier version, `b.csv` was loaded once more after the roll-back, and 20 stood over 30."""
+    for price in ("10", "20"):
+        folder.file("a.csv", price)
+        folder.file("b.csv", price)
+        assert await _load_all(folder) == ["a.csv"]
+    for name, price in {"c.csv": "30", "d.csv": "40"}.items():
+        folder.file(name, price)
+        assert await _load_all(folder) == [name]
+    roll_back(folder.lake, "back", folder.lake.loaded_files.list_files("", [], 1)[0][0].file.run_id)
+    folder.file("d.csv", "50")
+    assert await _load_all(folder) == ["d.csv"]
 
 
 async def test_a_path_whose_new_content_was_left_out_is_not_loaded_by_the_next_run(folder: Folder) -> None:
