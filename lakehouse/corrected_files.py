@@ -3,16 +3,17 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.table_identity import loads_on_main
+from lakehouse.iceberg.table_identity import commits_before_present_table, loads_on_main
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
+from lakehouse.traced_runs import TracedRuns, trace_runs
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import InvalidInput, ManifestUnreadable
 from sluice.input.held_files import LoadedFile
 from sluice.input.publications import read_input_record
-from sluice.input.selection import describe_correction, refuse_unknown_runs
-from sluice.publishing.load_properties import published_runs, requeued_runs
+from sluice.input.selection import describe_correction, refuse_unknown_runs, rows_of_dropped_table
+from sluice.publishing.load_properties import published_runs
 
 _AT_ONCE = 200
 """Maximum number of runs in one question to the index."""
@@ -27,16 +28,21 @@ def check_requeued_files(
     contents, so their rows are requeued.
 
     Args:
-        tables: tables that the runs loaded files into.
+        tables: tables that the runs loaded files into. Rows are requeued into the first one.
         runs: ids of the runs that quarantined the rows.
 
     Raises:
-        InvalidInput: main got other content, so it may contain the rows already. Or a run is unknown: those of a joint
-            publish are not on main under their own ids.
+        InvalidInput: main got other content, so it may contain the rows already. Or the table was dropped and created
+            again, so its files may have been loaded again. Or a run is unknown: those of a joint publish are not on
+            main under their own ids.
         ManifestUnreadable: it is unknown which files one of the runs, or a later run, loaded.
     """
-    manifests, unknown = _manifests_of(catalog, runs)
-    refuse_unknown_runs(unknown)
+    traced = trace_runs(catalog, runs)
+    refuse_unknown_runs(traced.unknown)
+    manifests = _manifests_of(traced)
+    io, head = loaded_files.manifests.io, catalog.head(catalog.main)
+    if commits_before_present_table(catalog, io, tables[0], list(reversed(manifests)), head):
+        raise InvalidInput(rows_of_dropped_table(tables[0]))
     try:
         for own, later in _corrections(catalog, loaded_files, tables, list(manifests)):
             if not loaded_files.manifests.read(manifests[own.commit]).header.wants_all_contents:
@@ -45,25 +51,11 @@ def check_requeued_files(
         raise ManifestUnreadable(f"{error}. A requeue has {OVER_YOUNGER} instead of --again") from error
 
 
-def _manifests_of(catalog: BranchCatalog, runs: Collection[str]) -> tuple[dict[str, ManifestRef], set[str]]:
-    """Return the input manifests of some runs, by commit, and the runs that main does not know.
-
-    A requeue loads no files. Rows that it quarantined again are from the runs whose rows it requeued, which are further
-    back in the history.
-    """
-    missing = {*runs}
-    manifests: dict[str, ManifestRef] = {}
-    for commit in catalog.history(catalog.main):
-        if not missing:
-            break
-        published = missing & published_runs(commit.properties)
-        if not published:
-            continue
-        missing = (missing - published) | requeued_runs(commit.properties)
-        record = read_input_record(commit.properties)
-        if record and record.manifest:
-            manifests[commit.hash] = record.manifest
-    return manifests, missing
+def _manifests_of(traced: TracedRuns) -> dict[str, ManifestRef]:
+    """Return the input manifests of some runs, by commit, newest first. A requeue has none, since it loads no files."""
+    of_runs = [commit for commit in traced.commits if traced.runs & published_runs(commit.properties)]
+    records = {commit.hash: read_input_record(commit.properties) for commit in of_runs}
+    return {hash: record.manifest for hash, record in records.items() if record and record.manifest}
 
 
 def _corrections(

@@ -10,6 +10,7 @@ from lakehouse.iceberg.table_identity import commits_before_present_table
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import read_published_commits
+from lakehouse.traced_runs import trace_runs
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
 from sluice.errors import InvalidPipeline
@@ -17,7 +18,7 @@ from sluice.input.publications import are_others, read_input_record
 from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
 from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
-from sluice.publishing.load_properties import PARTITION, published_runs, requeued_runs
+from sluice.publishing.load_properties import PARTITION, requeued_runs
 from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.rollback import runs_taken_back
 
@@ -134,33 +135,23 @@ def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, r
     were rolled back.
 
     Args:
-        runs: run ids. If main does not know one of them, every change of the table is younger.
+        runs: run ids, at least one. If main does not know one of them, every change of the table is younger. Rows that
+            a requeue quarantined again are as old as those of the run whose rows it requeued.
     """
     head = catalog.head(catalog.main)
     now = catalog.table_version(catalog.main, table, head)
     if now is None:
         return []
-    since, after = _commits_after(catalog, runs)
-    before = catalog.table_version(catalog.main, table, since) if since else None
-    commits = {commit.properties.get(RUN_ID, ""): commit.properties for commit in after}
+    traced = trace_runs(catalog, runs)
+    before = None if traced.unknown else catalog.table_version(catalog.main, table, traced.commits[-1].hash)
+    commits = {commit.properties.get(RUN_ID, ""): commit.properties for commit in traced.commits}
     changed = [each for each in TableState.load(now, before, io).snapshots if not is_compaction([each])]
     later = dict.fromkeys(snapshot_property(each, RUN_MARK) or "another program" for each in changed)
-    return [commits.get(run, {}).get(WORKFLOW_ID, run) for run in later if not _is_requeue(commits.get(run, {}), runs)]
-
-
-def _commits_after(catalog: BranchCatalog, runs: Collection[str]) -> tuple[str, list[CommitInfo]]:
-    """Return the hash of main at which the first of some runs was published, and the commits after it.
-
-    The hash is empty if main does not know all of the runs.
-    """
-    missing = {*runs}
-    after: list[CommitInfo] = []
-    for commit in catalog.history(catalog.main):
-        missing -= published_runs(commit.properties)
-        if not missing:
-            return commit.hash, after
-        after.append(commit)
-    return "", after
+    return [
+        commits.get(run, {}).get(WORKFLOW_ID, run)
+        for run in later
+        if not _is_requeue(commits.get(run, {}), traced.runs)
+    ]
 
 
 def _is_requeue(properties: Mapping[str, str], runs: Collection[str]) -> bool:

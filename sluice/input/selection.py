@@ -103,6 +103,15 @@ def refuse_unknown_runs(runs: Collection[str]) -> None:
         )
 
 
+def rows_of_dropped_table(table: str) -> str:
+    """Return the reason to refuse a requeue into another table than the one that the rows were quarantined from."""
+    return (
+        f"{table} was dropped and created again after rows of it were quarantined. If their files were loaded again, "
+        f"the new table would have the rows twice. To requeue the rows of one later run, add --run; to requeue these "
+        f"nevertheless, add {OVER_YOUNGER}"
+    )
+
+
 def select_files(
     files: Sequence[InputFile],
     loaded: LoadedByPath,

@@ -11,7 +11,7 @@ from sluice.pipeline.loading_rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.quarantine_tables import RUN, quarantine_table
+from sluice.publishing.quarantine_tables import COLUMNS, RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
 _MAX_RUNS = 5000
@@ -78,6 +78,8 @@ def plan_requeue(
     require_allowed("requeue", pipeline.write, [table])
     values = _parse_values(selection.values, columns, quarantined_columns)
     where = _where_clause(selection, quarantined_columns)
+    left_out = _check_all_used(table, values, columns, quarantined_columns)
+    values = {column: expression for column, expression in values.items() if column not in left_out}
     names = [name for name in columns if name in quarantined_columns or name in values]
     selected = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in names)
     target, source = (quoted_table(name, spark_catalog) for name in (table, quarantine_table(table)))
@@ -145,11 +147,34 @@ def _parse_values(
         column = column.strip()
         if not sign:
             raise InvalidPipeline(f"--set {repair!r}: write COLUMN=SQL, such as {column or 'amount'}=NULL")
-        if column not in columns:
+        is_left_out = column in quarantined_columns and expression.strip().upper() == "NULL"
+        if column not in columns and not is_left_out:
             raise InvalidPipeline(f"--set {repair!r}: {column!r} is not a column{suggestion(column, columns)}")
         _check_expression(f"--set {repair!r}", expression, quarantined_columns)
         values[column] = f"({expression.strip()})"
     return values
+
+
+def _check_all_used(
+    table: str, values: Mapping[str, str], columns: Mapping[str, str], quarantined_columns: Mapping[str, str]
+) -> set[str]:
+    """Check that each quarantined column is one of the table, or used by a repair, so that no value is lost.
+
+    Returns:
+        The columns of the quarantine table alone that the person leaves out, by the repair COLUMN=NULL.
+
+    Raises:
+        InvalidPipeline: a column is neither, as after a column of the table was renamed.
+    """
+    only_quarantined = [name for name in quarantined_columns if name not in columns and name not in COLUMNS]
+    used = {name for expression in values.values() for name in columns_of(expression)}
+    for name in only_quarantined:
+        if name not in used and name not in values:
+            raise InvalidPipeline(
+                f"{table} has no column {name!r}, but its quarantined rows have: if the column was renamed, name the "
+                f"new one by --set NEW={name}; to leave out its values, add --set {name}=NULL"
+            )
+    return {*only_quarantined} & values.keys()
 
 
 def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:

@@ -187,6 +187,16 @@ def test_rows_are_not_requeued_over_those_of_a_younger_run(lake: MemoryLake, tmp
     assert (planned.runs, planned.files_of_runs) == ([], ["r1"]), "only other content of their files is younger"
 
 
+def test_rows_that_a_requeue_quarantined_again_are_as_old_as_before(lake: MemoryLake) -> None:
+    """Their first requeue was permitted by a person. In an earlier version, the second one needed no permission."""
+    load(lake, "r1")
+    load(lake, "r2", ids=[2])
+    lake.append("main", "t.x", [3], run_of(lake, "q1").ref)
+    head = lake.catalog.head("main")
+    lake.catalog.commit_tables("main", head, "requeue", properties={RUN_ID: "q1", REQUEUED_RUNS: "r1"})
+    assert find_later_runs(lake.catalog, {}, "t.x", ["q1"]) == ["w-r2"]
+
+
 def test_which_later_runs_count(lake: MemoryLake) -> None:
     load(lake, "r1")
     at_first = lake.catalog.table_version("main", "t.x")

@@ -1,5 +1,7 @@
 """The decisions of a requeue and a release, without a lake."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -36,14 +38,19 @@ MERGING = PIPELINE.model_copy(
 
 
 def plan(
-    location: str = "v1.json", snapshot: int | None = 1, /, pipeline: Pipeline = PIPELINE, **selection: Any
+    location: str = "v1.json",
+    snapshot: int | None = 1,
+    /,
+    pipeline: Pipeline = PIPELINE,
+    quarantined: Mapping[str, str] = MappingProxyType(QUARANTINED),
+    **selection: Any,
 ) -> RequeuePlan:
     return plan_requeue(
         pipeline,
         "geo.cities",
         RequeueSelection.model_validate(selection),
         columns=COLUMNS,
-        quarantined_columns=QUARANTINED,
+        quarantined_columns=quarantined,
         quarantine_location=location,
         quarantine_snapshot=snapshot,
         spark_catalog="lake",
@@ -81,6 +88,22 @@ def test_rows_of_a_load_that_was_replaced_are_not_requeued() -> None:
     write = Write.model_validate({"mode": "overwrite", "source": {"path": "in.csv"}})
     with pytest.raises(InvalidPipeline, match="requeued rows would be older than those of the table"):
         plan(pipeline=PIPELINE.model_copy(update={"write": write}))
+
+
+def test_no_value_of_a_renamed_column_is_lost() -> None:
+    """In an earlier version, the rows came back without the values, which were deleted from the quarantine table."""
+    renamed = {**QUARANTINED, "note": "string"}
+
+    def insert(*values: str) -> str:
+        return plan(quarantined=renamed, values=list(values)).pipeline.write.statements[0]
+
+    for values in ((), ("name=upper(name)",)):
+        with pytest.raises(InvalidPipeline, match=r"geo.cities has no column 'note', .* --set NEW=note; .* note=NULL"):
+            insert(*values)
+    assert "(coalesce(name, note)) AS `name`" in insert("name=coalesce(name, note)")
+    assert "note" not in insert("note=NULL")
+    with pytest.raises(InvalidPipeline, match="'note' is not a column"):
+        insert("note=name")
 
 
 def test_the_condition_of_a_requeue_may_use_functions_of_the_row() -> None:

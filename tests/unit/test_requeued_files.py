@@ -112,6 +112,21 @@ async def test_a_manifest_that_is_gone_is_refused_with_the_option_of_a_requeue(f
         requeue(folder, "q1", [first.ref.run_id])
 
 
+async def test_rows_of_a_table_that_was_dropped_are_requeued_only_if_somebody_says_so(folder: Folder) -> None:
+    """Its quarantine table stayed, and its file was loaded again: a requeue published the bad row twice."""
+    folder.file("a.csv", "1")
+    first = folder.run("a.csv")
+    await first.load()
+    folder.lake.recreate("t.x")
+    second = folder.run("a.csv")
+    await second.load()
+    for runs in ([first.ref.run_id], [first.ref.run_id, second.ref.run_id]):
+        with pytest.raises(ApplicationError, match=r"t\.x was dropped and created again .* --run; .* --over-younger"):
+            requeue(folder, "q1", runs)
+    assert requeue(folder, "q2", [second.ref.run_id])
+    assert requeue(folder, "q3", [first.ref.run_id], over_younger=True)
+
+
 async def test_main_is_asked_before_the_start(folder: Folder) -> None:
     file = folder.file("a.csv", "1")
     first = folder.run("a.csv")
