@@ -15,7 +15,7 @@ from pyarrow import orc
 from tests.harness.ingester import Ingester
 
 _SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
-_ROUNDS = 5
+_ROUNDS = 3
 _ROWS = 3
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY, _GREGORIAN_DAY = -719_162, 2_932_896, -141_427
