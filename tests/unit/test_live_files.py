@@ -254,6 +254,18 @@ def test_the_last_step_is_told_from_the_write_before_it(branch: Branch) -> None:
         branch.verify(since=since, quarantined_rows={TABLE: 2})
 
 
+def test_a_step_after_a_row_quarantine_changes_the_table_alone(branch: Branch) -> None:
+    """In an earlier version, the repair of a quarantine whose run had moved bad rows always failed."""
+    branch.append(4, 5, 6)
+    branch.lake.append(branch.ref.name, "t.x__quarantine", [7], RUN)
+    since = branch.catalog.head(branch.ref.name)
+    branch.change(lambda table: table.delete(EqualTo(term="id", value=5), snapshot_properties=marks(RUN)))
+    assert branch.verify(since=since, repairs=True).tables.keys() == {TABLE, "t.x__quarantine"}
+    branch.lake.append(branch.ref.name, "t.x__quarantine", [8], RUN)
+    with pytest.raises(ApplicationError, match=r"changed t\.x__quarantine, which the pipeline does not name"):
+        branch.verify(since=since, repairs=True)
+
+
 def test_a_row_quarantine_that_takes_a_row_of_main_is_refused(branch: Branch) -> None:
     branch.append(4, 5, 6)
     since = branch.verify().head
