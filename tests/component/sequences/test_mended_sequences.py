@@ -157,6 +157,12 @@ MENDS = (
         {"lakehouse.later_loads.check_requeued_files": lambda *_: None},
         {"MODES": ("append",)},
     ),
+    Mend(
+        "rows that a requeue quarantined again are as old as before",
+        "requeues",
+        {"lakehouse.traced_runs.requeued_runs": lambda _: set()},
+        {"MODES": ("merge",)},
+    ),
 )
 
 

@@ -62,8 +62,6 @@ class RequeueSequence(RuleBasedStateMachine):
         """The rows of main, by the model."""
         self.quarantined: dict[str, Rows] = {}
         """The rows of the quarantine table, by run."""
-        self.loads_of: dict[str, frozenset[str]] = {}
-        """By requeue, the runs that loaded its rows from files."""
         self.changes: list[Change] = []
         """The changes of the table that are in effect, oldest first."""
         self.before: list[tuple[list[tuple[int, int]], dict[str, Rows], TableVersion | None]] = []
@@ -150,24 +148,23 @@ class RequeueSequence(RuleBasedStateMachine):
         for each in runs:
             self.quarantined[each] = {k: v for k, v in self.quarantined[each].items() if moved.get(k) != v}
         self.quarantined[run.ref.run_id] = bad or {}
-        self.loads_of[run.ref.run_id] = self._loads_of(runs)
 
     def _is_refused(self, runs: Sequence[str]) -> bool:
         """Return True if rows that are requeued may be older than those of the table, or there already.
 
         In `mode: merge`, a run changed the table after the first of these runs, other than by requeueing their rows. In
-        `mode: append`, a run loaded other content of one of their paths after them.
+        `mode: append`, a run loaded other content of one of their paths after them. The runs include those whose rows
+        they requeued.
         """
+        traced = {*runs}
+        for run, requeued, _ in reversed(self.changes):
+            traced |= requeued if run in traced else frozenset()
+        own = [number for number, (run, *_) in enumerate(self.changes) if run in traced]
         if self.mode == "merge":
-            first = min(number for number, (run, *_) in enumerate(self.changes) if run in runs)
-            later = [requeued for _, requeued, _ in self.changes[first + 1 :]]
-            return any(not requeued or not requeued <= {*runs} for requeued in later)
-        loads, paths = self._loads_of(runs), [path for *_, path in self.changes]
-        return any(path in paths[number + 1 :] for number, (run, _, path) in enumerate(self.changes) if run in loads)
-
-    def _loads_of(self, runs: Sequence[str]) -> frozenset[str]:
-        """Return the runs that loaded the rows of some runs from files."""
-        return frozenset(load for run in runs for load in self.loads_of.get(run, (run,)))
+            later = [requeued for _, requeued, _ in self.changes[min(own) + 1 :]]
+            return any(not requeued or not requeued <= traced for requeued in later)
+        paths = [path for *_, path in self.changes]
+        return any(paths[number] and paths[number] in paths[number + 1 :] for number in own)
 
     def _change(self, run: Run, branch: BranchRef, rows: Rows, requeued: Sequence[str] = (), path: str = "") -> None:
         """Write rows to a branch, publish it, and record the change."""
