@@ -58,7 +58,8 @@ def _limit(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsS
         return table.limit
     (in_scope,) = [view for view in table.target.views if view.name == ROWS]
     brought = rows_of(spark, spec.audited_catalog, spec.main, in_scope).count()
-    return min(table.limit, int(Fraction(str(table.max_proportion)) * brought))
+    proportional = int(Fraction(str(table.max_proportion)) * (brought + table.moved_before))
+    return min(table.limit, proportional - table.moved_before)
 
 
 def _bad_rows(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows) -> DataFrame:

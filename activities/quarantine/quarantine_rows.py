@@ -87,6 +87,7 @@ class QuarantineRowsActivity:
                 input.audit.tables[name],
                 input.audit.keys,
                 requeued=input.audit.requeued,
+                moved_before=input.moved_before.get(name, 0),
             )
             for name, table in self.tables.load(input.audit)
             if table is not None and name in input.failing

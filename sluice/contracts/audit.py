@@ -92,16 +92,24 @@ class QuarantineRowsInput(AuditMessage):
 
     failing: dict[str, list[int]]
     """Indexes of the checks, by table."""
+    moved_before: dict[str, int] = Field(default_factory=dict)
+    """Number of rows that audits before a rebase moved, by table. The cap counts them."""
     runs_apart: bool = False
     """True if the job gets a Spark of its own."""
 
 
 class QuarantineRowsResult(WireMessage):
-    """Result of `quarantine_rows`: the number of bad rows, and the tables that have too many to move them."""
+    """Result of `quarantine_rows`: the number of bad rows, and the tables that have too many to move them.
+
+    No number includes rows that were moved before.
+    """
 
     bad_rows: dict[str, int]
     """Number of bad rows, by table."""
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Number of bad rows that break each check, by table."""
     above_cap: dict[str, int | None] = Field(default_factory=dict)
-    """Tables with more bad rows than their cap, and the cap if it is known. If there is any, no row was moved."""
+    """Tables with more bad rows than the rest of their cap, and this rest if it is known.
+
+    If there is any, no row was moved.
+    """

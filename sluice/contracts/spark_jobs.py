@@ -170,9 +170,11 @@ class QuarantineRowsSpec(WireMessage):
         check_titles: dict[str, str]
         """Name and columns of each check, by the key of its query."""
         limit: int
-        """Maximum number of bad rows. If there are more, the job moves none."""
+        """Maximum number of bad rows, without those that were moved before. If there are more, the job moves none."""
         max_proportion: float | None = None
         """Maximum proportion of bad rows among the compared rows, if only the job can count them."""
+        moved_before: int = 0
+        """Number of rows that were moved before. They count as compared rows, and as bad ones."""
         keys: list[str] = Field(default_factory=list)
         """Columns by which the run merged rows. The job keeps the old version of a row whose update is bad."""
 

@@ -56,7 +56,13 @@ def bad_row_limit(table: Table, added_rows: int) -> int:
 
 
 def bad_rows_of_table(
-    table: AuditedTable, failed: Sequence[int], settings: Table, keys: Sequence[str] = (), *, requeued: bool = False
+    table: AuditedTable,
+    failed: Sequence[int],
+    settings: Table,
+    keys: Sequence[str] = (),
+    *,
+    requeued: bool = False,
+    moved_before: int = 0,
 ) -> QuarantineRowsSpec.BadRows:
     """Return the input of the Spark job that moves the rows of a table which break any of these checks.
 
@@ -64,6 +70,7 @@ def bad_rows_of_table(
 
     Args:
         requeued: True if the rows come from quarantine tables. Rows that are still bad go back there, without a limit.
+        moved_before: the number of rows that earlier audits moved. They count towards the limit.
     """
     (group,) = scan_groups(table, {index: table.checks[index] for index in failed}, SPARK)[0]
     added = table.statistics.added
@@ -73,8 +80,9 @@ def bad_rows_of_table(
         quarantine=quarantine_table(table.name),
         target=spark_target(group.over(added)),
         check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
-        limit=added_rows if requeued else bad_row_limit(settings, added_rows),
+        limit=added_rows if requeued else bad_row_limit(settings, added_rows + moved_before) - moved_before,
         max_proportion=settings.max_bad_proportion if table.carried and not requeued else None,
+        moved_before=0 if requeued else moved_before,
         keys=list(keys) if table.carried else [],
     )
 
@@ -89,12 +97,32 @@ def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, M
     return "; ".join(parts)
 
 
-def describe_above_cap(bad_rows: Mapping[str, int], caps: Mapping[str, int | None]) -> str:
-    """Return a sentence that names the tables with more bad rows than may be quarantined."""
-    counts = [
-        f"{bad_rows[table]:,} of {table}" + (f" (the pipeline allows {cap:,})" if cap is not None else "")
-        for table, cap in caps.items()
-    ]
+def add_bad_rows(earlier: Mapping[str, int], latest: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums of two numbers of bad rows, by table or by check."""
+    return {name: earlier.get(name, 0) + latest.get(name, 0) for name in {**earlier, **latest}}
+
+
+def add_broken_checks(
+    earlier: Mapping[str, Mapping[str, int]], latest: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """Return the sums of two numbers of bad rows, by table and check."""
+    return {name: add_bad_rows(earlier.get(name, {}), latest.get(name, {})) for name in {**earlier, **latest}}
+
+
+def describe_above_cap(
+    bad_rows: Mapping[str, int], caps: Mapping[str, int | None], moved_before: Mapping[str, int]
+) -> str:
+    """Return a sentence that names the tables with more bad rows than may be quarantined.
+
+    Args:
+        caps: what is left of the cap of each such table, if it is known.
+        moved_before: the number of rows that were moved before, by table. The sentence includes them.
+    """
+    counts = []
+    for table, cap in caps.items():
+        before = moved_before.get(table, 0)
+        allowed = f" (the pipeline allows {cap + before:,})" if cap is not None else ""
+        counts.append(f"{bad_rows[table] + before:,} of {table}{allowed}")
     return f"more bad rows than the pipeline allows to quarantine: {'; '.join(counts)}"
 
 

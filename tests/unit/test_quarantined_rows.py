@@ -17,7 +17,7 @@ from runtime.quarantine.quarantined_rows import (
 )
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 from sluice.errors import InvalidInput
-from sluice.publishing.bad_rows import describe_above_cap, describe_bad_rows
+from sluice.publishing.bad_rows import add_bad_rows, add_broken_checks, describe_above_cap, describe_bad_rows
 from sluice.settings import Settings
 from tests.harness.lake_client import LakeClient
 
@@ -85,5 +85,12 @@ def test_the_sentences_about_bad_rows() -> None:
     many = {"t.x": {f"sql({number})": 1 for number in range(7)}}
     assert describe_bad_rows({"t.x": 7}, many).endswith("sql(4) 1, and 2 more checks)")
     above = "more bad rows than the pipeline allows to quarantine: 9 of t.x"
-    assert describe_above_cap({"t.x": 9}, {"t.x": 3}) == f"{above} (the pipeline allows 3)"
-    assert describe_above_cap({"t.x": 9}, {"t.x": None}) == above
+    assert describe_above_cap({"t.x": 9}, {"t.x": 3}, {}) == f"{above} (the pipeline allows 3)"
+    assert describe_above_cap({"t.x": 7}, {"t.x": 1}, {"t.x": 2}) == f"{above} (the pipeline allows 3)"
+    assert describe_above_cap({"t.x": 9}, {"t.x": None}, {}) == above
+
+
+def test_the_bad_rows_of_two_audits_are_added() -> None:
+    assert add_bad_rows({"t.x": 1, "t.y": 2}, {"t.x": 3, "t.z": 4}) == {"t.x": 4, "t.y": 2, "t.z": 4}
+    first, second = {"t.x": {"not_null(id)": 1}}, {"t.x": {"not_null(id)": 2, "unique(k)": 3}}
+    assert add_broken_checks(first, second) == {"t.x": {"not_null(id)": 3, "unique(k)": 3}}

@@ -8,10 +8,12 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from sluice.checks.verdicts import CheckResult, verdicts_digest
-from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsResult
+from sluice.contracts.audit import AuditInput, AuditResult, QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.run import Notification, RecordRunInput
+from sluice.contracts.table_changes import TableChange
+from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.publishing.commit_properties import AUDITED, REASON, VERDICTS
 from tests.harness.slack import blocks, headline
 from tests.harness.waiting import in_time
@@ -74,6 +76,41 @@ async def test_above_the_cap_nothing_is_published(harness: WorkflowHarness) -> N
     result = await harness.end(await harness.start(**PARTED))
     assert (result.outcome, result.cause) == ("quarantined", "audit")
     assert "more bad rows than the pipeline allows to quarantine: 9 of t.x" in result.reason
+
+
+@pytest.mark.parametrize("above", [False, True])
+async def test_the_cap_and_the_report_count_the_rows_of_the_audit_before_a_rebase(
+    harness: WorkflowHarness, above: bool
+) -> None:
+    moved: list[QuarantineRowsInput] = []
+    verified: list[dict[str, int]] = []
+
+    async def audit(_: Any, call: int) -> AuditResult:
+        return await _bad_once()(None, 1 if call in (1, 3) else 2)  # type: ignore[no-any-return]
+
+    async def move(input: Any, call: int) -> QuarantineRowsResult:
+        moved.append(QuarantineRowsInput.model_validate(input))
+        left = {"t.x": 0} if above and call == 2 else {}
+        return QuarantineRowsResult(bad_rows={"t.x": call}, broken_checks={"t.x": {"b": call}}, above_cap=left)
+
+    async def verify(input: VerifyWriteInput, _: int) -> WriteResult:
+        verified.append(input.quarantined_rows)
+        return WriteResult(head=HEAD, tables={"t.x": TableChange(operation="append")})
+
+    async def conflict_once(_: Any, call: int) -> Publication:
+        return MERGED if call > 1 else Publication(merged=False, conflicts=["t.x"])
+
+    harness.fakes.overrides |= {"audit_branch": audit, "quarantine_rows": move, "verify_write": verify}
+    harness.fakes.overrides["publish_branch"] = conflict_once
+    result = await harness.end(await harness.start(**PARTED))
+    assert [each.moved_before for each in moved] == [{}, {"t.x": 1}]
+    if above:
+        assert (result.outcome, result.bad_rows) == ("quarantined", {"t.x": 1})
+        assert "3 of t.x (the pipeline allows 1)" in result.reason
+        return
+    assert (result.outcome, result.bad_rows, result.broken_checks) == ("published", {"t.x": 3}, {"t.x": {"b": 3}})
+    assert "3 bad rows of t.x went to t.x__quarantine (b 3)" in result.reason
+    assert verified == [{}, {"t.x": 1}, {"t.x": 2}]  # the branch of the rebase has the rows of the first move already
 
 
 async def test_an_attempt_that_breaks_off_while_rows_are_quarantined_is_rewritten(harness: WorkflowHarness) -> None:

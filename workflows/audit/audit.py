@@ -11,7 +11,12 @@ with workflow.unsafe.imports_passed_through():
     from sluice.checks.verdicts import AuditReport, short_verdicts
     from sluice.contracts.audit import SCAN_ATTEMPTS, AuditInput, AuditResult, QuarantineRowsInput, ScanInput
     from sluice.contracts.write import JobReport, VerifyWriteInput
-    from sluice.publishing.bad_rows import describe_above_cap, quarantinable_checks
+    from sluice.publishing.bad_rows import (
+        add_bad_rows,
+        add_broken_checks,
+        describe_above_cap,
+        quarantinable_checks,
+    )
     from sluice.publishing.retries import AttemptLimit
     from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls
@@ -82,18 +87,23 @@ async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunS
 async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
     """Move bad rows to quarantine tables on the branch, and verify that the branch has no other changes.
 
+    After a rebase, the result already contains the rows that the audits before it moved. The cap counts them, too.
+
     Raises:
         RunStopped: a table has more bad rows than the pipeline allows.
     """
     pipeline = state.request.pipeline
     assert state.attempt.branch and state.attempt.write_result
     state.enter_stage("quarantining rows", f"bad rows of {', '.join(failing)}")
+    before, broken_before = state.result.bad_rows, state.result.broken_checks
     result = await calls.quarantine_rows(
-        QuarantineRowsInput(audit=_audit_input(state), failing=failing, runs_apart=state.runs_apart)
+        QuarantineRowsInput(
+            audit=_audit_input(state), failing=failing, moved_before=before, runs_apart=state.runs_apart
+        )
     )
     raise_if_cancelled()
     if result.above_cap:
-        raise RunStopped("audit", describe_above_cap(result.bad_rows, result.above_cap))
+        raise RunStopped("audit", describe_above_cap(result.bad_rows, result.above_cap, before))
     verify = VerifyWriteInput(
         run_ref=state.run_ref,
         branch=state.attempt.branch,
@@ -104,7 +114,10 @@ async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[
         quarantined_rows=result.bad_rows,
     )
     state.record_write(await calls.verify_write(verify))
-    state.update_result(bad_rows=result.bad_rows, broken_checks=result.broken_checks)
+    state.update_result(
+        bad_rows=add_bad_rows(before, result.bad_rows),
+        broken_checks=add_broken_checks(broken_before, result.broken_checks),
+    )
     raise_if_cancelled()
 
 
