@@ -22,6 +22,7 @@ from sluice.input.selection import (
     asks_what_was_loaded,
     describe_changed_files,
     describe_other_content,
+    describe_overwritten_input,
     describe_selection,
     name_left_out,
     refuse_changed_partition,
@@ -130,10 +131,10 @@ class SelectInputActivity:
         """Check that main has no other content from the paths of these files.
 
         Raises:
-            InputChanged: it has. The landing zone then decides again which of the files to load.
+            InputChanged: it has. A deployed landing zone then decides again which of the files to load.
         """
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
-            raise InputChanged(describe_other_content(overwritten))
+            raise InputChanged(describe_overwritten_input(overwritten))
 
     def _refuse_doubled(self, input: SelectInputInput, chosen: list[ManifestFile], changed: list[LoadedFile]) -> None:
         """Check that the run does not append a partition again, nor files whose other content was loaded meanwhile.

@@ -12,6 +12,7 @@ from cli.run.follow import start_and_follow, with_options
 from runtime.pipeline.pipeline_input import InspectedInput, inspect_input, load_pipeline
 from runtime.pipeline.placeholder_values import order_of, placeholder_values
 from runtime.run.start_run import StartOptions
+from sluice.contracts.load_order import LoadOrder
 from sluice.environment_files import read_environment
 from sluice.pipeline.model import Pipeline
 
@@ -50,13 +51,28 @@ def start_pipeline(pipeline: Path | None, options: RunOptions, *, as_json: bool,
             loaded = await check_start_by_hand(context, loaded, yes=options.yes)
         inspected = inspected or inspect_input(loaded, pipeline)
         order = order_of(pipeline, options.scheduled_for, options.partition, over_younger=options.over_younger)
-        start = StartOptions(again=options.again, publish=not options.no_publish, order=order)
+        start = start_options(loaded, order, again=options.again, publish=not options.no_publish)
         code = await start_and_follow(context, loaded, inspected.run_input, start, detach=options.detach)
         if not options.detach:
             _print_hints(inspected.hints)  # repeated: the first print has scrolled far up by now
         return code
 
     run_command(command, as_json, prepare, report)
+
+
+def start_options(pipeline: Pipeline, order: LoadOrder, *, again: bool, publish: bool) -> StartOptions:
+    """Return the options of a start by hand.
+
+    A landing zone that is not deployed treats overwritten files as a deployed one does: unless the pipeline says
+    `overwritten: load`, the run refuses a file whose path main contains with other content.
+    """
+    refuses_overwritten = pipeline.arrival is not None and pipeline.arrival.overwritten != "load"
+    return StartOptions(
+        again=again,
+        publish=publish,
+        one_content_per_path=refuses_overwritten and publish and not again,
+        order=order,
+    )
 
 
 def _print_hints(hints: Sequence[str]) -> None:

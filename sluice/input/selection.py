@@ -215,6 +215,14 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
     )
 
 
+def describe_overwritten_input(loads: Sequence[LoadedFile]) -> str:
+    """Return the reason to refuse files of a landing zone whose paths main contains with other content."""
+    return (
+        f"{describe_other_content(loads)}. The pipeline loads one content of each path: move the overwritten files "
+        "away, or write `overwritten: load`"
+    )
+
+
 def describe_correction(own: LoadedFile, later: LoadedFile) -> str:
     """Return the reason to refuse a requeue: the newer content of a file may have the requeued rows, corrected.
 

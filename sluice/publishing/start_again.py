@@ -34,7 +34,8 @@ def start_again_refusal(request: RunRequest | None, result: RunResult) -> str:
         ),
         (
             request.one_content_per_path,
-            f"A landing zone started it, and decides about its files: `arrivals {name}` shows them.",
+            f"Its landing zone decides about its files: `arrivals {name}` shows them. If the zone is not deployed, "
+            "start its pipeline file.",
         ),
         (result.cause == "input_changed", "Its files changed: start its pipeline file, which identifies them again."),
         (

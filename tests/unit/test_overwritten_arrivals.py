@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from cli.run.start_pipeline import start_options
 from lakehouse.source_files import find_files
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus, other_content_in
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_loads import PlanLoadInput
+from sluice.pipeline.model import Pipeline
 from sluice.pipeline.source import Source
 from sluice.presentation.arrivals import describe_file
 from tests.harness.loading_run import TABLE, roll_back
@@ -236,3 +239,35 @@ async def test_a_copy_of_content_that_was_ignored_or_set_aside_is_a_first_file(t
     zone.states_of_batches = {zone.held[0].id: "set aside"}
     zone.landing.file("b.csv", "2")
     assert zone.settled() == [["b.csv"]]
+
+
+@pytest.mark.parametrize(
+    ("overwritten", "options", "refuses"),
+    [
+        ("ignore", {}, True),
+        ("alert", {}, True),
+        ("load", {}, False),
+        ("ignore", {"again": True}, False),
+        ("ignore", {"publish": False}, False),
+        ("", {}, False),
+    ],
+)
+async def test_a_start_by_hand_treats_overwritten_files_as_the_pipeline_says(
+    tmp_path: Path, overwritten: str, options: dict[str, bool], refuses: bool
+) -> None:
+    """The landing zone is not deployed, so no zone decides about the file."""
+    source = {"source": {"format": "csv"} if overwritten else {"path": "/in", "format": "csv"}}
+    arrival = {"arrival": {"from": str(tmp_path / "in"), "overwritten": overwritten}} if overwritten else {}
+    pipeline = Pipeline.model_validate({"name": "p", "write": source, "tables": [TABLE], **arrival})
+    start = start_options(pipeline, LoadOrder(), **{"again": False, "publish": True, **options})
+    assert (start.one_content_per_path, start.again) == (refuses, options.get("again", False))
+    landing = Zone(tmp_path).landing
+    file = landing.file("a.csv", "1")
+    await landing.run("a.csv").load()
+    file.write_text("2")
+    second = landing.run("a.csv", again=start.again, one_content_per_path=start.one_content_per_path)
+    if not refuses:
+        await second.load()
+        return
+    with pytest.raises(ApplicationError, match=r"run w-r1 loaded it .*: move the overwritten files away, or"):
+        await second.select(second.open())
