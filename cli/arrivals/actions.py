@@ -12,6 +12,7 @@ from cli.layout import visible
 from cli.pipeline.values import OLDER_ROWS_WIN
 from runtime.arrivals.landing_zones import command_batch, list_now, read_zone, split_batch
 from runtime.short_workflow import query_lake
+from sluice.arrivals.splitting import split_refusal
 from sluice.contracts.arrivals import ListArrivalsInput, ListArrivalsResult
 from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 from sluice.errors import InvalidPipeline
@@ -63,6 +64,7 @@ async def run_action(
     if action.load:
         return await load_named(context, settings, pipeline, action.load, yes=yes, over_younger=over_younger)
     if action.split:
+        await _check_split(context, settings, pipeline)
         await _confirm(context, settings, pipeline, action.split, "Load each half separately?", yes=yes)
         return await _split(context, settings, pipeline, action.split, over_younger=over_younger)
     if batch := action.retry or action.set_aside:
@@ -114,6 +116,12 @@ async def _command(
     hint = f"; the landing zone is paused ({paused}): resume it with `resume {pipeline}`" if is_held else ""
     context.print_result(now.model_dump(mode="json"), f"Batch {batch} of {pipeline}: {now.state}{hint}")
     return 0
+
+
+async def _check_split(context: CommandContext, settings: InstallationSettings, pipeline: str) -> None:
+    """Check that batches of a landing zone may be split. Raises `InvalidPipeline` if not."""
+    if refusal := split_refusal(await read_zone(context.client, settings, pipeline)):
+        raise InvalidPipeline(refusal)
 
 
 async def _split(

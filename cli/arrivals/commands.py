@@ -17,6 +17,7 @@ from cli.pipeline.values import OverYounger
 from runtime.arrivals.landing_zones import read_zone, read_zones
 from runtime.arrivals.zone_files import list_zone_files
 from runtime.installation.identity import with_known_installation
+from sluice.arrivals.splitting import split_refusal
 from sluice.contracts.arrivals import (
     Batch,
     FileStatus,
@@ -179,7 +180,8 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)
     if _kept_out(zone.batches):
-        asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in ("retry", "split", "set-aside"))
+        options = ("retry", "set-aside") if split_refusal(zone) else ("retry", "split", "set-aside")
+        asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in options)
         context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
 
 

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from runtime.arrivals.landing_zones import read_zone, read_zones
 from runtime.arrivals.zone_files import list_zone_files
+from sluice.arrivals.splitting import split_refusal
 from sluice.contracts.arrivals import FileStatus
 from sluice.presentation.arrivals import (
     describe_batch,
@@ -57,6 +58,7 @@ async def zone(
         files=files,
         counts=listed.counts,
         kept_out=kept_out,
+        may_split=not (kept_out and split_refusal(shown)),
         file=file,
         wanted=status,
     )

@@ -199,7 +199,7 @@ RUN = {
     "signing": None,
 }
 AGAIN = AgainView(X, LatestStart("w", "r", is_running=True))
-ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X}
+ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X, "may_split": True}
 DIFF_ROWS = RowDifferences(
     added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
     partitions=[PartitionChanges(partition=X, added=1)], added_rows=[{X: X}], removed_rows=[{X: None}],
