@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from lakehouse.arrivals.arrival_order import ArrivalOrder
@@ -12,7 +13,7 @@ from lakehouse.arrivals.copy_memory import CopyMemory
 from lakehouse.arrivals.file_loads import FileLoads, name_run
 from lakehouse.arrivals.finish_memory import FinishMemory
 from lakehouse.arrivals.held_files import HeldFiles
-from lakehouse.arrivals.identify_arrived import groups_to_read, identify_arrived
+from lakehouse.arrivals.identify_arrived import groups_to_read, identify_arrived, identity_of
 from lakehouse.arrivals.named_load import NamedLoad
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.arrivals.zone_memory import ZoneMemory
@@ -123,14 +124,14 @@ class _ZoneListing:
             raise InvalidPipeline(f"the pipeline {pipeline.name!r} has no `arrival`")
         self._collector, self._pipeline, self._on_progress = collector, pipeline, on_progress
         self._loads = FileLoads.of(collector.loaded_files, pipeline)
-        self._marked: list[MarkedFile] = []
         self._arrival, self._source = pipeline.arrival, pipeline.write.source
         path = collector.memory_path(pipeline.name)
         self._memory, self._finished, self._copies = ZoneMemory(path), FinishMemory(path), CopyMemory(path)
         self._held = HeldFiles(collector.batches, input.held, input.states)
+        self._identity_of = cache(lambda file: identity_of(self._source, file, on_progress))
         self._listed_files: dict[str, WaitingFile] = {}
         self._latest_arrival: float | None = None
-        self._ends_at, self._loaded, self._is_other = 0.0, set[WantedFile](), False
+        self._ends_at, self._is_other, self._loaded, self._marked = 0.0, False, set[WantedFile](), list[MarkedFile]()
         self._order = ArrivalOrder(self._arrival, self._held, matters=self._loads.order_matters)
 
     def collect(self, input: CollectArrivalsInput) -> CollectArrivalsResult:
@@ -287,7 +288,9 @@ class _ZoneListing:
         if reports:
             for each in refused:
                 self._keep_out(each.path, "refused", each.reason, reports=each.is_reported)
-        identified = self._loads.with_sent_again(identified, self._written_at, self._arrival.settle)
+        identified = self._loads.with_sent_again(
+            identified, self._memory.known, self._identity_of, self._arrival.settle
+        )
         known = self._loads.known(identified, self._held, self._copies.identities([file.path for file in identified]))
         self._copies.record(
             (file.path, file.identity) for file in identified if self._held.is_copy(file, known[file.path].held)
@@ -308,9 +311,6 @@ class _ZoneListing:
                 self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
-
-    def _written_at(self, paths: Sequence[str]) -> dict[str, float]:
-        return {path: file.written_at for path, file in self._memory.known(paths).items()}
 
     def _waits(self, file: ArrivedFile, known: KnownFile, new: Sequence[ArrivedFile]) -> bool:
         """Return True if a file has loaded content under a new name, and batches may replace its rows."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakehouse.arrivals.held_files import HeldFiles, wanted
+from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
+from sluice.arrivals.batching import WaitingFile
 from sluice.arrivals.judging import KnownFile
 from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile
 from sluice.input.held_files import HeldFile, LoadedFile, WantedFile, overtaken_files
@@ -78,20 +80,25 @@ class FileLoads:
         return known
 
     def with_sent_again(
-        self, files: Sequence[ArrivedFile], written_at: Callable[[Sequence[str]], Mapping[str, float]], pause: float
+        self,
+        files: Sequence[ArrivedFile],
+        known: Callable[[Sequence[str]], Mapping[str, RememberedFile]],
+        identify: Callable[[WaitingFile], str],
+        pause: float,
     ) -> list[ArrivedFile]:
         """Return the files; those that were written after main had got their content are marked as sent again.
 
-        If the latest loaded file was rewritten, too, the files written before that, or within `pause` seconds of
-        it, count as loaded: a program that copies all files again leaves main as it is.
+        If the latest loaded file was rewritten with the same content, too, the files written before that, or within
+        `pause` seconds of it, count as loaded: a program that copies all files again leaves main as it is.
 
         Args:
             files: the files, with the content that they have now.
-            written_at: returns the time of the last modification of files in the zone, by path.
+            known: returns files of the zone by path, as its memory has them.
+            identify: returns the identity of the present content of a file, or an empty string if it is not known.
             pause: time without a modification that separates two deliveries, in seconds.
         """
         held = self.held([wanted(file) for file in files]) if self.order_matters else {}
-        times = written_at([file.wanted.path for file in held.values()]) if held else {}
+        times = {path: file.written_at for path, file in known([file.path for file in held]).items()} if held else {}
         again = {
             file.path: times[file.path]
             for file, each in held.items()
@@ -100,8 +107,14 @@ class FileLoads:
         if again:
             marks = _marks(self.tables)
             latest = self.loaded_files.list_files(f"r.in_effect AND f.table_name IN ({marks})", self.tables, 1)[0]
-            sent = [(written_at([each.file.path]).get(each.file.path, 0.0), _time_of(each.file)) for each in latest]
-            together = max((time for time, loaded_at in sent if time > loaded_at), default=-pause) + pause
+            sent = [
+                there.written_at
+                for each in latest
+                if (there := known([each.file.path]).get(each.file.path))
+                and there.written_at > _time_of(each.file)
+                and (there.identity or identify(there.waiting)) == each.identity
+            ]
+            together = max(sent, default=-pause) + pause
             again = {path: time for path, time in again.items() if time > together}
         return [file.model_copy(update={"is_sent_again": True}) if file.path in again else file for file in files]
 

@@ -68,6 +68,12 @@ def identify_arrived(
     return identified, refused
 
 
+def identity_of(source: Source, file: WaitingFile, on_progress: OnProgress) -> str:
+    """Return the identity of a file; an empty string if it cannot be loaded, or changes meanwhile."""
+    identified, _ = identify_arrived(source, [file], on_progress)
+    return identified[0].identity if identified else ""
+
+
 def _find(source: Source, files: Sequence[WaitingFile], on_progress: OnProgress) -> dict[str, ArrivedFile]:
     """Identify files; return them by path. A link to another one of them is left out.
 

@@ -51,8 +51,10 @@ class NamedLoad:
         problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
         known = {path: listed[path] for path, problem in problems.items() if not problem}
         identified, refused = identify_arrived(self._source, [each.waiting for each in known.values()], on_progress)
-        written = {path: each.written_at for path, each in listed.items()}
-        identified = self._loads.with_sent_again(identified, lambda _: written, self._arrival.settle)
+        now = {file.path: file.identity for file in identified}
+        identified = self._loads.with_sent_again(
+            identified, lambda _: listed, lambda file: now.get(file.path, ""), self._arrival.settle
+        )
         problems |= {each.path: each.reason for each in refused}
         by_path = {file.path: file for file in identified}
         reasons: dict[str, _Reason] = {}

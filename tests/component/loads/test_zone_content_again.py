@@ -1,0 +1,47 @@
+"""Content that comes again in a landing zone in `mode: merge`: it counts as loaded only while main still has it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.component.loads.test_zone_order import MergeZone
+from tests.harness.memory_system import MemorySystem
+
+pytestmark = pytest.mark.usefixtures("immediate_listings")
+
+MakeZone = Callable[..., MergeZone]
+
+
+@pytest.fixture
+def make_zone(memory: MemorySystem, tmp_path: Path) -> Iterator[MakeZone]:
+    zones: list[MergeZone] = []
+
+    def make(name: str, **options: Any) -> MergeZone:
+        zones.append(MergeZone(memory, tmp_path, name, options))
+        return zones[-1]
+
+    yield make
+    for zone in zones:
+        memory.run(zone.driver.remove())
+
+
+@pytest.mark.parametrize("latest", [20, 30])
+def test_a_file_sent_again_is_loaded_only_if_the_latest_one_was_sent_again_unchanged(
+    make_zone: MakeZone, latest: int
+) -> None:
+    zone = make_zone(f"latest{latest}", overwritten="ignore", batch={"files": 1})
+    for name, value in (("mon.csv", 10), ("tue.csv", 20)):
+        zone.send(name, value)
+        zone.settle()
+    zone.send("mon.csv", 10)
+    zone.send("tue.csv", latest)
+    zone.settle()
+    counts = zone.memory.run(zone.driver.status()).counts
+    if latest == 20:
+        assert counts == {"loaded": 2}
+        return
+    assert counts == {"refused": 1, "ignored": 1}
+    assert zone.load("mon.csv", over_younger=True)
+    assert zone.value() == 10
