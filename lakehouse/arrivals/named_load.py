@@ -12,7 +12,7 @@ from sluice.arrivals.judging import LOADED_BEFORE, describe_overwritten
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import ArrivedFile
 from sluice.contracts.zone_loads import PlannedFile
-from sluice.input.selection import describe_overtaken
+from sluice.input.selection import describe_overtaken, describe_partly
 from sluice.pipeline.arrival import Arrival
 from sluice.pipeline.source import Source
 
@@ -93,22 +93,23 @@ class NamedLoad:
         by_identity = self._loads.by_identity([file.identity for file in files])
         copied = self._loads.other_content(files, copies)
         by_path = copied | self._loads.by_path([file.path for file in files])
-        overtaken = {
-            each.wanted: each for each in self._loads.held([*map(wanted, files)]).values() if each.overtaken_by
-        }
+        held = self._loads.held([*map(wanted, files)])
         reasons: dict[str, _Reason] = {}
         problems: dict[str, str] = {}
         for file in files:
             load, earlier = by_identity.get(file.identity), by_path.get(file.path)
-            if held_file := overtaken.get(wanted(file)):
+            held_file = held.get(wanted(file))
+            if held_file and held_file.overtaken_by:
                 text = f"{describe_overtaken(held_file)}; only {OVER_YOUNGER} loads it"
                 reasons[file.path] = _Reason(text, may_be_older=True)
-            elif load and load.in_effect:
-                problems[file.path] = f"main contains it: run {load.file.workflow_id} loaded it"
-            elif held := self._held.batch_of(file) or self._held.batch_with_path(file):
-                remedy = f"`--retry {held}` loads it" if held in self._held.set_aside else "wait for its end, or decide"
-                problems[file.path] = f"batch {held} contains it: {remedy}"
-            elif load:
+            elif held_file and held_file.is_partly:
+                problems[file.path] = describe_partly(held_file)
+            elif held_file:
+                problems[file.path] = f"main contains it: run {held_file.load.workflow_id} loaded it"
+            elif id := self._held.batch_of(file) or self._held.batch_with_path(file):
+                remedy = f"`--retry {id}` loads it" if id in self._held.set_aside else "wait for its end, or decide"
+                problems[file.path] = f"batch {id} contains it: {remedy}"
+            elif load and not load.in_effect:
                 text = f"run {load.file.workflow_id} loaded it, and was rolled back"
                 reasons[file.path] = _Reason(text, was_rolled_back=True)
             elif earlier and earlier.in_effect:

@@ -45,3 +45,19 @@ def test_a_file_sent_again_is_loaded_only_if_the_latest_one_was_sent_again_uncha
     assert counts == {"refused": 1, "ignored": 1}
     assert zone.load("mon.csv", over_younger=True)
     assert zone.value() == 10
+
+
+def test_content_that_main_no_longer_has_is_loaded_by_name(make_zone: MakeZone) -> None:
+    zone = make_zone("named", overwritten="ignore")
+    zone.send("p.csv", 10)
+    zone.settle()
+    zone.send("p.csv", 11)
+    zone.settle()
+    assert zone.load("p.csv")
+    assert zone.value() == 11
+    zone.send("p.csv", 10)
+    zone.settle()
+    assert zone.memory.run(zone.driver.status()).counts == {"ignored": 1}
+    assert zone.load("p.csv", over_younger=True)
+    assert zone.value() == 10
+    assert zone.batches() == []
