@@ -58,7 +58,7 @@ def move_file(path: str, state: str, identity: str, target: str, progress: Calla
             raise changed(path)
         for name in names_at(target, identity):
             if _put(source, now, Path(name), digest, progress):
-                _take_away(source, now)
+                _take_away(source, now, Path(name))
                 return name
     except FileNotFoundError:
         raise vanished(path) from None
@@ -106,9 +106,17 @@ def _copy(source: Path, now: os.stat_result, target: Path, digest: str, progress
     return True
 
 
-def _take_away(source: Path, now: os.stat_result) -> None:
-    """Remove the file. Another file that took its path meanwhile is put back."""
+def _take_away(source: Path, now: os.stat_result, target: Path) -> None:
+    """Remove the file. Another file that took its path meanwhile is put back, and so is one without a second path.
+
+    Raises:
+        InputChanged: it is another file.
+        Unmovable: the target is the source itself under another name, for example through a linked folder.
+    """
     hidden = source.with_name(f".{uuid.uuid4().hex}.sluice-moving")
+    is_itself = Unmovable(f"{target} is the same file under another name: a link below `move_to` leads back to it")
+    if source.name == target.name and source.parent.samefile(target.parent):
+        raise is_itself
     try:
         source.rename(hidden)
     except FileNotFoundError:  # another worker removed it
@@ -116,6 +124,9 @@ def _take_away(source: Path, now: os.stat_result) -> None:
     if not _is_file(hidden.lstat(), now):
         _put_back(hidden, source)
         raise changed(str(source))
+    if not os.path.lexists(target):  # two mounts of one folder
+        _put_back(hidden, source)
+        raise is_itself
     hidden.unlink()
 
 

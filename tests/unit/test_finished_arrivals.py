@@ -233,16 +233,30 @@ def test_no_file_is_overwritten(either: Move) -> None:
 def test_a_file_that_is_replaced_in_the_middle_is_not_lost(either: Move, monkeypatch: pytest.MonkeyPatch) -> None:
     take_away = moving._take_away
 
-    def late(source: Path, now: os.stat_result) -> None:
+    def late(source: Path, now: os.stat_result, target: Path) -> None:
         new = source.with_name("new")
         new.write_text("2, and longer")
         new.rename(source)
-        take_away(source, now)
+        take_away(source, now, target)
 
     monkeypatch.setattr(moving, "_take_away", late)
     with pytest.raises(InputChanged):
         either.run()
     assert either.files() == {"in/a.csv": "2, and longer", "out/a.csv": "1"}
+
+
+@pytest.mark.parametrize("is_mounted_twice", [False, True])
+def test_a_file_is_not_removed_if_its_target_is_the_file_itself(
+    either: Move, monkeypatch: pytest.MonkeyPatch, is_mounted_twice: bool
+) -> None:
+    either.target.parent.symlink_to(either.file.parent)
+    if is_mounted_twice:
+        monkeypatch.setattr(Path, "samefile", lambda *_: False)
+    with pytest.raises(Unmovable, match="is the same file under another name"):
+        either.run()
+    assert (either.file.read_text(), [*either.file.parent.iterdir()]) == ("1", [either.file])
+    if not is_mounted_twice:
+        assert local_state(either.file.stat()) == either.state, "the file would have to settle again"
 
 
 def test_a_symbolic_link_stays(move: Move, tmp_path: Path) -> None:
