@@ -98,9 +98,9 @@ async def command_batch(client: Client, settings: InstallationSettings, pipeline
     Raises:
         InvalidPipeline: there is no such landing zone or batch, or its run is under way.
     """
-    handle = await _find(client, settings, pipeline)
+    handle, now = await _find(client, settings, pipeline), command.model_copy(update={"keeps_named": True})
     with _refusals(pipeline):
-        return await answer_of_zone(handle, settings, handle.execute_update(LandingZone.command, command))
+        return await answer_of_zone(handle, settings, handle.execute_update(LandingZone.command, now))
 
 
 async def split_batch(

@@ -251,13 +251,17 @@ class HeldBatches:
         return ""
 
     def decide(self, command: BatchCommand) -> tuple[Batch, bool]:
-        """Retry a batch or set it aside. Return it, and True if its files must be collected again."""
+        """Retry a batch or set it aside. Return it, and True if its files must be collected again.
+
+        A refused batch of files that a person named starts again as it is: a listing would ignore its files.
+        """
         id = command.batch
         if command.action == "set aside":
             reason = shortened_line(self._batches[id].reason, _LONGEST_REASON_SET_ASIDE)
             return self.update(id, state="set aside", reason=reason), False
         changed = self.update(id, state="waiting", over_younger=command.over_younger)
-        if changed.outcome != "refused" and not changed.is_outdated:
+        is_kept = changed.outcome != "refused" or (changed.is_named and command.keeps_named)
+        if is_kept and not changed.is_outdated:
             return changed, False
         del self._batches[id]  # a file of it may be missing: the present files are collected again
         self.order.collect_again(changed)

@@ -18,6 +18,7 @@ class BatchCommand(BatchRequest):
     """A person's decision about a batch that was kept out."""
 
     action: Literal["retry", "set aside"]
+    keeps_named: bool = False  # false in commands of an earlier release, which replays repeat as they were
 
 
 class SplitBatch(BatchRequest):

@@ -1,5 +1,7 @@
 """The batches of a landing zone: the limit of changes during their runs, and the splits."""
 
+import pytest
+
 from sluice.arrivals.held_batches import HeldBatches
 from sluice.contracts.arrivals import BatchRef
 from sluice.contracts.starting import EndedRun
@@ -102,3 +104,18 @@ def test_a_batch_replaces_younger_rows_only_if_a_person_says_so() -> None:
         assert (
             batches.load(LoadBatch(ref=ref("b"), by="ana", over_younger=over_younger), 6.0).over_younger is over_younger
         )
+
+
+@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("keeps_named", [False, True])
+def test_a_refused_batch_of_named_files_starts_again_unless_its_files_changed(keeps_named: bool, changes: bool) -> None:
+    """Commands of an earlier release have its files collected again, as their histories say."""
+    batches = HeldBatches()
+    batches.load(LoadBatch(ref=ref("a"), by="ana"), 5.0)
+    batches.update("a", state="running")
+    batches.end(EndedRun(key="a", outcome="refused", reason="bad"))
+    batches.update("a", is_outdated=changes)
+    retry = BatchCommand(action="retry", batch="a", by="ana", keeps_named=keeps_named)
+    is_kept = keeps_named and not changes
+    assert batches.decide(retry)[1] is not is_kept
+    assert [each.state for each in batches.all] == (["waiting"] if is_kept else [])

@@ -8,6 +8,7 @@ import pytest
 
 from tests.component.loads.test_zone_order import MergeZone
 from tests.harness.memory_system import MemorySystem
+from tests.harness.unreadable_files import make_unreadable
 
 pytestmark = pytest.mark.usefixtures("immediate_listings")
 
@@ -60,4 +61,20 @@ def test_content_that_main_no_longer_has_is_loaded_by_name(make_zone: MakeZone) 
     assert zone.memory.run(zone.driver.status()).counts == {"ignored": 1}
     assert zone.load("p.csv", over_younger=True)
     assert zone.value() == 10
+    assert zone.batches() == []
+
+
+def test_a_retry_loads_named_files_whose_run_was_refused(make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch) -> None:
+    unreadable, zone = make_unreadable(monkeypatch), make_zone("refusednamed", overwritten="ignore")
+    zone.send("p.csv", 10)
+    zone.settle()
+    zone.send("p.csv", 11)
+    zone.settle()
+    unreadable.add("run p.csv")
+    assert zone.load("p.csv")
+    (refused,) = zone.batches()
+    assert (refused.state, refused.outcome) == ("kept out", "refused")
+    unreadable.clear()
+    zone.decide("retry", refused)
+    assert zone.value() == 11
     assert zone.batches() == []
