@@ -12,7 +12,7 @@ from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import InvalidInput, ManifestUnreadable
 from sluice.input.held_files import LoadedFile
 from sluice.input.publications import read_input_record
-from sluice.input.selection import describe_correction, refuse_unknown_runs, rows_of_dropped_table
+from sluice.input.selection import describe_correction, describe_dropped_table, refuse_unknown_runs
 from sluice.publishing.load_properties import published_runs
 
 _AT_ONCE = 200
@@ -42,7 +42,7 @@ def check_requeued_files(
     manifests = _manifests_of(traced)
     io, head = loaded_files.manifests.io, catalog.head(catalog.main)
     if commits_before_present_table(catalog, io, tables[0], list(reversed(manifests)), head):
-        raise InvalidInput(rows_of_dropped_table(tables[0]))
+        raise InvalidInput(describe_dropped_table(tables[0]))
     try:
         for own, later in _corrections(catalog, loaded_files, tables, list(manifests)):
             if not loaded_files.manifests.read(manifests[own.commit]).header.wants_all_contents:

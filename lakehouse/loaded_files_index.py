@@ -136,7 +136,7 @@ class LoadedFilesIndex:
             database.execute("BEGIN")
             _require(database, at)
             rows: set[tuple[object, ...]] = set()
-            wanted = (("files", "identity", identities), ("files", "path", paths), ("copies", "path", paths))
+            wanted = (("files", "identity", identities), ("files", "path", paths), ("left_out", "path", paths))
             for source, column, values in wanted:
                 for some in _chunks(list(values)):
                     select = FIND.format(source, column, ", ".join("?" * len(some)))

@@ -36,8 +36,13 @@ CREATE TABLE files (
 CREATE TABLE copies (
     table_name TEXT NOT NULL, identity TEXT NOT NULL, seq INTEGER NOT NULL, path TEXT NOT NULL, size INTEGER NOT NULL,
     path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
-    PRIMARY KEY (table_name, path, seq, path_scope, content_scope)
+    first_seq INTEGER NOT NULL,
+    PRIMARY KEY (table_name, path, identity, path_scope, content_scope)
 ) WITHOUT ROWID;
+CREATE VIEW left_out AS
+SELECT c.table_name, c.identity, iif(latest.in_effect, c.seq, c.first_seq) AS seq, c.path, c.size, c.path_scope,
+    c.content_scope
+FROM copies c JOIN runs latest ON latest.seq = c.seq;
 CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
 """
@@ -45,7 +50,7 @@ LOAD_COLUMNS = "f.table_name, f.path, r.run_id, r.workflow_id, r.hash, r.at, f.i
 """Columns of a load, in the order that `loaded_file` expects."""
 
 FIND = f"""
-SELECT f.seq, {LOAD_COLUMNS}, '{{0}}' = 'copies' FROM {{0}} f JOIN runs r ON r.seq = f.seq
+SELECT f.seq, {LOAD_COLUMNS}, '{{0}}' = 'left_out' FROM {{0}} f JOIN runs r ON r.seq = f.seq
 WHERE f.table_name = ? AND r.in_effect AND f.{{1}} IN ({{2}})
 """
 """Query for the loads, or the files that were left out, with these values of a column."""
@@ -67,8 +72,12 @@ REPLACEABLE = """
 SELECT DISTINCT later.table_name FROM runs r JOIN runs l ON l.seq > r.seq AND l.in_effect AND l.replaces != ''
 JOIN files later ON later.seq = l.seq
 WHERE r.hash = :commit AND later.table_name IN (SELECT table_name FROM files WHERE seq = r.seq)
+AND (l.pipeline != r.pipeline OR (later.path_scope = '' AND later.content_scope = ''))
 """
-"""Query for the tables of a run in which a later load may have replaced rows."""
+"""Query for the tables of a run in which a later load may have replaced rows.
+
+A partition of the same pipeline removes no rows of another one.
+"""
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """
@@ -76,13 +85,29 @@ AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope
 
 _LATEST_OF_PATH = """
 SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table
-AND f.path = :path AND f.path_scope = :path_scope AND f.content_scope = :content_scope
+AND f.path = :path AND f.path_scope = :path_scope AND f.content_scope = :content_scope AND f.seq < :seq
 """
-_IS_NEW_CONTENT = f"""
-:identity IS NOT (SELECT identity FROM ({_LATEST_OF_PATH.format("files")} UNION ALL {_LATEST_OF_PATH.format("copies")})
-ORDER BY seq DESC LIMIT 1)
+_ADD_FILE = """
+INSERT OR IGNORE INTO files (table_name, identity, seq, path, size, path_scope, content_scope)
+VALUES (:table, :identity, :seq, :path, :size, :path_scope, :content_scope)
 """
-"""Condition that the latest content of a path, loaded or left out by a run in effect, is other content."""
+_ADD_COPY = f"""
+INSERT INTO copies (table_name, identity, seq, path, size, path_scope, content_scope, first_seq)
+VALUES (:table, :identity, :seq, :path, :size, :path_scope, :content_scope, :seq)
+ON CONFLICT (table_name, path, identity, path_scope, content_scope) DO UPDATE SET
+seq = max(seq, excluded.seq), first_seq = iif(
+    identity IS (
+        SELECT identity
+        FROM ({_LATEST_OF_PATH.format("files")} UNION ALL {_LATEST_OF_PATH.format("left_out")})
+        ORDER BY seq DESC LIMIT 1
+    ), first_seq, max(first_seq, excluded.seq))
+"""
+"""Statement that adds a file that a run left out.
+
+Each run leaves out most files of a folder again. The table has one row for each content of a path, with the latest run
+that left it out, and the first one since the path had other content. If the latest one is rolled back, the first one
+counts. The latest one counts after the table was dropped and created again.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,6 +130,7 @@ def create_tables(database: sqlite3.Connection) -> None:
     """Create the tables, unless another process was first. Tables of another version are dropped."""
     database.execute("BEGIN IMMEDIATE")
     if database.execute("PRAGMA user_version").fetchone() != (VERSION,):  # no other process was first
+        database.execute("DROP VIEW IF EXISTS left_out")
         for table in TABLES:
             database.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _SCHEMA.split(";"):
@@ -150,15 +176,10 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
 
 
 def add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
-    """Add the files that a run loaded into some tables, or left out.
-
-    A run leaves out most files of a folder each time. Such a file is added if its path had other content before. The
-    run that left out this content first stays its record, since a roll-back of a later run does not change it.
-    """
-    for name, condition, is_loaded in (("files", "true", True), ("copies", _IS_NEW_CONTENT, False)):
+    """Add the files that a run loaded into some tables, or left out."""
+    for statement, is_loaded in ((_ADD_FILE, True), (_ADD_COPY, False)):
         database.executemany(
-            f"INSERT OR IGNORE INTO {name} (table_name, identity, seq, path, size, path_scope, content_scope) "
-            f"SELECT :table, :identity, :seq, :path, :size, :path_scope, :content_scope WHERE {condition}",
+            statement,
             (
                 {
                     "table": table,

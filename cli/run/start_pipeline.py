@@ -63,14 +63,16 @@ def start_pipeline(pipeline: Path | None, options: RunOptions, *, as_json: bool,
 def start_options(pipeline: Pipeline, order: LoadOrder, *, again: bool, publish: bool) -> StartOptions:
     """Return the options of a start by hand.
 
-    A landing zone that is not deployed treats overwritten files as a deployed one does: unless the pipeline says
-    `overwritten: load`, the run refuses a file whose path main contains with other content.
+    Without a deployed landing zone, nobody decides about overwritten files, so the run refuses them unless the pipeline
+    says `overwritten: load`.
     """
-    refuses_overwritten = pipeline.arrival is not None and pipeline.arrival.overwritten != "load"
+    overwritten = pipeline.arrival.overwritten if pipeline.arrival else None
+    refuses_overwritten = overwritten in ("ignore", "alert")
     return StartOptions(
         again=again,
         publish=publish,
         one_content_per_path=refuses_overwritten and publish and not again,
+        loads_all_contents=overwritten == "load",
         order=order,
     )
 

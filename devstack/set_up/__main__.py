@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from devstack.errors import StackError
 from devstack.set_up.advice import advise
-from devstack.set_up.plan import PURPOSES, RUNNING_SPARK, Plan
+from devstack.set_up.plan import PURPOSES, WITH_SPARK_JARS, Plan
 from devstack.set_up.runner import Progress, Runner
 from devstack.set_up.spark_archive import SparkArchive
 from devstack.set_up.step import Step, log_tail
@@ -44,7 +44,7 @@ def set_up(root: Path, home: Path, purpose: str) -> int:
             archive.stop()
             if not _run(steps, home, purpose, lock):
                 return FAILED
-        if purpose in RUNNING_SPARK and archive.start():
+        if purpose in WITH_SPARK_JARS and archive.start():
             print(f"{_IN_BACKGROUND} ({_short(archive.log)}).", flush=True)
         return OK
 

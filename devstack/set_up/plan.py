@@ -27,7 +27,7 @@ PURPOSES = {
     "store": "read and write S3 on this machine",
 }
 """Descriptions of the purposes of set-up, by their names in the commands of `make`."""
-RUNNING_SPARK = frozenset(purpose for purpose, goals in _GOALS.items() if {"spark-jars", "s3-jars"} & {*goals})
+WITH_SPARK_JARS = frozenset(purpose for purpose, goals in _GOALS.items() if {"spark-jars", "s3-jars"} & {*goals})
 """The purposes that install jars of Spark. Spark needs another archive with other jars."""
 _DEVELOPMENT = frozenset({"python", "develop"})
 _JARS = {

@@ -107,16 +107,15 @@ def _copy(source: Path, now: os.stat_result, target: Path, digest: str, progress
 
 
 def _take_away(source: Path, now: os.stat_result, target: Path) -> None:
-    """Remove the file. Another file that took its path meanwhile is put back, and so is one without a second path.
+    """Remove the file. Another file that took its path meanwhile is put back.
 
     Raises:
         InputChanged: it is another file.
-        Unmovable: the target is the source itself under another name, for example through a linked folder.
+        Unmovable: the target is the source itself under another name.
     """
     hidden = source.with_name(f".{uuid.uuid4().hex}.sluice-moving")
-    is_itself = Unmovable(f"{target} is the same file under another name: a link below `move_to` leads back to it")
-    if source.name == target.name and source.parent.samefile(target.parent):
-        raise is_itself
+    if _is_itself(source, target):
+        raise Unmovable(f"{target} is the same file under another name: a link below `move_to` leads back to it")
     try:
         source.rename(hidden)
     except FileNotFoundError:  # another worker removed it
@@ -124,10 +123,17 @@ def _take_away(source: Path, now: os.stat_result, target: Path) -> None:
     if not _is_file(hidden.lstat(), now):
         _put_back(hidden, source)
         raise changed(str(source))
-    if not os.path.lexists(target):  # two mounts of one folder
-        _put_back(hidden, source)
-        raise is_itself
     hidden.unlink()
+
+
+def _is_itself(source: Path, target: Path) -> bool:
+    """Return True if two paths are one entry of a folder: through a linked folder, or two mounts of one folder."""
+    try:
+        now, there = source.lstat(), target.lstat()
+        is_one_entry = source.name == target.name and source.parent.samefile(target.parent)
+    except FileNotFoundError:  # another program took one of them
+        return False
+    return os.path.samestat(now, there) and (is_one_entry or now.st_nlink == 1)
 
 
 def _put_back(hidden: Path, source: Path) -> None:

@@ -109,7 +109,7 @@ class QuarantineRowsResult(WireMessage):
     broken_checks: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Number of bad rows that break each check, by table."""
     above_cap: dict[str, int | None] = Field(default_factory=dict)
-    """Tables with more bad rows than the rest of their cap, and this rest if it is known.
+    """Tables whose bad rows exceed what is left of their cap, with that number if it is known.
 
     If there is any, no row was moved.
     """

@@ -94,7 +94,7 @@ class RunRequest(WireMessage):
     publish: bool = True
     """True if the run publishes data that passes the audit. Otherwise it ends `checked`, and never keeps its data."""
     one_content_per_path: bool = False
-    """True if the run refuses a file whose path main has with other content, as the pipeline's `arrival` says."""
+    """True if the run refuses a file when main contains other content of its path."""
     loads_all_contents: bool = False
     """True if the pipeline of its landing zone says that each content of a path is loaded."""
     order: LoadOrder = LoadOrder()

@@ -103,7 +103,7 @@ def refuse_unknown_runs(runs: Collection[str]) -> None:
         )
 
 
-def rows_of_dropped_table(table: str) -> str:
+def describe_dropped_table(table: str) -> str:
     """Return the reason to refuse a requeue into another table than the one that the rows were quarantined from."""
     return (
         f"{table} was dropped and created again after rows of it were quarantined. If their files were loaded again, "
@@ -218,8 +218,8 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
 def describe_overwritten_input(loads: Sequence[LoadedFile]) -> str:
     """Return the reason to refuse files of a landing zone whose paths main contains with other content."""
     return (
-        f"{describe_other_content(loads)}. The pipeline loads one content of each path: move the overwritten files "
-        "away, or write `overwritten: load`"
+        f"{describe_other_content(loads)}. The pipeline loads one content of each path. If its landing zone is not "
+        "deployed, move the overwritten files away, or write `overwritten: load`"
     )
 
 

@@ -32,7 +32,7 @@ GUARDS: Mapping[Guard, str] = {
     f"`{OVER_YOUNGER}`) of a later scheduled time",
     "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
     "other content": f"refused without `{OVER_YOUNGER}` if the source file of the rows was loaded again later with "
-    "other content",
+    "other content, if the table was created again since, or if a joint publish loaded the rows",
     "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
     "changed table": "refused if main changed one of its tables since the write",
 }

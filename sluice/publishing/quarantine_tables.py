@@ -2,7 +2,7 @@
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
-COLUMNS = (CHECKS, RUN, AT)
+ADDED_COLUMNS = (CHECKS, RUN, AT)
 """Columns of a quarantine table in addition to those of its table."""
 
 

@@ -11,7 +11,7 @@ from sluice.pipeline.loading_rules import require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from sluice.publishing.quarantine_tables import COLUMNS, RUN, quarantine_table
+from sluice.publishing.quarantine_tables import ADDED_COLUMNS, RUN, quarantine_table
 from sluice.sql.expression import columns_of, determinism_problem, expression_problem
 
 _MAX_RUNS = 5000
@@ -148,7 +148,7 @@ def _parse_values(
         if not sign:
             raise InvalidPipeline(f"--set {repair!r}: write COLUMN=SQL, such as {column or 'amount'}=NULL")
         is_left_out = column in quarantined_columns and expression.strip().upper() == "NULL"
-        if column not in columns and not is_left_out:
+        if column in ADDED_COLUMNS or (column not in columns and not is_left_out):
             raise InvalidPipeline(f"--set {repair!r}: {column!r} is not a column{suggestion(column, columns)}")
         _check_expression(f"--set {repair!r}", expression, quarantined_columns)
         values[column] = f"({expression.strip()})"
@@ -166,13 +166,13 @@ def _check_all_used(
     Raises:
         InvalidPipeline: a column is neither, as after a column of the table was renamed.
     """
-    only_quarantined = [name for name in quarantined_columns if name not in columns and name not in COLUMNS]
+    only_quarantined = [name for name in quarantined_columns if name not in columns and name not in ADDED_COLUMNS]
     used = {name for expression in values.values() for name in columns_of(expression)}
     for name in only_quarantined:
         if name not in used and name not in values:
             raise InvalidPipeline(
-                f"{table} has no column {name!r}, but its quarantined rows have: if the column was renamed, name the "
-                f"new one by --set NEW={name}; to leave out its values, add --set {name}=NULL"
+                f"the quarantined rows have a column {name!r} that {table} lacks: if it was renamed, name the new "
+                f"column by --set NEW={name}; to leave out its values, add --set {name}=NULL"
             )
     return {*only_quarantined} & values.keys()
 

@@ -137,6 +137,17 @@ async def test_a_roll_back_of_a_later_run_keeps_what_earlier_runs_left_out(folde
     assert await _load_all(folder) == ["d.csv"]
 
 
+async def test_a_table_that_was_created_again_knows_what_runs_left_out_since(folder: Folder) -> None:
+    for name in ("a.csv", "b.csv"):
+        folder.file(name, "10")
+    assert await _load_all(folder) == ["a.csv"]
+    folder.lake.recreate(TABLE)
+    assert await _load_all(folder) == ["a.csv"], "b.csv is left out once more, in the new table"
+    for name, price in {"c.csv": "30", "d.csv": "40"}.items():
+        folder.file(name, price)
+        assert await _load_all(folder) == [name]
+
+
 async def test_a_path_whose_new_content_was_left_out_is_not_loaded_by_the_next_run(folder: Folder) -> None:
     folder.file("b.csv", "10")
     assert await _load_all(folder) == ["b.csv"]

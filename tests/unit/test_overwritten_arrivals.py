@@ -261,6 +261,7 @@ async def test_a_start_by_hand_treats_overwritten_files_as_the_pipeline_says(
     pipeline = Pipeline.model_validate({"name": "p", "write": source, "tables": [TABLE], **arrival})
     start = start_options(pipeline, LoadOrder(), **{"again": False, "publish": True, **options})
     assert (start.one_content_per_path, start.again) == (refuses, options.get("again", False))
+    assert start.loads_all_contents == (overwritten == "load")
     landing = Zone(tmp_path).landing
     file = landing.file("a.csv", "1")
     await landing.run("a.csv").load()
@@ -269,5 +270,5 @@ async def test_a_start_by_hand_treats_overwritten_files_as_the_pipeline_says(
     if not refuses:
         await second.load()
         return
-    with pytest.raises(ApplicationError, match=r"run w-r1 loaded it .*: move the overwritten files away, or"):
+    with pytest.raises(ApplicationError, match=r"run w-r1 loaded it .* move the overwritten files away, or"):
         await second.select(second.open())

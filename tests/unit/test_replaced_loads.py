@@ -4,6 +4,7 @@ import pytest
 
 from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write_modes import Replaced
+from tests.harness.compaction import compact
 from tests.harness.loading_run import TABLE, Folder
 
 
@@ -37,6 +38,8 @@ async def test_what_the_pipeline_replaced_without_a_partition_may_be_loaded_agai
     await folder.run(policy="reload", scope=february, replaced="partitions").load()
     loaded = folder.lake.loaded_files
     assert loaded.find_input("p", first.digest, [TABLE], "partitions"), "main has its rows"
+    folder.lake.change("main", TABLE, compact)
+    assert loaded.find_input("p", first.digest, [TABLE], "partitions"), "a compaction replaces no rows"
     folder.file("a.csv", "20")
     await folder.run(policy="reload", replaces=True, replaced="partitions").load()
     assert loaded.find_input("p", first.digest, [TABLE], "partitions") is None

@@ -87,7 +87,7 @@ async def _scan(call: Callable[[ScanInput], Awaitable[AuditResult]], state: RunS
 async def _quarantine_rows(calls: ActivityCalls, state: RunState, failing: dict[str, list[int]]) -> None:
     """Move bad rows to quarantine tables on the branch, and verify that the branch has no other changes.
 
-    After a rebase, the result already contains the rows that the audits before it moved. The cap counts them, too.
+    After a rebase, the result already counts the rows that earlier audits moved. The cap includes them.
 
     Raises:
         RunStopped: a table has more bad rows than the pipeline allows.
