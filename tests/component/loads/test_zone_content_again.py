@@ -1,31 +1,11 @@
 """Content that comes again in a landing zone in `mode: merge`: it counts as loaded only while main still has it."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tests.component.loads.test_zone_order import MergeZone
-from tests.harness.memory_system import MemorySystem
+from tests.harness.merge_zone import MakeZone
 from tests.harness.unreadable_files import make_unreadable
 
 pytestmark = pytest.mark.usefixtures("immediate_listings")
-
-MakeZone = Callable[..., MergeZone]
-
-
-@pytest.fixture
-def make_zone(memory: MemorySystem, tmp_path: Path) -> Iterator[MakeZone]:
-    zones: list[MergeZone] = []
-
-    def make(name: str, **options: Any) -> MergeZone:
-        zones.append(MergeZone(memory, tmp_path, name, options))
-        return zones[-1]
-
-    yield make
-    for zone in zones:
-        memory.run(zone.driver.remove())
 
 
 @pytest.mark.parametrize("latest", [20, 30])

@@ -1,104 +1,20 @@
 """A landing zone in `mode: merge`: an older file never replaces the rows of a younger one without a decision."""
 
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from activities.run import prepare_run
-from runtime.arrivals.landing_zones import pause_zone
-from sluice.contracts.arrivals import Batch
-from sluice.contracts.zone_requests import PauseZone
+from runtime.arrivals.landing_zones import command_batch, split_batch
+from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 from sluice.publishing.commit_properties import RUN_ID
-from tests.harness.memory_system import MemorySystem
-from tests.harness.sequences import new_folder
+from tests.harness.merge_zone import MakeZone
 from tests.harness.unreadable_files import make_unreadable
-from tests.harness.zone_driver import SETTLE, ZoneDriver
+from tests.harness.zone_driver import SETTLE
 
 pytestmark = pytest.mark.usefixtures("immediate_listings")
-
-
-class MergeZone:
-    """A landing zone whose files have rows of a key and a value."""
-
-    def __init__(self, memory: MemorySystem, folder: Path, name: str, options: dict[str, Any]) -> None:
-        memory.catalog.clear()
-        at = new_folder(folder, name)
-        self.memory = memory
-        self.driver = ZoneDriver(memory.client, memory.settings, memory.catalog, {}, f"t.{name}", at)
-        self.driver.clock, self.driver.options, self.driver.mode = memory.clock, options, "merge"
-        memory.run(self.driver.deploy())
-
-    def send(self, path: str, value: int, key: int = 1) -> None:
-        """Write a file with one row."""
-        (self.driver.zone / path).write_text(f"id,v\n{key},{value}\n")
-
-    def list_files(self, after: float = 0.0) -> None:
-        """List the zone."""
-        self.memory.run(self.driver.list_files(after))
-
-    def settle(self) -> None:
-        """List the zone until all present files have settled and were loaded."""
-        for after in (0.0, SETTLE, 0.0):
-            self.list_files(after)
-
-    def value(self, key: int = 1) -> int:
-        """Return the value of a key on main."""
-        return next(v for id, v in self.driver.table_rows() if id == key)
-
-    def batches(self) -> list[Batch]:
-        """Return the batches of the zone."""
-        return self.memory.run(self.driver.status()).batches
-
-    def decide(self, action: str, batch: Batch, *, over_younger: bool = False) -> None:
-        """Decide about a batch."""
-        self.memory.run(self.driver.command(action, batch.ref.id, over_younger=over_younger))
-        self.list_files()
-
-    def refuse_then_load(self, unreadable: set[str]) -> Batch:
-        """Have the run of a file fail, and load a younger file. Return the batch of the first one, readable again."""
-        unreadable.add("run x.csv")
-        self.send("x.csv", 10)
-        self.settle()
-        (refused,) = self.batches()
-        self.resume()
-        self.send("q.csv", 20)
-        self.settle()
-        unreadable.clear()
-        return refused
-
-    def approve(self, *, approve: bool = True) -> None:
-        """Decide about the run that waits for approval, if there is one, and list the zone."""
-        self.memory.run(self.driver.decide_batch(approve=approve))
-        if approve:
-            self.settle()
-
-    def resume(self, *, paused: bool = False) -> None:
-        """Resume the zone, without a decision about the batch for which it paused, or pause it."""
-        driver, request = self.driver, PauseZone(paused=paused, by="ana")
-        self.memory.run(pause_zone(driver.client, driver.settings.installation, driver.name, request))
-
-    def load(self, path: str, *, over_younger: bool = False) -> bool:
-        """Load a file by its name."""
-        return self.memory.run(self.driver.load(path, over_younger=over_younger))
-
-
-MakeZone = Callable[..., MergeZone]
-
-
-@pytest.fixture
-def make_zone(memory: MemorySystem, tmp_path: Path) -> Iterator[MakeZone]:
-    zones: list[MergeZone] = []
-
-    def make(name: str, **options: Any) -> MergeZone:
-        zones.append(MergeZone(memory, tmp_path, name, options))
-        return zones[-1]
-
-    yield make
-    for zone in zones:
-        memory.run(zone.driver.remove())
 
 
 @pytest.fixture
@@ -396,3 +312,47 @@ def test_a_file_that_became_readable_late_and_is_named_needs_over_younger(
     assert zone.value() == 20
     assert zone.load("x.csv", over_younger=True)
     assert zone.value() == 10
+
+
+def test_the_second_half_of_a_split_batch_is_loaded_after_the_first(make_zone: MakeZone) -> None:
+    zone = make_zone("halves")
+    for name, value, key in (("a.csv", 10, 1), ("b.csv", -1, 2)):
+        zone.send(name, value, key)
+        zone.list_files(1)
+    zone.list_files(SETTLE)
+    zone.settle()
+    (whole,) = zone.batches()
+    assert (whole.state, whole.ref.files) == ("kept out", 2)
+    client, installation = zone.memory.client, zone.memory.settings.installation
+    request = SplitBatch(batch=whole.ref.id, by="ana")
+    zone.memory.run(split_batch(client, installation, zone.driver.name, request))
+    zone.resume()
+    zone.settle()
+    (second,) = zone.batches()
+    assert "accepted_range" in second.reason, second.reason
+    assert second.tries == 1, "the bad half ran, which tells people which file is bad"
+
+
+def test_a_retried_batch_of_a_zone_that_now_merges_waits_for_a_person(make_zone: MakeZone) -> None:
+    zone = make_zone("remode", batch={"files": 1})
+    memory, driver = zone.memory, zone.driver
+    driver.mode, driver.needs_approval = "append", True
+    memory.run(driver.deploy_again())
+    zone.send("x.csv", 10)
+    zone.settle()
+    zone.approve(approve=False)
+    driver.needs_approval = False
+    memory.run(driver.deploy_again())
+    zone.send("q.csv", 20)
+    zone.settle()
+    assert zone.value() == 20
+    zone.resume(paused=True)
+    command = BatchCommand(action="retry", batch=zone.batches()[0].ref.id, by="ana")
+    memory.run(command_batch(driver.client, driver.settings.installation, driver.name, command))
+    driver.mode = "merge"
+    memory.run(driver.deploy_again())
+    zone.resume()
+    zone.settle()
+    assert zone.value() == 20, "the older row replaced the younger one without a word"
+    (kept_out,) = zone.batches()
+    assert (kept_out.state, "younger batch" in kept_out.reason) == ("kept out", True)
