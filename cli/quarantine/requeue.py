@@ -105,9 +105,8 @@ async def _print_preview(context: CommandContext, table: str, selection: Requeue
     shown = with_new_values(preview)
     rows = [[shown_value(value) for value in row] for row in shown.rows]
     if rows:
-        print_rows(
-            context.console, shown.columns, rows, title=f"preview: the first {format_count(len(rows), 'row')}", dim=True
-        )
+        title = f"preview of {format_count(len(rows), 'row')}"
+        print_rows(context.console, shown.columns, rows, title=title, dim=True)
 
 
 def _print_taken(context: CommandContext, table: str, counts: Mapping[str, int], selection: RequeueSelection) -> None:
