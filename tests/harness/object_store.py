@@ -35,15 +35,19 @@ def store_program() -> Path:
 
 
 def _link_jars(home: Path) -> None:
-    """Link the jars for S3 into a home. They are installed beside the jars of the checkout.
+    """Add the jars for S3 to the jars of a home. They are not installed among those of the checkout.
 
-    With these jars among those of the checkout, Spark would start without its archive of classes in all other tests.
+    There, Spark would start without its archive of classes in all other tests.
     """
-    folder, link = ROOT / ".sluice" / "tests", home / "jars" / "s3"
+    own, folder = ROOT / ".sluice" / "tests", home / "jars"
     with _installation():
-        install_jars(folder, ["s3"])
-    link.unlink(missing_ok=True)
-    link.symlink_to(folder / "jars" / "s3")
+        install_jars(own, ["s3"])
+    folder.unlink()
+    folder.mkdir()
+    for jars in (ROOT / ".sluice" / "jars").glob("*"):
+        if jars.name != "s3":
+            (folder / jars.name).symlink_to(jars)
+    (folder / "s3").symlink_to(own / "jars" / "s3")
 
 
 @contextmanager

@@ -198,16 +198,12 @@ class SystemHarness:
 def link_tools(home: Path) -> None:
     """Link the tools that set-up installed into the home folder of a test, and let its stack prefer ports of its own.
 
-    Each folder of jars has a link of its own, so that a test may add another folder to its home. While a test has
-    killed a service, a stack that another process starts would take the usual port.
+    While a test has killed a service, a stack that another process starts would take the usual port.
     """
     (home / "ports.json").write_text(json.dumps(dict(zip(PORTS, random.sample(RARELY_USED, len(PORTS)), strict=True))))
-    installed = ROOT / ".sluice"
-    for tools in (installed / "bin", installed / "cds", *(installed / "jars").glob("*")):
-        if tools.exists():
-            link = home / tools.relative_to(installed)
-            link.parent.mkdir(exist_ok=True)
-            link.symlink_to(tools)
+    for tools in ("jars", "bin", "cds"):
+        if (ROOT / ".sluice" / tools).exists():
+            (home / tools).symlink_to(ROOT / ".sluice" / tools)
 
 
 @contextlib.contextmanager
