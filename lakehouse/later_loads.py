@@ -154,7 +154,7 @@ def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, r
     ]
 
 
-def _is_requeue(properties: Mapping[str, str], runs: Collection[str]) -> bool:
+def _is_requeue(properties: Mapping[str, str], runs: set[str]) -> bool:
     """Return True if a commit requeued rows of these runs alone."""
     requeued = requeued_runs(properties)
-    return bool(requeued) and requeued <= {*runs}
+    return bool(requeued) and requeued <= runs

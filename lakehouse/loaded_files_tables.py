@@ -76,13 +76,11 @@ AND (l.pipeline != r.pipeline OR (later.path_scope = '' AND later.content_scope 
 """
 """Query for the tables of a run in which a later load may have replaced rows.
 
-A partition of the same pipeline removes no rows of another one.
+Runs of other partitions of the same pipeline do not count: one that removes rows of this partition is stopped.
 """
 REPLACED_IN_SCOPE = f"""{REPLACED}
 AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
 """
-
-
 _LATEST_OF_PATH = """
 SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table
 AND f.path = :path AND f.path_scope = :path_scope AND f.content_scope = :content_scope AND f.seq < :seq

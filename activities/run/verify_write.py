@@ -34,8 +34,8 @@ class VerifyWriteActivity:
         head = self.catalog.head(branch.name)
         diffs = self.catalog.diff(branch.base, branch.name, head)
         earlier = {diff.name: self._earlier_version(input, diff) for diff in diffs}
-        step = [diff for diff in diffs if not input.since or diff.after != earlier[diff.name]]
-        check_changed_tables(input, [diff.name for diff in step])
+        changed = [diff.name for diff in diffs if not input.since or diff.after != earlier[diff.name]]
+        check_changed_tables(input, changed)
         for namespace in self.catalog.diff_namespaces(branch.base, branch.name, head):
             check_changed_namespace(input.tables, namespace.elements, namespace.before, namespace.after)
         changes = check_write(input, [self._read(input, diff, earlier[diff.name]) for diff in diffs])

@@ -63,7 +63,7 @@ def start_pipeline(pipeline: Path | None, options: RunOptions, *, as_json: bool,
 def start_options(pipeline: Pipeline, order: LoadOrder, *, again: bool, publish: bool) -> StartOptions:
     """Return the options of a start by hand.
 
-    Without a deployed landing zone, nobody decides about overwritten files, so the run refuses them unless the pipeline
+    Only a deployed landing zone decides about overwritten files. Without one, the run refuses them unless the pipeline
     says `overwritten: load`.
     """
     overwritten = pipeline.arrival.overwritten if pipeline.arrival else None

@@ -31,7 +31,7 @@ GUARDS: Mapping[Guard, str] = {
     "other partition": "stopped if it would remove rows of another partition, or (without "
     f"`{OVER_YOUNGER}`) of a later scheduled time",
     "later run": f"refused without `{OVER_YOUNGER}` if a later run changed the table",
-    "other content": f"refused without `{OVER_YOUNGER}` if their file was loaded later with other content, or their "
+    "other content": f"refused without `{OVER_YOUNGER}` if the rows' file was loaded later with other content, or the "
     "table is new",
     "later batch": f"refused without `{OVER_YOUNGER}` if a later batch was loaded",
     "changed table": "refused if main changed one of its tables since the write",

@@ -78,8 +78,7 @@ def plan_requeue(
     require_allowed("requeue", pipeline.write, [table])
     values = _parse_values(selection.values, columns, quarantined_columns)
     where = _where_clause(selection, quarantined_columns)
-    left_out = _check_all_used(table, values, columns, quarantined_columns)
-    values = {column: expression for column, expression in values.items() if column not in left_out}
+    _check_all_used(table, values, columns, quarantined_columns)
     names = [name for name in columns if name in quarantined_columns or name in values]
     selected = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in names)
     target, source = (quoted_table(name, spark_catalog) for name in (table, quarantine_table(table)))
@@ -157,24 +156,19 @@ def _parse_values(
 
 def _check_all_used(
     table: str, values: Mapping[str, str], columns: Mapping[str, str], quarantined_columns: Mapping[str, str]
-) -> set[str]:
-    """Check that each quarantined column is one of the table, or used by a repair, so that no value is lost.
-
-    Returns:
-        The columns of the quarantine table alone that the person leaves out, by the repair COLUMN=NULL.
+) -> None:
+    """Check that each quarantined column is one of the table, or used or left out by a repair, so no value is lost.
 
     Raises:
         InvalidPipeline: a column is neither, as after a column of the table was renamed.
     """
-    only_quarantined = [name for name in quarantined_columns if name not in columns and name not in ADDED_COLUMNS]
-    used = {name for expression in values.values() for name in columns_of(expression)}
-    for name in only_quarantined:
-        if name not in used and name not in values:
+    named = {*values, *(name for expression in values.values() for name in columns_of(expression))}
+    for name in quarantined_columns:
+        if name not in columns and name not in ADDED_COLUMNS and name not in named:
             raise InvalidPipeline(
                 f"the quarantined rows have a column {name!r} that {table} lacks: if it was renamed, name the new "
                 f"column by --set NEW={name}; to leave out its values, add --set {name}=NULL"
             )
-    return {*only_quarantined} & values.keys()
 
 
 def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:
