@@ -40,8 +40,8 @@ CREATE TABLE copies (
     PRIMARY KEY (table_name, path, identity, path_scope, content_scope)
 ) WITHOUT ROWID;
 CREATE VIEW left_out AS
-SELECT c.table_name, c.identity, iif(latest.in_effect, c.seq, c.first_seq) AS seq, c.path, c.size, c.path_scope,
-    c.content_scope
+SELECT c.table_name, c.identity, CASE WHEN latest.in_effect THEN c.seq ELSE c.first_seq END AS seq, c.path, c.size,
+    c.path_scope, c.content_scope
 FROM copies c JOIN runs latest ON latest.seq = c.seq;
 CREATE INDEX files_by_path ON files (path);
 CREATE INDEX files_by_run ON files (seq);
@@ -93,12 +93,12 @@ _ADD_COPY = f"""
 INSERT INTO copies (table_name, identity, seq, path, size, path_scope, content_scope, first_seq)
 VALUES (:table, :identity, :seq, :path, :size, :path_scope, :content_scope, :seq)
 ON CONFLICT (table_name, path, identity, path_scope, content_scope) DO UPDATE SET
-seq = max(seq, excluded.seq), first_seq = iif(
-    identity IS (
+seq = max(seq, excluded.seq), first_seq = CASE
+    WHEN identity IS (
         SELECT identity
         FROM ({_LATEST_OF_PATH.format("files")} UNION ALL {_LATEST_OF_PATH.format("left_out")})
         ORDER BY seq DESC LIMIT 1
-    ), first_seq, max(first_seq, excluded.seq))
+    ) THEN first_seq ELSE max(first_seq, excluded.seq) END
 """
 """Statement that adds a file that a run left out.
 
