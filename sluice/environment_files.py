@@ -5,8 +5,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from sluice.errors import BadEnvironment
 
 HOME = "SLUICE_HOME"
@@ -40,6 +38,10 @@ def _read_dotenv() -> dict[str, str]:
         BadEnvironment: the file cannot be read.
     """
     try:
+        if not Path(".env").exists():
+            return {}
+        from dotenv import dotenv_values  # noqa: PLC0415  # a command without `.env` starts sooner without this import
+
         return {name: value for name, value in dotenv_values(".env").items() if value}
     except (OSError, ValueError) as error:  # the text of the error may quote the file
         raise BadEnvironment(f".env: {getattr(error, 'strerror', None) or 'it is not text in UTF-8'}") from None

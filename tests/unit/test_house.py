@@ -207,6 +207,12 @@ def test_the_help_of_run_needs_neither_the_client_nor_the_model_of_pipelines() -
     assert _imported("import cli.run.start", heavy) == []
 
 
+def test_the_help_of_a_command_does_not_import_pydantic() -> None:
+    """Typer 0.29 does, for each command that has an option (ADR 2)."""
+    code = "from cli.app import app; app(['run', '--help'], standalone_mode=False)"
+    assert _imported(code, ("pydantic",)) == []
+
+
 def test_a_command_imports_only_what_it_needs() -> None:
     """These imports cost a command more processor time than its own work."""
     of_runs = ("sluice.pipeline.model", "sluice.contracts.run_request", "sluice.contracts.lake_queries")
