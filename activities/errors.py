@@ -112,7 +112,7 @@ def as_application_error() -> Iterator[None]:
         text = mask_values(str(error)) if type(error).__module__.startswith(_QUOTE_ROWS) else str(error)
         raise _application_error(error, f"{kind}: {text}", kind, _count_unexpected() >= _UNEXPECTED_ATTEMPTS) from None
     finally:
-        _start.reset(token)  # whatever runs in this context later began later
+        _start.reset(token)  # what runs in this context later has a start of its own
 
 
 def _count_unexpected() -> int:

@@ -2,8 +2,8 @@
 
 On a terminal, an event wraps at words. A table that does not fit becomes a record, or two lines, for each row. A word
 is folded only if it is wider than the console. If the output is not a terminal, each event and each row is one line of
-any length, with two spaces or more between the cells, so that grep and awk can read it: nothing is cut or folded. With
-COLUMNS in the environment, it is as on a terminal of that width.
+any length, with two spaces or more between the cells, so that grep and awk can read it: nothing is cut or folded. If
+COLUMNS is set, the output is that of a terminal of this width.
 """
 
 import os

@@ -15,11 +15,11 @@ def page_variables(environment: Mapping[str, str], port: int) -> dict[str, str]:
 
 
 def opening_address(environment: Mapping[str, str], variables: Mapping[str, str], home: Path, port: int | None) -> str:
-    """Return the address that a person opens: that of the proxy, or the own one, which signs a browser in.
+    """Return the address that a person opens: that of the proxy, or the page's own, which signs a browser in.
 
     Args:
         variables: the variables of the running stack.
-        port: port of the page; None if it does not run, which has no address.
+        port: port of the page; None if no page runs. Then the address is empty.
     """
     if port is None:
         return ""

@@ -213,7 +213,7 @@ class Stack:
         return {**variables, "NESSIE_URI": f"http://{_HOST}:{ports[_NESSIE]}/api/v2", **identity_variables(self.home)}
 
     def _page_variables(self, ports: dict[str, int]) -> dict[str, str]:
-        """Return the address of the page. Choose a port if the stack was started without a page."""
+        """Return the variable with the page's address. Choose a port if the stack was started without a page."""
         if _PAGE not in ports:
             ports[_PAGE] = choose_port(PORTS[_PAGE], None, _PAGE, set(ports.values()))
         return page_variables(self._environment, ports[_PAGE])

@@ -19,7 +19,7 @@ from sluice.checks.uniqueness import Unique, UniqueCombinationOfColumns
 from sluice.errors import InvalidPipeline
 
 _MOST_ROWS = 200_000
-"""Maximum number of rows that are made to exceed a number of rows."""
+"""Maximum number of rows generated to break a check of the number of rows."""
 _AT_ONCE = 200
 
 

@@ -7,7 +7,7 @@ Ends = tuple[Any, Any, bool]
 
 
 def expression_bounds(expression: str) -> dict[str, Ends]:
-    """Return the ends of columns, from the comparisons with a literal that a condition joins by AND."""
+    """Return the ends of columns, from those comparisons with a literal that must all be true for a condition."""
     bounds: dict[str, Ends] = {}
     for name, operator, value in comparisons(expression, only_joined=True):
         low, high, inclusive = bounds.get(name, (None, None, True))

@@ -1,4 +1,4 @@
-"""Arguments of one imported test, which is refused unless each of them is used or ignored on purpose."""
+"""Arguments of one imported test. The test is refused unless each argument is used, or ignored on purpose."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ class Arguments:
         """Remove and return an argument that is true or false, also if it is written as text.
 
         Raises:
-            NotCarriedOver: it is neither.
+            NotCarriedOver: the argument is neither true nor false.
         """
         value = self.take(name, default=default)
         known = _FLAGS.get(str(value).strip().lower())

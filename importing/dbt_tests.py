@@ -117,7 +117,7 @@ def _at_least_one(args: Arguments, target: Target) -> Draft:
 
 @dbt_test("not_constant")
 def _not_constant(args: Arguments, target: Target) -> Draft:
-    """Require other than one distinct value. Unlike in the check `not_constant`, a column without values passes."""
+    """Require none, or several distinct values. Unlike in the check `not_constant`, a column without values passes."""
     column, groups = column_of(args), args.listed("group_by_columns")
     return Draft(measured(f"count(DISTINCT {column_sql(column)})", "observed <> 1", target, groups))
 

@@ -160,7 +160,7 @@ def _level(text: str | None) -> str:
 
 
 def sql_check(query: str, name: str, severity: str = "fail") -> Parameters:
-    """Return a check `sql` with a query that returns the bad rows. Each has a name in reports."""
+    """Return a check `sql` with a query that returns the bad rows. `name` is its name in reports."""
     return {
         "sql": {
             "name": name.strip() or "failed rows",

@@ -45,7 +45,7 @@ def row_condition(target: Target, good: str, kept: str | None = None) -> Draft:
 
 
 def on_column(column: str, target: Target, good: str, name: str, **parameters: Any) -> Draft:
-    """Return the draft of a condition on the values of a column, with the equivalent check of this name."""
+    """Return the draft of a condition on a column's values. `name` is the equivalent check, if the column is plain."""
     plain = plain_name(column)
     if plain is None:
         return row_condition(target, good)

@@ -20,7 +20,7 @@ def measured(expression: str, good: str, target: Target, groups: list[Any] | Non
 
 
 def aggregate_range(expression: str, limits: Range, target: Target, groups: list[Any], checks: list[Any]) -> Draft:
-    """Require an aggregate in a range, for all rows or each group. `checks` mean the same without groups."""
+    """Require that an aggregate of all rows or each group lies in a range. `checks` say the same without groups."""
     return Draft(measured(expression, limits.condition_on("observed"), target, groups), [] if groups else checks)
 
 
@@ -220,7 +220,7 @@ def _compound(args: Arguments, target: Target) -> Draft:
 
 
 def unique_columns(columns: list[str], target: Target, ignored: str = "never") -> Draft:
-    """Require that every combination of values occurs once. Rows with nulls may be left out."""
+    """Require that every combination of values occurs once. `ignored` states which rows with nulls are left out."""
     listed, joined = ", ".join(map(column_sql, columns)), without_missing(columns, ignored)
     chosen = target.narrowed(joined)
     query = f"SELECT {listed}, count(*) AS times FROM {chosen.rows} AS rows GROUP BY {listed} HAVING count(*) > 1"

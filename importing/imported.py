@@ -64,7 +64,7 @@ class Leftover:
 
 @dataclass
 class ImportedChecks:
-    """The checks that files became, and the tests that were not carried over."""
+    """The checks made from files, and the tests that were not carried over."""
 
     checks: dict[str, list[Parameters]] = field(default_factory=dict)
     """The checks by table, as a pipeline file has them."""

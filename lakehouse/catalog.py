@@ -294,7 +294,7 @@ class BranchCatalog(Protocol):
         """
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return a description of the catalog's outage during a job, if the job's output reports one, or None."""
+        """Return a description of the catalog's outage if the output of a job reports one, else None."""
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return a description of a write that the server refused, if the job's output reports one, or None."""
+        """Return a description of the write that the server refused if the output of a job reports one, else None."""

@@ -22,7 +22,7 @@ _AT_ONCE = 200
 def check_requeued_files(
     catalog: BranchCatalog, loaded_files: LoadedFiles, tables: Sequence[str], runs: Collection[str]
 ) -> None:
-    """Check that main did not get other content of a file after rows of it that are requeued now.
+    """Check that main got no other content of a source file after the rows of that file that are requeued now.
 
     A pipeline that loads its files again each time, and a landing zone that loads each content of a path, want both
     contents, so their rows are requeued.

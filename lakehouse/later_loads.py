@@ -56,7 +56,7 @@ class LaterLoads:
             tables: the tables of the pipeline. Rows are requeued into the first one.
 
         Raises:
-            InvalidPipeline: it would.
+            InvalidPipeline: the run would replace younger rows.
             InvalidInput, ManifestUnreadable: see `check_requeued_files`.
         """
         if not may_be_older(order, write, tables):
@@ -79,7 +79,7 @@ class LaterLoads:
             again: True if partitions that main contains are loaded again. Otherwise they are skipped.
 
         Raises:
-            InvalidPipeline: one is.
+            InvalidPipeline: a partition is older than one on main.
         """
         if not partitions:
             return

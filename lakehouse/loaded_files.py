@@ -77,9 +77,9 @@ class LoadedFiles:
         return self._with_later(list(by_file.values()), at)
 
     def _with_later(self, held: Sequence[HeldFile], at: str) -> list[HeldFile]:
-        """Return the held files; each renamed one with the first load of other content after its own.
+        """Return the held files, each renamed one with the first load of other content after its own load.
 
-        The later load is left out if main still has the rows of its own load.
+        The later load is left out if main still has the rows of the file's own load.
         """
         renamed = [(each.load, each.wanted.scope) for each in held if each.is_renamed]
         later = iter(self._index().find_later(renamed) if renamed else ())

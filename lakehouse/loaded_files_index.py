@@ -265,7 +265,7 @@ def _require(database: sqlite3.Connection, hash: str) -> None:
     """Verify that the index contains a hash of main. A main without commits has an empty hash.
 
     Raises:
-        IndexMoved: it does not.
+        IndexMoved: the index does not contain it.
     """
     if hash and database.execute("SELECT seq FROM commits WHERE hash = ?", [hash]).fetchone() is None:
         raise IndexMoved

@@ -25,7 +25,8 @@ _TERMINATION = 2.0
 STARTED = 3
 """Minimum number of events in the history of a workflow that a worker has taken."""
 _TERMINATED_UNSTARTED = 3
-"""Maximum number of events of a workflow that was terminated before that: started, scheduled, terminated."""
+"""Maximum number of events of a workflow that was terminated before a worker took it: started, scheduled,
+terminated."""
 
 _Result = TypeVar("_Result", bound=WireMessage)
 

@@ -87,7 +87,7 @@ class InputChanged(InvalidInput):
     cause = "input_changed"
 
     def __init__(self, message: str, change: str = "") -> None:
-        """Keep what happened to the file, for a message that says otherwise when it happened."""
+        """Create the error. `change` describes the change without its time, for messages that state another time."""
         super().__init__(message)
         self.change = change or message
 
@@ -161,7 +161,7 @@ class CatalogChanged(Terminal):
 
 
 class TableReplaced(Terminal):
-    """Raised when main has another table of the same name than the table to which a run wrote."""
+    """Raised when the table to which a run wrote was dropped on main, and another one has its name now."""
 
 
 class RegistrationRefused(Terminal):

@@ -17,7 +17,7 @@ UNREADABLE = (
     NotImplementedError,
     RecursionError,
 )
-"""Errors of ruamel.yaml for text that it cannot read. Values such as 2024-13-01 or `!!bool 5` raise Python's own."""
+"""Errors that ruamel.yaml raises for text that it cannot read. Some, as for 2024-13-01 and `!!bool 5`, are Python's."""
 _CORE_TAG = "tag:yaml.org,2002:"
 _SHOWN = 60
 _MAX_BITS = 4096

@@ -46,7 +46,8 @@ _USER_INFO = re.compile(
     r"(?<=://)[^/\s@?#\"'<>]{0,200}:(?!\d{1,5}(?:[/?#]|$))[^\s\"'<>]{0,400}(?=@[^\s@])"
     r"|(?<=https://)[^/\s:@?#\"'<>]{16,400}(?=@)"
 )
-"""User and password in an address, or a token alone. A password unlike a port may contain an unencoded slash."""
+"""User and password in an address, or a token alone. A password that does not look like a port may contain an unencoded
+slash."""
 _HEADER = re.compile(
     r"(?i)\b((?:proxy-)?authorization\\?[\"']?\s*[:=]\s*\\?[\"']?"
     r"(?:(?:bearer|basic|digest|token|apikey|negotiate)\s+)?)([^\s\"',;\\]{8,})"

@@ -46,7 +46,7 @@ def main(specification: str) -> None:
 
 
 def run(spec: ConnectJobSpec) -> None:
-    """Run the program in its session; then always release the session, and create a file as a sign of that."""
+    """Run the program in its session. In the end, always release the session, and create the file that says so."""
     for session in spec.earlier_sessions:
         release(spec, session)
     spark = connect(spec, spec.session)

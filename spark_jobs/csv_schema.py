@@ -111,7 +111,7 @@ def _columns_without_values(text: DataFrame, names: Sequence[str]) -> set[str]:
 def _common_time(types: Sequence[DataType], options: Mapping[str, str]) -> DataType | None:
     """Return the type of times that Spark would infer for all files together; None if they are no times of one type.
 
-    Spark reads a day as a time only if no option states the format of times, and if the day is written in its own.
+    Spark reads a day as a time only if no option states the format of times, and if days have a format of Spark's own.
     """
     first = next((type for type in types if not isinstance(type, DateType)), DateType())
     if not isinstance(first, TIMES) or any(type not in (first, DateType()) for type in types):

@@ -230,10 +230,7 @@ def _is_exact_double(text: Column, value: Column) -> Column:
 
 
 def _is_rounded(stated: Column, stored: Column) -> Column:
-    """Return a column that is true if fewer digits are those of a number, rounded in either direction at the half.
-
-    Rounding may carry: Java writes 1e23 as 9.999999999999999E22.
-    """
+    """Return a column that is true if the stated digits are the stored ones, rounded; a half goes up or down."""
     missing = F.length(stored) - F.length(stated)
     padded = F.concat(stated, F.repeat(F.lit("0"), missing))
     whole = DecimalType(20, 0)

@@ -73,7 +73,7 @@ class Reading:
         return Rules(self._is_of_table(field), self.notation)
 
     def _value(self, column: Column, field: StructField) -> Column:
-        """Return a column of text with plain numbers. In CSV, an empty text is NULL, and options state that of NaN."""
+        """Return a column of text with plain numbers. In CSV, empty text is NULL, and an option may name NaN."""
         if self.format != "csv":
             return column
         text = self.notation.plain_number(F.nullif(column, F.lit("")), field.dataType)

@@ -14,7 +14,8 @@ from pyspark.sql.types import StructField
 from sluice.identifiers import quoted
 
 _MANY = 2
-"""Number of columns of one type from which they become one array: as fast per value, and planned much sooner."""
+"""Minimum number of columns of one type that become one array. Spark plans an array much sooner, and computes its
+values as fast."""
 _ARRAY = "sluice_array_"
 
 Expression = Callable[[Column, StructField], Column]

@@ -127,8 +127,8 @@ class StatedNotation:
     def _parsed(self, text: Column, pattern: str) -> Column:
         """Return the moment that a text states; NULL if it is not in the pattern. Without a zone, it is in UTC.
 
-        It is a TIMESTAMP for every type, since Spark reads the names of months in no other one by the locale. Only its
-        CSV reader knows a locale, and takes longer.
+        The result is a TIMESTAMP for every type: only for this one does Spark read the names of months by the locale.
+        Of Spark's functions, only the CSV reader knows a locale, and it takes longer.
         """
         if "locale" not in self.options:
             return F.try_to_timestamp(text, F.lit(pattern))
@@ -137,7 +137,7 @@ class StatedNotation:
 
 
 def once(value: Column, use: Callable[[Column], Column]) -> Column:
-    """Return an expression that uses a value several times. Spark would compute it each time."""
+    """Return an expression that uses a value several times, but computes it only once."""
     return F.get(F.transform(F.array(value), use), 0)
 
 

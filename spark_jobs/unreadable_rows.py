@@ -155,7 +155,7 @@ def _refused(
 
 
 def _lenient_schema(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> StructType:
-    """Return the schema of the records that Spark can read, without the others."""
+    """Return the schema that Spark infers from the records that it can read."""
     lenient = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _RECORD}
     schema = load_plainly(spark, reading.format, {**reading.options, **options, **lenient}, files, None).schema
     fields = [field for field in schema if field.name != _RECORD]

@@ -48,7 +48,7 @@ class Access(Protocol):
 
 
 class TokenAccess:
-    """Access by the token of the page, or by the cookie that it gives. Everybody who has it is the page's owner."""
+    """Access by the page's token, or by the cookie of a sign-in with it. Everybody with one is the page's owner."""
 
     public = (SIGN_IN, STATIC, HEALTH)
 
@@ -58,7 +58,7 @@ class TokenAccess:
         self.origins = frozenset(f"http://{host}" for host in self.hosts)
 
     def admit(self, request: Request) -> Visitor | Response:
-        """Return the owner of the page, or lead to the sign-in."""
+        """Return the owner of the page, or a response: a redirection to the sign-in, or an error of the API."""
         if self._has_session(request):
             return Visitor(self._session.person, Role.OPERATOR)
         path = path_of(request)

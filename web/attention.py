@@ -89,7 +89,7 @@ class AttentionReader:
         self._attention = Cached(self._read, _FRESH)
 
     async def read(self) -> Attention:
-        """Return all of them. A part that cannot be read, or not soon, becomes a problem."""
+        """Return everything that was read. A part that cannot be read, or not soon, becomes a problem."""
         try:
             return await asyncio.wait_for(self._attention.get(), self._timing.patience)
         except asyncio.TimeoutError:
@@ -98,7 +98,7 @@ class AttentionReader:
             )
 
     def forget(self) -> None:
-        """Read all three again for the next reader, because a person changed one."""
+        """Read everything again for the next reader, because a person changed a part of it."""
         self._attention.forget()
 
     async def quarantines(self) -> list[QuarantineSummary]:

@@ -11,7 +11,7 @@ from web.page import Page, ThePage
 
 router = APIRouter(include_in_schema=False)
 _UNREACHABLE, _UNLISTED = "unreachable", "unlisted"
-"""Versions while Temporal does not answer, and of a workflow id without a run in the snapshot."""
+"""Versions that stand for a Temporal that does not answer, and for a workflow id that the snapshot does not contain."""
 
 
 @router.get("/events")

@@ -12,7 +12,7 @@ from web.proxy import read_proxy
 _TIMEOUT = 5.0
 _PORTS = {"http": 80, "https": 443}
 _ANY_PORT = 8240
-"""A port for a proxy that is only read, not served."""
+"""Port for checking the settings of a proxy. Nothing is served at it."""
 
 
 def examine_page(settings: Settings) -> list[Finding]:
@@ -21,7 +21,7 @@ def examine_page(settings: Settings) -> list[Finding]:
 
 
 def _address(settings: Settings) -> Finding:
-    """Check the address of the page to which messages link. A connection proves it: the page asks people to sign in."""
+    """Check the address of the page, to which messages link. A connection suffices: the page asks people to sign in."""
     address = settings.installation.sluice_page
     if not address:
         return Finding(part="page", state="off", detail="SLUICE_PAGE is not set: `make up` starts a page and sets it")

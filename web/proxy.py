@@ -44,7 +44,7 @@ class ProxyAccess:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Hosts at which the page answers: its own, and that of the proxy, which may pass it on."""
+        """Hosts that a request may name: those of the page, and that of the proxy, which may pass its own host on."""
         return local_hosts(self.port) | {urlsplit(self.address).netloc}
 
     @property
@@ -143,7 +143,7 @@ def read_proxy(
 
 
 def _check_unused(page: PageSettings) -> None:
-    """Check that nothing of a proxy is set without its first setting: it would be ignored without a word."""
+    """Check that no setting of a proxy is set without the first one: it would be ignored silently."""
     if unused := [name.upper() for name, value in page if value]:
         raise BadEnvironment(f"{', '.join(unused)} without SLUICE_PAGE_PERSON_HEADER: set it, or unset the others")
 

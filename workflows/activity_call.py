@@ -1,4 +1,4 @@
-"""The definition of an activity call, which is one row of the table in `activity_calls.py`, and its execution."""
+"""Definition and execution of activity calls: each is one row of the table in `activity_calls.py`."""
 
 import hashlib
 from collections.abc import Callable, Coroutine

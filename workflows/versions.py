@@ -17,7 +17,8 @@ def require_known_revision(request: RunRequest) -> None:
     """Check that this worker supports the revision of a run.
 
     Raises:
-        UnknownRevision: it does not. This fails the workflow task, but not the run, which waits for another worker.
+        UnknownRevision: the worker does not support it. This fails the workflow task, but not the run, which waits for
+            another worker.
     """
     if request.revision > REVISION:
         raise UnknownRevision(

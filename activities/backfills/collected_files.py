@@ -22,7 +22,7 @@ def check_collected_files(
         partitions: the partitions with the files that their runs loaded.
 
     Raises:
-        InputChanged: a file was. The joint publish would bring its old rows to main.
+        InputChanged: a file was replaced or removed. The joint publish would bring its old rows to main.
         InvalidInput: a file cannot be read now.
         ServiceUnavailable: an object store does not answer.
     """

@@ -27,7 +27,7 @@ class Notifier(Protocol):
         """Send one message.
 
         Raises:
-            MessageRefused: the service refuses it, now and later.
+            MessageRefused: the service refuses it permanently.
             ServiceUnavailable: the service does not answer, or may take the message later.
         """
 
@@ -56,7 +56,7 @@ class RoutedNotifier:
             key: names the message in its repetitions, so that a route that delivered it does not do so twice.
 
         Raises:
-            SluiceError: a route failed: the first one that may succeed later, else the first one.
+            SluiceError: a route failed. A failure that a retry may solve comes first.
         """
         taking = [(number, route) for number, route in enumerate(self.routes) if route.takes(message)]
         begun = [(route, self._begin(number, route, message, key)) for number, route in taking]
@@ -108,7 +108,7 @@ class RoutedNotifier:
             self.service(route.to).send(message)
         except SluiceError as error:
             return error
-        except Exception as error:  # of whatever kind a service raises; its text may contain an address with a key
+        except Exception as error:  # services raise any kind; its text may contain an address with a key
             return ServiceUnavailable(f"a service of messages failed: {type(error).__name__}")
         return None
 

@@ -27,7 +27,7 @@ _SLOTS = threading.BoundedSemaphore(20)
 Each waiting run blocks a thread that other activities could use.
 """
 _PAUSE = (0.3, 0.7)
-"""Minimum and maximum time between two questions to Temporal, in seconds."""
+"""Minimum and maximum time between two queries of Temporal, in seconds."""
 
 _log = logging.getLogger("sluice.activity")
 

@@ -27,7 +27,7 @@ class PlanRequeueActivity:
 
     @activity.defn(name="plan_requeue")
     def plan_requeue(self, input: PlanRequeueInput) -> RequeuePlan:
-        """Return the pipeline and the input of the requeue, with the selected runs as its order has them."""
+        """Return the pipeline and the input of the requeue, with the selected runs in the field for its write mode."""
         head = self.catalog.head(self.catalog.main)
         table = requeued_table(input.pipeline, input.selection.table)
         version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)

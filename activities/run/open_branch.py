@@ -78,7 +78,8 @@ class OpenBranchActivity:
         """Check that a program did not load another input after the earlier run with this one.
 
         Raises:
-            InvalidInput: it did, and may have replaced the rows of that run: a person decides.
+            InvalidInput: the program loaded another input, and may have replaced the rows of that run. A person
+                decides.
         """
         if self.loaded_files.is_replaced(earlier, pipeline, "partitions"):
             raise InvalidInput(

@@ -131,7 +131,8 @@ class SelectInputActivity:
         """Check that main has no other content from the paths of these files.
 
         Raises:
-            InputChanged: it has. A deployed landing zone then decides again which of the files to load.
+            InputChanged: main has other content of a path. A deployed landing zone then decides again which files to
+                load.
         """
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
             raise InputChanged(describe_overwritten_input(overwritten))

@@ -34,7 +34,7 @@ class InspectScheduleActivity:
         return start.model_copy(update={"missed": missed, "missed_before": before})
 
     async def _missed_before(self, described: ScheduleDescription, workflow_id: str) -> MissedStarts:
-        """Return the missed starts that the latest other start recorded; none if Temporal no longer has any of them."""
+        """Return the missed starts that the latest other start recorded; none if Temporal has no other start."""
         for each in reversed(described.info.recent_actions):
             action = each.action
             if not isinstance(action, ScheduleActionExecutionStartWorkflow) or action.workflow_id == workflow_id:

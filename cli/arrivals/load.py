@@ -31,7 +31,7 @@ async def load_named(
     yes: bool,
     over_younger: bool,
 ) -> int:
-    """Show which of the named files a landing zone can load, ask, and let the zone load these."""
+    """Show which of the named files a landing zone can load, ask for confirmation, and let the zone load these."""
     zone = await read_zone(context.client, settings, pipeline)
     query = PlanLoadInput(
         pipeline=zone.pipeline,

@@ -85,7 +85,7 @@ def check_reason(request: DecisionRequest) -> None:
     """Check that a decision made without a question has a reason.
 
     Raises:
-        InvalidPipeline: it has none.
+        InvalidPipeline: the decision has no reason.
     """
     if request.named and not request.reason.strip():
         raise InvalidPipeline("--hash decides without a question: say why, by --reason")

@@ -50,7 +50,7 @@ async def follow_backfill(context: CommandContext, pipeline: str) -> tuple[Backf
     shown, silence = ShownPartitions(context.console), _Silence(context.console)
     with Live(console=context.console, auto_refresh=False, transient=True) as live:
         while True:
-            try:  # the state is read first: the status after it is the last one
+            try:  # if the workflow has ended, the status read after it is final
                 state = await asyncio.wait_for(_workflow_state(context, pipeline), _ASK_AGAIN)
                 status = await read_backfill(context.client, context.installation_with_id, pipeline)
             except asyncio.TimeoutError:

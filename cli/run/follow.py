@@ -80,7 +80,7 @@ async def _ask_guarantee(
         print(f"hint: the guarantee of the publish is not known yet: {error}. {_UNKNOWN}", file=sys.stderr)
         return ""
     changed = with_quarantine_tables(pipeline.tables) if tables is None else tables
-    if len(changed) > 1 or guarantee != "atomic":  # one table has one commit: a line about that says nothing
+    if len(changed) > 1 or guarantee != "atomic":  # a single table is always atomic: no line is needed
         context.console.print(f"Guarantee: {describe_guarantee(guarantee)}", highlight=False, soft_wrap=True)
     return guarantee
 

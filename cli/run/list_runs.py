@@ -136,7 +136,7 @@ def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
     state = "paused" if is_running and line.is_paused else state
     states = line.partitions or Counter(_outcome(run) for run in line.runs)
     unpublished = ", ".join(f"{states[each]:,} {each}" for each in _UNPUBLISHED if states[each])
-    name = f"backfill {line.backfill}"  # an earlier backfill has no other name: `backfill status` shows the latest
+    name = f"backfill {line.backfill}"  # earlier ones have the same name: `backfill status` shows the latest
     return {
         "workflow_id": name,
         "run_id": name,

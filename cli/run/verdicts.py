@@ -17,7 +17,7 @@ WAIVED_STYLE = "bold magenta"
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red", "error": "red"}
 _INDENT = " " * 10
 _LISTED_PASSES = 20
-"""Maximum number of passed checks that are printed. Of more, only the number is."""
+"""Maximum number of passed checks that are listed. If there are more, only their number is printed."""
 
 
 def print_checks(console: Console, result: RunResult, *, with_files: bool) -> None:

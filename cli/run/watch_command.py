@@ -20,6 +20,6 @@ def watch(run: Run, as_json: AsJson = False) -> None:
 
 
 def describe_followed(named: str, run: RunLookup) -> str:
-    """Say which run is followed: a pipeline and a landing zone have a new one for each start."""
+    """Say which run is followed: a name of a pipeline or a landing zone means a new run after each start."""
     state = "it has ended" if run.ended else "it is under way"
     return f"The latest run of {named} is {run.handle.id}, started {format_time(run.description.start_time)}; {state}."

@@ -70,7 +70,10 @@ class RowDiff:
             self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {listed} FROM ({both})")
 
     def _register_positions(self) -> dict[str, str]:
-        """Register the rows that each version alone marks as deleted; return, by version, the table of the other."""
+        """Register tables of the rows that only one version marks as deleted.
+
+        Return, by version, the name of the table with the rows that this version alone still has among those files.
+        """
         marked = {BEFORE: self._of.after, AFTER: self._of.before}
         tables = {}
         for name, other in marked.items():

@@ -29,10 +29,10 @@ class JobCatalog(Protocol):
         """Return the Spark configuration of a catalog that is bound to a branch, or pinned to a hash of it."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return why the catalog was unavailable during a job, or None if the job's output does not say that it was."""
+        """Return a description of the catalog's outage if the output of a job reports one, else None."""
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return what the server refused a job, or None if the job's output does not mention a refusal."""
+        """Return a description of the write that the server refused if the output of a job reports one, else None."""
 
 
 def read_answer(file: Path, key: str) -> JobAnswer | None:

@@ -53,18 +53,18 @@ class Yarn:
     """YARN, through its own client, which comes with PySpark and reads HADOOP_CONF_DIR."""
 
     def submission_conf(self, job: SparkJob) -> dict[str, str]:
-        """Tag the application with the name of its run, and with its own name."""
+        """Return tags of the application: the name of its run, and its own name."""
         return {
             "spark.yarn.tags": f"{_run_name(job.run_id)},{submission_name(job)}",
             "spark.yarn.submit.waitAppCompletion": "true",
         }
 
     def list_command(self, run_id: str) -> list[str]:
-        """List the applications of a run that have not ended."""
+        """Return the command that lists the applications of a run that have not ended."""
         return [*_YARN, "-list", "-appTags", _run_name(run_id), "-appStates", _UNFINISHED]
 
     def kill_commands(self, run_id: str, output: Sequence[str]) -> list[list[str]]:
-        """Kill the listed applications."""
+        """Return the command that ends the listed applications, if there are any."""
         applications = [match[1] for line in output if (match := re.match(r"\s*(application_\d+_\d+)\s", line))]
         return [[*_YARN, "-kill", *applications]] if applications else []
 
@@ -77,18 +77,18 @@ class Kubernetes:
     namespace: str
 
     def submission_conf(self, job: SparkJob) -> dict[str, str]:
-        """Name the driver's pod. Kubernetes refuses a second pod with the same name."""
+        """Return the name of the driver's pod. Kubernetes refuses a second pod with the same name."""
         return {
             "spark.kubernetes.driver.pod.name": submission_name(job),
             "spark.kubernetes.submission.waitAppCompletion": "true",
         }
 
     def list_command(self, run_id: str) -> list[str]:
-        """Print the state of the pods of a run."""
+        """Return the command that prints the state of the pods of a run."""
         return self._submit("--status", f"{_run_name(run_id)}-*")
 
     def kill_commands(self, run_id: str, output: Sequence[str]) -> list[list[str]]:
-        """Delete the pending and running pods of a run. Pods that ended stay, with their logs."""
+        """Return the commands that delete the pending and running pods of a run. Ended pods stay, with their logs."""
         fields = [match.groups() for line in output if (match := re.match(r"\s*(pod name|phase): (\S+)", line))]
         pods = [name for (_, name), (_, phase) in pairwise(fields) if phase in ("Pending", "Running")]
         return [self._submit("--kill", pod) for pod in pods if pod.startswith(f"{_run_name(run_id)}-")]

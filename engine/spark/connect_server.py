@@ -23,7 +23,7 @@ _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _DEFAULT_PORT = 15002
 _RETURN_MEMORY = "-XX:G1PeriodicGCInterval=60000"
-"""JVM option that returns the memory of an idle server to the system, looked at every minute (JEP 346)."""
+"""JVM option with which an idle server returns unused memory to the system, once a minute (JEP 346)."""
 _POLL_INTERVAL = 0.1
 _START_TIMEOUT = 180.0
 _EXTERNAL_TIMEOUT = 60.0

@@ -52,7 +52,7 @@ def job_failure(
     """Return the error for a job that ended with a code other than 0.
 
     Args:
-        refused: what the catalog refused the job, or None if the job's output does not mention a refusal.
+        refused: description of the write that the catalog refused, or None if the job's output mentions none.
         program: the user's program; the message names the line that failed.
         show_values: True if the message may quote values of rows.
     """

@@ -106,7 +106,7 @@ class ArrivalCollector:
         return _ZoneListing(self, pipeline, input, on_progress).list_files(input)
 
     def plan_load(self, pipeline: Pipeline, input: PlanLoadInput, on_progress: OnProgress = _silent) -> LoadPlan:
-        """List a zone; write a batch of the loadable ones among the named files. Raises the errors of `collect`."""
+        """List a zone; write a batch of those named files that can be loaded. Raises the errors of `collect`."""
         return _ZoneListing(self, pipeline, input, on_progress).plan_load(input.paths)
 
 
@@ -163,7 +163,7 @@ class _ZoneListing:
         )
 
     def list_files(self, input: ListArrivalsInput) -> ListArrivalsResult:
-        """Return files of the zone. Settled ones that are loaded or in a batch are marked so; no batch is made."""
+        """Return files of the zone. Mark settled files that are loaded or in a batch, but make no batch."""
         now = self._collector.clock()
         waiting, manifests = self._list(now)
         settled = [file for file in waiting if file.changed_at + self._arrival.settle <= now]
@@ -185,7 +185,7 @@ class _ZoneListing:
         return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
 
     def plan_load(self, paths: Sequence[str]) -> LoadPlan:
-        """Write a batch of the loadable ones among the named files; return it with the outcome of each file."""
+        """Write a batch of those named files that can be loaded; return it with the outcome of each file."""
         now = self._collector.clock()
         self._list(now)
         judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)

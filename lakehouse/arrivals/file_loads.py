@@ -137,7 +137,7 @@ class FileLoads:
         return self.loaded_files.find_later(load.file) if self.order_matters else None
 
     def all(self, column: str, values: Sequence[str]) -> list[FileLoad]:
-        """Return the loads of files with these values of a column, in effect or not, into the tables of now."""
+        """Return the loads of files with these values of a column, in effect or not, into the present tables."""
         loads: list[FileLoad] = []
         for start in range(0, len(values), _AT_ONCE):
             some = values[start : start + _AT_ONCE]

@@ -160,7 +160,7 @@ def _check_target(arrival: Arrival) -> None:
     """Verify that files are not moved into the landing zone itself, not even through a symbolic link.
 
     Raises:
-        InvalidPipeline: they would be.
+        InvalidPipeline: files would be moved into the zone.
     """
     if arrival.move_to is None or is_remote(arrival.from_):
         return

@@ -270,7 +270,7 @@ class ZoneMemory(ZoneDatabase):
             database.execute("COMMIT")
 
     def judge_again(self, paths: Sequence[str]) -> None:
-        """Reset files that are loaded or kept out to waiting if a batch has their path: main lacks its content."""
+        """Reset loaded and kept-out files with these paths to waiting: main lacks the content of their batches."""
         with self._open() as database:
             for some in _parts(paths):
                 database.execute(

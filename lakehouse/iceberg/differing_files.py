@@ -39,7 +39,7 @@ class VersionFiles:
     marked: Sequence[DataFile] = ()
     """Files of both versions whose deletes differ."""
     deletes: _Deletes = field(default_factory=dict)
-    """The delete files of this version, of both kinds of files."""
+    """The delete files of this version that apply to the files of `own` and `marked`."""
 
     @cached_property
     def fields(self) -> list[SchemaField]:

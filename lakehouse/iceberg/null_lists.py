@@ -34,7 +34,7 @@ def _with_nulls(built: pa.Array | None, read: pa.Array | None) -> pa.Array | Non
     if built is None or read is None or built.null_count == read.null_count:
         return built
     offsets = pc.add(built.offsets, 0)  # a copy: `from_arrays` refuses a mask with sliced offsets
-    # Not by `if_else`, which drops the field ids: they are metadata of the nested fields.
+    # `if_else` would drop the field ids, which are metadata of the nested fields.
     if isinstance(built, pa.MapArray):
         return pa.MapArray.from_arrays(offsets, built.keys, built.items, built.type, mask=read.is_null())
     return type(built).from_arrays(offsets, built.values, built.type, mask=read.is_null())

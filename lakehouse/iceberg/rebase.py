@@ -42,7 +42,7 @@ class TableRebase:
 
     @property
     def changed_on_main(self) -> bool:
-        """True if main has another version than when the run began."""
+        """True if main has another version of the table than when the run began."""
         return self.on_main != self.diff.before
 
     @property
@@ -52,7 +52,7 @@ class TableRebase:
 
     @property
     def replaced_on_main(self) -> bool:
-        """True if main has another table of this name than when the run began."""
+        """True if the table was dropped on main since the run began, and another one of its name was created."""
         return is_another_table(self.diff.before, self.on_main, self.io)
 
     @cached_property

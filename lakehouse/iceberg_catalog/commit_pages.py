@@ -38,7 +38,7 @@ class Page(StrictModel):
     """Tables and namespaces after the commit, on a page with a single commit."""
 
     def is_of(self, hash: str) -> bool:
-        """Return True if it is the page of a hash, and each commit is the child of the one before."""
+        """Return True if this is the page of a hash, and each of its commits is the child of the one before."""
         parents = [commit.parent for commit in self.commits[1:]]
         return self.commits[-1].hash == hash and parents == [commit.hash for commit in self.commits[:-1]]
 

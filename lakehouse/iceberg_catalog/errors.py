@@ -101,6 +101,6 @@ def translate_opening_errors(kind: str) -> Iterator[None]:
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:
-    """Return a description of the catalog's outage during a job, if its output reports one."""
+    """Return a description of the catalog's outage if the output of a job reports one, else None."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
     return f"the Iceberg catalog was unavailable to the job: {absent[:500]}" if absent else None

@@ -41,7 +41,7 @@ class KnownLog:
         """Verify that a log is the one that this catalog had before; record it if none is recorded.
 
         Raises:
-            CatalogChanged: it is another one.
+            CatalogChanged: the log is another one.
         """
         if table.uuid == self._checked:
             return
@@ -59,7 +59,7 @@ class KnownLog:
         """Verify that a catalog without a log never had one, or that a person accepts a new one.
 
         Raises:
-            CatalogChanged: it had one.
+            CatalogChanged: the catalog had a log.
         """
         properties = self._properties()
         if properties.get(_UUID) == _BEGIN_AGAIN:

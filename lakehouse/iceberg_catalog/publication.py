@@ -64,7 +64,7 @@ class Publisher:
         return settled
 
     def _request(self, log: CommitLog, merge: Merge) -> tuple[Made | None, Publication | None]:
-        """Return the change of the log that publishes, and the publication; None if it is pending, to be settled."""
+        """Return the change of the log that publishes, or None, and the publication; None if it is pending."""
         branch, head = merge.branch, merge.head
         if earlier := log.publication_of(head, branch.base):
             return None, publication(earlier)

@@ -76,7 +76,7 @@ def refuse_half(log: CommitLog, head: str) -> None:
     """Verify that a hash was not half published, since a repeat would add rows a second time.
 
     Raises:
-        UnexpectedWrite: it was.
+        UnexpectedWrite: the hash was half published.
     """
     half = log.half_of(head)
     if half is not None:

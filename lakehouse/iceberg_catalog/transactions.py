@@ -199,7 +199,7 @@ def check_requirements(change: TableChange) -> None:
     PyIceberg's own check refuses every branch except main of a table without a snapshot.
 
     Raises:
-        CommitConflict: it does not.
+        CommitConflict: the table does not meet a requirement.
     """
     for requirement in change.requirements:
         if isinstance(requirement, AssertRefSnapshotId):

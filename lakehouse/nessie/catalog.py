@@ -272,11 +272,11 @@ class NessieCatalog:
         """Do nothing: a job commits to the branch itself."""
 
     def explain_absence(self, lines: Iterable[str]) -> str | None:
-        """Return a description of Nessie's outage during a job, if the job's output reports one, or None."""
+        """Return a description of Nessie's outage if the output of a job reports one, else None."""
         return explain_absence(lines)
 
     def explain_refused_write(self, lines: Iterable[str]) -> str | None:
-        """Return a description of a write that Nessie refused, if the job's output reports one, or None."""
+        """Return a description of the write that Nessie refused if the output of a job reports one, else None."""
         return explain_refused_write(lines)
 
     def _differences(self, base: str, branch: str, head: str) -> list[dict[str, Any]]:
@@ -294,7 +294,7 @@ class NessieCatalog:
     def _missing_namespaces(self, branch: str, head: str, tables: Iterable[str]) -> list[dict[str, Any]]:
         """Return the operations that create the missing namespaces of tables on a branch.
 
-        Not by PyNessie: it cannot read a namespace with properties.
+        PyNessie is not used here: it cannot read a namespace with properties.
         """
         names = map(list, sorted({namespace for table in tables for namespace in namespaces_of(table)}))
         return [put_namespace_operation(each) for each in names if self._rest.content(branch, each, head) is None]

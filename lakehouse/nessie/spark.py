@@ -40,13 +40,13 @@ def unreachable_spark_properties(spark_catalog: str) -> dict[str, str]:
 
 
 def explain_absence(lines: Iterable[str]) -> str | None:
-    """Return a description of Nessie's outage during a job, if its output reports one."""
+    """Return a description of Nessie's outage if the output of a job reports one, else None."""
     absent = next((line.strip() for line in lines if _ABSENT.search(line)), None)
     return f"Nessie was unavailable to the job: {absent[:500]}" if absent else None
 
 
 def explain_refused_write(lines: Iterable[str]) -> str | None:
-    """Return a description of a write that Nessie refused, if the job's output reports one."""
+    """Return a description of the write that Nessie refused if the output of a job reports one, else None."""
     refused = next((match for line in lines if (match := _REFUSED.search(line))), None)
     if refused is None:
         return None

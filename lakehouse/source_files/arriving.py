@@ -138,7 +138,7 @@ def _find_in_store(path: str, files: Collection[str]) -> list[ArrivingFile]:
 def _find_local(path: str, files: Collection[str], guard: LinkGuard) -> list[ArrivingFile] | None:
     start = absolute_path(without_scheme(path))
     if not start.is_dir() or not all(each.startswith(f"{start}/") for each in files):
-        return None  # the files may have paths through another way to the folder
+        return None  # the files may be named by another path to the folder
     present = list[ArrivingFile]()
     for each in sorted(files):
         if any(map(_is_not_listed, each.removeprefix(f"{start}/").split("/"))):

@@ -114,7 +114,7 @@ class CsvReader:
             return ""
         end = self._ends.common(self._last_line, "" if self._spans else self._remedy)
         if self._spans and not end:
-            return "\n"  # with which Spark changes no value
+            return "\n"  # with this line end, Spark changes no value
         if not self._lenient or len(end) == 1:
             return end
         if end and self._spans:  # with lineSep, Spark would add CR to a value with text after its closing quote
@@ -182,7 +182,7 @@ class CsvReader:
             )
 
     def _add_ends_outside_of_quotes(self, text: str, ends: Sequence[str]) -> None:
-        """Add the ends of the records of whole lines. If the lines differ in their ends, quotes are in pairs."""
+        """Add the ends of the records of whole lines. If these lines have different ends, their quotes are in pairs."""
         if len(set(ends)) <= 1:
             self._ends.add(self._lines + 1, ends[:1])
             return

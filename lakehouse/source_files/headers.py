@@ -93,7 +93,7 @@ def check_distinct(path: str, names: Sequence[str]) -> None:
     """Verify that the columns of a file have different names, regardless of capital letters.
 
     Raises:
-        InvalidInput: two do not.
+        InvalidInput: two columns have one name.
     """
     first: dict[str, str] = {}
     for name in names:
@@ -116,7 +116,7 @@ def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) ->
         of: the file or key that has the wanted names.
 
     Raises:
-        InvalidInput: it has not.
+        InvalidInput: the header has other names, or another order.
     """
     given, expected = ([name.strip().lower() for name in each] for each in (names, wanted))
     if given == expected:

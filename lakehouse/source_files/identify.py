@@ -212,7 +212,7 @@ def _check_folders(path: str, base: str | None) -> None:
     """Verify that folders of a file that become columns have a name and a value.
 
     Raises:
-        InvalidInput: one has not, so that Spark refuses to read the file.
+        InvalidInput: a folder lacks one of them, so that Spark refuses to read the file.
     """
     for folder in filter(None, partition_of(path, base).split("/")):
         column, _, value = folder.partition("=")

@@ -89,7 +89,7 @@ def check_line_encoding(path: str, encoding: str, *, has_line_end: bool) -> None
         has_line_end: True if the pipeline states the text that ends a line.
 
     Raises:
-        InvalidInput: it does not.
+        InvalidInput: Spark does not read lines in this encoding.
     """
     if encoding.upper() == UTF_8:
         return
@@ -157,7 +157,7 @@ def _is_one(line: str) -> bool:
 
 
 def _is_whole(line: str) -> bool:
-    """Return True if the value that begins a line ends in it."""
+    """Return True if a line contains the whole of the value that it begins with."""
     depth = 0
     for match in _TOKEN.finditer(line):
         depth += 1 if match[0] in "[{" else -1 if match[0] in "]}" else 0

@@ -12,11 +12,11 @@ from sluice.errors import InvalidInput
 _SURROGATES = (r"\ud", r"\uD")
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _WHOLE_OR_LONE = re.compile(rf"\\\\|{_HIGH}{_LOW}|({_HIGH}|{_LOW})")
-"""An escaped backslash, two surrogates that are a character, or, as a group, a surrogate that is none."""
+"""An escaped backslash, a pair of surrogates, or, as a group, a lone surrogate."""
 _PARTS_OF_ESCAPE = "\\u0123456789abcdefABCDEF"
 _LONG_RUN = 4_096
 _EMPTY_NAME = re.compile(r"""(?:""|'')\s*:""")
-"""A name without a character. Single quotes are a name outside of a string alone; Spark accepts them by default."""
+"""An empty name. Single quotes enclose one only outside of a string; Spark accepts them by default."""
 _STRING = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)""", re.S)
 _LONGEST_LINE = 2**20
 """Maximum number of characters of a line that are read to find out if a name in single quotes is within a string."""
@@ -41,7 +41,7 @@ def without_losses(path: str, pieces: Iterator[str]) -> Iterator[str]:
 
 
 def _after_line(text: str) -> str:
-    """Return the beginning of the last line of a text, or more than is read of a line if no line begins in it."""
+    """Return the beginning of the last line of a text; if none begins there, a text too long to be searched."""
     return text.rpartition("\n")[2] if "\n" in text else " " * (_LONGEST_LINE + 1)
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyarrow import DataType, Field, Schema, orc
 
 _STATES_CALENDAR = "ORC Java "
-"""Beginning of the software version that ORC's library for Java writes. Its files have stated the calendar of their
-days since before they stated a version. Other libraries state no calendar."""
+"""Beginning of the software version that ORC's library for Java writes. Each file with a version also states the
+calendar of its days, which this library did earlier. Other libraries state no calendar."""
 _MOST = 64 * 1024 * 1024
 """Maximum number of bytes read from the end of a file."""
 

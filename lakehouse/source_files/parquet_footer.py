@@ -28,7 +28,7 @@ _ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:type"
 """Key of the types of the writing library in the metadata, and a key of the same length that PyArrow ignores."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
 _NOT_DECODED = "BYTE_STREAM_SPLIT"
-"""Encoding of Parquet that Spark's vectorized reader has for no type."""
+"""Encoding of Parquet that Spark's vectorized reader does not support for any type."""
 _TAIL = 64 * 1024
 """Number of bytes read at first, enough for most footers."""
 _END = 8
@@ -192,7 +192,7 @@ def _check_readable(footer: OpenedFooter) -> None:
     """Verify that Spark reads the types, the compression and the encoding of all columns.
 
     Raises:
-        InvalidInput: it does not.
+        InvalidInput: Spark does not read one of them.
     """
     path, metadata = footer.path, footer.metadata
     groups = _outer_groups(metadata)

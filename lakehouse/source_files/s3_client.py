@@ -51,7 +51,7 @@ def map_passing_errors(path: str) -> Iterator[None]:
     """Map the errors of a store that does not answer, or requires a later retry. Other errors pass unchanged.
 
     Raises:
-        ServiceUnavailable: it is one of them.
+        ServiceUnavailable: the store does not answer now.
     """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 

@@ -42,7 +42,7 @@ class Mirror(Protocol):
         """Register a table that the target does not have, with its namespaces."""
 
     def update(self, table: str, location: str, metadata: TableMetadata, present: MirroredTable) -> None:
-        """Point a table of the target at another metadata file, if the target still has it as `present`."""
+        """Point a table of the target at another metadata file, if the target's entry still equals `present`."""
 
     def examine(self) -> str:
         """Return the target's description of itself, without changing it."""
@@ -113,7 +113,7 @@ class MirrorWriter:
         """Verify that the target's table is main's table in another version: no other table may be overwritten.
 
         Raises:
-            RegistrationRefused: it is not.
+            RegistrationRefused: the target has another table.
         """
         try:
             held = self._metadata(present.metadata_location)

@@ -25,7 +25,7 @@ async def find_zone_problems(client: Client, settings: InstallationSettings, pip
 
 
 async def refuse_start_past_zone(client: Client, settings: InstallationSettings, pipeline: str) -> None:
-    """Check that no landing zone of a pipeline is deployed, which would load its files.
+    """Check that no landing zone of a pipeline is deployed: the zone alone loads its files.
 
     Raises:
         InvalidPipeline: it is deployed.
@@ -43,7 +43,7 @@ async def refuse_backfill(
     """Check that no partition of a backfill has files in a landing zone that loads into the same table.
 
     Raises:
-        InvalidPipeline: a partition has.
+        InvalidPipeline: a partition has such files.
     """
     zones = [zone_of(memo["name"], memo["properties"]) async for memo in zone_memos(client, settings)]
     for partition in partitions if zones else ():

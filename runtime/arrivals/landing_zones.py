@@ -29,7 +29,8 @@ from workflows.arrivals.landing_zone import LandingZone
 _WAITS = 3
 """Time limit of an answer of a landing zone, in multiples of SLUICE_WORKER_WAIT. A step under way ends before it."""
 _WAITS_FOR_STATUS = 2
-"""Time limit of the status of a landing zone, likewise: Temporal may ask a worker that died before it asks another."""
+"""Time limit of the status of a landing zone, in the same unit: Temporal may ask a dead worker before it asks
+another."""
 ENDING = "by a `deploy` without its file"
 """The way to end a landing zone."""
 _T = TypeVar("_T")

@@ -89,7 +89,7 @@ def check_location(pipeline: Pipeline, settings: StorageSettings, working_direct
     """Check that a landing zone shares no files with the lake, the home, or a checkout of Sluice.
 
     Raises:
-        InvalidPipeline: it does.
+        InvalidPipeline: the zone shares files with one of them.
     """
     if pipeline.arrival is None:
         return

@@ -82,7 +82,7 @@ def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipelin
 
 
 def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used: Sequence[str]) -> None:
-    """Check that no two partitions write the same.
+    """Check that no two partitions write the same rows.
 
     Args:
         stated: the pipeline file.
@@ -122,7 +122,7 @@ def check_same_for_all(stated: PipelineText, values: Mapping[str, str]) -> None:
         values: values of the placeholders for all partitions together.
 
     Raises:
-        InvalidPipeline: it is not: a check would be about the partition `*`, which has no rows.
+        InvalidPipeline: the pipeline differs: a check would be about the partition `*`, which has no rows.
     """
     if names := sorted(differing_placeholders(YAML(typ="safe").load(stated.text), values)):
         raise InvalidPipeline(

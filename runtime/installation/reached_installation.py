@@ -83,7 +83,7 @@ async def check_task_queue(client: Client, settings: InstallationSettings, envir
     """Return a warning if workers of another installation take work from the task queue of this worker.
 
     Raises:
-        BadEnvironment: they do, and no person chose this Temporal, so this worker would take their work.
+        BadEnvironment: there are such workers, and no person chose this Temporal, so this worker would take their work.
     """
     others = await serving_installations(client, settings.sluice_task_queue) - {settings.sluice_installation}
     if not others:

@@ -24,7 +24,7 @@ class SlackApi:
         """Call a method, such as `chat.postMessage`.
 
         Raises:
-            MessageRefused: Slack refuses it, now and later.
+            MessageRefused: Slack refuses it permanently.
             ServiceUnavailable: Slack does not answer, or may accept it later.
         """
         settings = self.settings

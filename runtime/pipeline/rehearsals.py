@@ -41,7 +41,7 @@ def check_rehearsable(pipeline: Pipeline) -> None:
     """Check that a pipeline can be rehearsed, as far as its file shows.
 
     Raises:
-        InvalidPipeline: it cannot.
+        InvalidPipeline: the pipeline cannot be rehearsed.
     """
     generated_table(pipeline)
     if not pipeline.write.built_in:

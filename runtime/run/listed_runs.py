@@ -119,7 +119,7 @@ async def find_quarantines(
 
 
 async def find_earlier(client: Client, runs: Sequence[WorkflowExecution]) -> set[str]:
-    """Return the run ids of the runs whose workflow id has a later run: the workflow id names that one."""
+    """Return the run ids of those runs whose workflow id names a later run."""
     ids = sorted({run.id for run in runs})
     latest: dict[str, str] = {}
     for first in range(0, len(ids), _IDS_AT_ONCE):

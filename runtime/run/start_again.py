@@ -25,7 +25,7 @@ async def check_past_zones(client: Client, settings: InstallationSettings, pipel
     """Check that a start loads no files past a deployed landing zone.
 
     Raises:
-        InvalidPipeline: it would.
+        InvalidPipeline: the start would load such files.
     """
     await refuse_start_past_zone(client, settings, pipeline.name)
     if problems := await find_zone_problems(client, settings, pipeline):

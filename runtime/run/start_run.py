@@ -44,7 +44,7 @@ from workflows.search_attributes import (
 from workflows.write_audit_publish import WriteAuditPublish
 
 _MOST_ROLLED_BACK = 100
-"""Maximum number of rolled back runs in a memo. Roll-backs of more are not shown in lists of runs."""
+"""Maximum number of rolled back runs in a memo. Lists of runs do not show roll-backs of more runs."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class StartOptions:
     one_content_per_path: bool = False
     """True to refuse a file if main has loaded other content from the same path."""
     loads_all_contents: bool = False
-    """True to load other content of a path that is loaded meanwhile, as the pipeline of a landing zone says."""
+    """True to load a file even if other content of its path is loaded meanwhile: the pipeline of its landing zone wants
+    each content."""
     resume: Resume | None = None
     """Quarantined branch whose rows are published; nothing is written. None for a run that writes."""
     restore: Restore | None = None
@@ -229,7 +230,9 @@ def _memo(request: RunRequest) -> dict[str, Any]:
 async def _refuse_another_pipeline(
     client: Client, running: WorkflowHandle[WriteAuditPublish, RunResult], request: RunRequest
 ) -> None:
-    """Check that the run under way does what this start requests. Otherwise its end would be mistaken for that.
+    """Check that the run under way does what this start requests.
+
+    Otherwise its end would be mistaken for the end of the requested run.
 
     Raises:
         RunUnderWay: it does something else.

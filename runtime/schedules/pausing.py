@@ -28,7 +28,7 @@ async def resume_pipeline(client: Client, settings: InstallationSettings, pipeli
     """Resume the schedule and the landing zone of a pipeline.
 
     Raises:
-        InvalidPipeline: it has neither.
+        InvalidPipeline: the pipeline has neither.
     """
     await _set_paused(client, settings, pipeline, False, note)
 

@@ -64,7 +64,10 @@ class RequiredApproval(WireMessage):
 
 @dataclass(frozen=True)
 class ApprovalRule:
-    """Tables for which a worker demands approval whatever a pipeline says, with the number of people."""
+    """A pattern of tables for which a worker requires approval, with the number of people.
+
+    The rule applies regardless of the pipeline.
+    """
 
     pattern: str
     required: int
@@ -112,7 +115,7 @@ def required_approval(
         changed: the tables that the run really changed.
         signed: True if approvers have keys.
         verified_starter: the listed name of the person who signed the start, or "".
-        at_least: minimum number of people, whatever pipeline and worker require. Waiving a check needs one.
+        at_least: minimum number of people in any case. Waiving a check needs one.
     """
     approval = terms.approval
     demands: dict[str, int] = {}

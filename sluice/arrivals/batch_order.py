@@ -37,7 +37,8 @@ class BatchOrder:
         self.collected_again = list(collected_again)
         """Ids of removed batches whose files a listing has to collect again before any batch starts."""
         self.permits = dict(permits)
-        """Paths of files to be collected again that may replace younger rows, by the id of their batch."""
+        """Digest of the paths (`BatchRef.paths`) of each removed batch whose files may replace younger rows when they
+        are collected again, by the id of the batch."""
 
     @property
     def loaded_until(self) -> Age:

@@ -29,7 +29,7 @@ class WaitingFile:
     state: str
     """State that its file system or store reported at that time."""
     listed_at: float = 0.0
-    """The same as `changed_at`, with a fraction that orders the files of one listing: deliveries, then names."""
+    """`changed_at` with a fraction that orders the files of one listing: by delivery, and by name within a delivery."""
     written_at: float = 0.0
     """Time of its last modification, as its file system or store reports it."""
 
@@ -75,8 +75,8 @@ def plan_batches(
             manifests. A newer file has to settle.
         arrival: the rules of the landing zone.
         now: the present time.
-        limits: ages that separate batches, in their order: none has both older and younger files. Batches of files that
-            are older than the last limit are closed at once.
+        limits: ages in ascending order. No batch has both files older and files younger than one of them. Batches of
+            files that are older than the last limit are closed at once.
     """
     files = sorted(waiting, key=lambda file: (file.age(manifests, arrival), file.arrived_at, file.path))
     groups = [bisect_right(limits, file.age(manifests, arrival)) for file in files]

@@ -20,12 +20,13 @@ Thousands of batches may be set aside, and one message contains all of them when
 _LEAST_TO_SPLIT = 2
 _ANY = "any"
 _MOST_CHANGES = 3
-"""Number of changes in a row of the same files under their run at which a person decides.
+"""Number of successive changes of the same files during their runs after which a person decides.
 
 Until then, the zone collects the files again.
 """
 _MOST_CHANGES_OF_ANY = 10
-"""The same for files of any batches: a file that keeps changing may be in a batch with other new files each time."""
+"""Number of successive changes of any files during their runs after which a person decides. A file that keeps changing
+may be in a batch with other new files each time."""
 _REMEMBERED = 100
 """Maximum number of remembered sets of paths that changed under a run."""
 
@@ -48,7 +49,8 @@ class HeldBatches:
         self.order = order or BatchOrder()
         self._unreported: list[str] = []
         self.changes = dict(changes)
-        """Number of times in a row that files changed under a run, by the paths of the batch and for all batches."""
+        """Number of successive changes of files during their runs, by the paths of the batch and for all batches
+        together."""
 
     def __contains__(self, id: str) -> bool:
         return id in self._batches
@@ -72,7 +74,7 @@ class HeldBatches:
 
     @property
     def limits(self) -> list[Age]:
-        """Ages of the youngest loaded file, and of that of each batch that waits or runs, in their order."""
+        """Ages of the youngest loaded file, and of the youngest file of each batch that waits or runs, sorted."""
         batches = [each.ref.newest for each in self.all if each.state in ("waiting", "running")]
         return sorted({self.order.loaded_until, *batches})
 
@@ -186,9 +188,9 @@ class HeldBatches:
         return "kept out"
 
     def _overtake(self, id: str, *, in_order: bool) -> None:
-        """Mark the batches before this one, which main now has, as overtaken by it.
+        """Record that a batch was loaded, and mark the batches before it as overtaken by it.
 
-        If the order matters, older ones that wait are kept out.
+        If the order matters, older batches that wait are kept out.
         """
         if id not in self._batches:
             return

@@ -44,7 +44,7 @@ class RunSlots:
         return [*{each.zone: None for each in grants}, *(each.run for each in grants), *self.running]
 
     def report(self, zone: ZoneRuns, limit: int) -> None:
-        """Record what a landing zone runs and wants now.
+        """Record the report of a landing zone, which replaces its earlier one.
 
         An answered grant gives its slot back, unless the zone reports its run as running.
         """

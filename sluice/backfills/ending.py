@@ -51,7 +51,7 @@ def _is_unfinished(now: BackfillStatus) -> bool:
 
 
 def option_to_repeat(last: BackfillStatus) -> str:
-    """Return the option that a repeated start needs, since main has younger partitions than those that failed."""
+    """Return the option that a repeated start needs if main has younger partitions than the failed ones, else ""."""
     return f" {OVER_YOUNGER}" if any(OVER_YOUNGER in note.reason for note in last.progress.notes.values()) else ""
 
 

@@ -22,7 +22,7 @@ _OPEN: tuple[PartitionState, ...] = (*FAILURES, "cancelled")
 DONE: tuple[PartitionState, ...] = ("published", "skipped")
 """States of partitions that were published, by this backfill or before."""
 _ASKED_AGAIN: tuple[PartitionState, ...] = (*_OPEN, *DONE)
-"""States of partitions that a repeated start of the backfill starts again: main may lack finished ones by now."""
+"""States of partitions that a repeated start of the backfill starts again. Main may have lost finished partitions."""
 _MAX_NOTES = 200
 _MAX_REASON = 300
 
@@ -248,7 +248,7 @@ class BackfillProgress:
             )
 
     def _begin_again(self, partitions: Sequence[str], states: Sequence[PartitionState]) -> list[str]:
-        """Let those of these partitions wait again that are in one of these states. Return those."""
+        """Let each of these partitions that is in one of these states wait again; return the changed partitions."""
         begun = [name for name in partitions if _STATES[self._letters[self._positions[name]]] in states]
         published = [name for name in begun if self._letters[self._positions[name]] == LETTERS["published"]]
         self._change(rechecked=[*self._rest.rechecked, *published])

@@ -132,7 +132,7 @@ class EqualRowCount(Check):
 
 
 class Volume(Check):
-    """The run must add about as many rows as the last publications into the table added.
+    """The number of rows that the run adds must be close to that of the last publications into the table.
 
     `if_fewer` is the verdict if there are fewer earlier publications than `at_least`.
     """

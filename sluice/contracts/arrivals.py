@@ -63,7 +63,7 @@ class BatchRef(WireMessage):
     """Age of its oldest file; empty in a batch of an earlier release."""
     newest: Age = ()
     is_sent_again: bool = False
-    """True if main contains a file of it, which was sent again since."""
+    """True if main contains one of its files, and the file was sent again since."""
 
 
 class Batch(WireMessage):
@@ -97,7 +97,8 @@ class CollectArrivalsInput(WireMessage):
     """State of each batch that is kept out or set aside, by its id. All other batches wait or run."""
     room: int = 50
     limits: list[Age] = Field(default_factory=list)
-    """Ages of the youngest loaded file and of that of each batch that waits or runs, if the order of files matters."""
+    """Ages, if the order of files matters: of the youngest loaded file, and of the youngest file of each batch that
+    waits or runs."""
     received: str = ""
     """Mark of the latest result that the zone received. Files reported in that result are not reported again."""
     files: list[str] | None = None
@@ -235,16 +236,18 @@ class LandingZoneInput(WireMessage):
     """Number of the latest grant of a run that the zone followed or declined."""
     problem: str = ""
     changes: dict[str, int] = Field(default_factory=dict)
-    """Number of times in a row that files changed during a run: by the paths of the batch, and for any batch."""
+    """Number of successive changes of files during their runs: by the paths of a batch, and for all batches
+    together."""
     youngest: BatchRef | None = None  # the loaded batch with the youngest file
     collected_again: list[str] = Field(default_factory=list)
     """Ids of the batches whose files the next listing collects again. No batch starts before that."""
     over_younger: dict[str, str] = Field(default_factory=dict)
-    """Paths, as in `BatchRef.paths`, of files to be collected again that may replace younger rows, by their batch."""
+    """Digest of the paths (`BatchRef.paths`) of each removed batch whose files may replace younger rows when they are
+    collected again, by the id of the batch."""
     reported: list[str] = Field(default_factory=list)
     """Digests of the files that are not loaded and were reported to people."""
     received: str = ""
-    """Mark of the latest listing."""
+    """Mark of the latest result of a listing that the zone received."""
 
 
 class ZoneStatus(WireMessage):

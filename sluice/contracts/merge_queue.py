@@ -17,7 +17,7 @@ class MergeTicket(WireMessage):
     run_id: str
     workflow_id: str
     rebases: int = 0
-    """Number of rebases of the run so far. A run asks again at each conflict, so it distinguishes its requests."""
+    """Number of rebases of the run so far. It distinguishes the run's requests: each conflict causes one."""
 
     def is_of_same_run(self, other: "MergeTicket | None") -> bool:
         """Return True if both are requests of one run."""

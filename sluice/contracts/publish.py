@@ -72,7 +72,7 @@ class MainRequirements(WireMessage):
     """Requirements that main must meet at the time of a merge."""
 
     watched_tables: list[str] = Field(default_factory=list)
-    """Tables that checks read: they are as they were at the base."""
+    """Tables that checks read. Main must still have the versions that they had at the base."""
     published: PublicationCheck | None = None
     """Check that main does not have the input yet; None if that does not matter."""
     first_base: str = ""

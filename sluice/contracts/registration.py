@@ -26,7 +26,7 @@ class Registration(WireMessage):
     table: str = ""
     """Table to register; empty if the target gets the publication as a whole."""
     reason: str = ""
-    """Action that was taken, or the reason why it was not."""
+    """Action that was taken, or the reason why none was."""
     workflow_id: str = ""
     """Workflow that performs the registration."""
 

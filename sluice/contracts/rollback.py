@@ -33,7 +33,7 @@ class PublishedChecks(WireMessage):
     table: Table
     """The table with its checks; without checks if no run up to the version had any."""
     is_of_version: bool = True
-    """True if the run published this version; False if it is older, and runs without checks followed."""
+    """True if the run published this version. False if it published an older one, and runs without checks followed."""
 
 
 class PlanRollbackResult(WireMessage):
@@ -48,10 +48,11 @@ class PlanRollbackResult(WireMessage):
     recorded: Pipeline | None = None
     """Checks of whole tables and approval of the run's pipeline, if the run's commit on main has them."""
     older: dict[str, PublishedChecks] = Field(default_factory=dict)
-    """Checks of the last run with checks up to the restored version, by remaining table, if main records them."""
+    """Checks for the restored version of each remaining table, if main records them: those of the last run with checks
+    up to that version."""
     readers: list[str] = Field(default_factory=list)
     """Later runs whose checks read the restored tables, each as a sentence."""
     show_rows: ShowRows = "all"
-    """People who may see rows of the later runs that are rolled back too, as their pipelines on main say."""
+    """People who may see rows of later runs that are rolled back too, according to the pipelines of these runs."""
     changes: dict[str, TableChange] = Field(default_factory=dict)
     """Change of the rows, by table."""

@@ -52,7 +52,8 @@ class IngestSpec(WireMessage):
     rows: int | None = None
     """Number of rows that must be read, counted beforehand and without Spark; None if it is not known."""
     read_whole: dict[str, list[str]] = Field(default_factory=dict)
-    """CSV files that are not read line by line, by the end of their rows; an empty key means that Spark detects it."""
+    """CSV files that are not read line by line, by the line end of their rows; an empty key means that Spark detects
+    it."""
     one_value: list[str] = Field(default_factory=list)
     """JSON files that are one array or object, instead of one value per line."""
     rounded: dict[str, str] = Field(default_factory=dict)

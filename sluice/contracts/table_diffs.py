@@ -31,7 +31,7 @@ class DiffTablesInput(LakeQueryMessage):
     other: str = ""
     """Second commit on main, run or pipeline. Main after `what` is then compared with main after this one."""
     head: str = ""
-    """Hash of the branch to compare; empty means its newest, or that which a quarantine keeps."""
+    """Hash of the branch to compare; empty means its head, or for a quarantine the hash that it keeps."""
     table: str = ""
     """The only table to compare; empty means every table that differs."""
     key: list[str] = Field(default_factory=list)
@@ -85,7 +85,7 @@ class PartitionChanges(WireMessage):
 
 
 class ChangedCell(WireMessage):
-    """A value before and after."""
+    """A value of a changed row, before and after the change."""
 
     before: Any = None
     after: Any = None
@@ -133,7 +133,7 @@ class RowDifferences(WireMessage):
 
 
 class FilesRead(WireMessage):
-    """Data files that were read, of those that both versions list together."""
+    """Number and size of the data files that were read, and of all data files of both versions."""
 
     files: int = 0
     bytes: int = 0

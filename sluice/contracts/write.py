@@ -22,7 +22,7 @@ class OpenBranchInput(BranchRequest, CatalogIdMessage):
     """True if the write cannot add columns. Checks of existing tables may then use only the present columns."""
     input_digest: str
     again: bool
-    """True if the input as a whole may have been published before. It always may if its files are known one by one."""
+    """True if the input as a whole may have been published before. Always true if its files are known one by one."""
     tables_made_safe: list[str] = Field(default_factory=list)
     """Tables whose unsafe properties the write itself changes, so that main may have these properties."""
     after_publish: list[str] = Field(default_factory=list)
@@ -98,7 +98,8 @@ class TableVersionRef(WireMessage):
     metadata_location: str
     snapshot_id: int | None = None
     identity: str = ""
-    """Identity of what readers see besides the snapshot, if several metadata files show the same; otherwise empty."""
+    """Identity of the version for readers, in addition to the snapshot, if several metadata files show the same;
+    otherwise empty."""
 
 
 class ChangedTable(WireMessage):

@@ -1,11 +1,11 @@
-"""Hints about the header of CSV files, which may be no header, or have other names than it seems to have."""
+"""Hints about the first line of CSV files: it may not be a header, or may have more columns than it shows."""
 
 from collections.abc import Sequence
 
 from sluice.input.plain_notation import DATES, NUMBERS, notation_of
 
 _SEPARATORS = {";": ";", "\t": "\\t", "|": "|"}
-"""Separators of other dialects, as an option states them."""
+"""Separators of other dialects, each with its spelling in an option."""
 
 
 def hints_on_header(names: Sequence[str]) -> list[str]:

@@ -50,14 +50,16 @@ class HeldFile:
     overtaken_by: LoadedFile | None = None
     """First load of other content after that of a renamed file, if it may have replaced its rows."""
     is_intact: bool = False
-    """True if other content was loaded after that of a renamed file, and main still has its rows as they were."""
+    """True if other content was loaded after that of a renamed file, and main still has all rows of the renamed
+    file."""
 
 
 def overtaken_files(held: Sequence[HeldFile]) -> list[HeldFile]:
-    """Return the renamed files that are newer deliveries, or older ones: other content was loaded after theirs.
+    """Return the renamed files whose content may be older than that of the table.
 
-    Their content does not show which. There are none if the latest loaded content was renamed, too: then the files
-    were moved together, and main is as they would leave it.
+    Other content was loaded after theirs, and their content does not show if they are newer deliveries or old copies.
+    The result is empty if the latest loaded content was renamed, too: the files were then moved together, and main
+    already has the right rows.
     """
     if any(each.is_renamed and each.overtaken_by is None and not each.is_intact for each in held):
         return []

@@ -49,7 +49,7 @@ def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
 
 
 def are_others(loaded: Collection[str], tables: Collection[str]) -> bool:
-    """Return True if a run loaded files into none of the tables, as far as its tables are recorded."""
+    """Return True if the tables of a load are known, and none of them is one of these tables."""
     return bool(loaded) and bool(tables) and {*loaded}.isdisjoint(tables)
 
 

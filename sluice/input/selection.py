@@ -18,7 +18,7 @@ _NAME_LENGTH = 300
 
 
 LoadedByPath = Mapping[str, LoadedFile]
-"""By the path of a file that main contains, the load that brought it."""
+"""The load that brought each file to main, by the path of the file."""
 
 
 def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
@@ -46,7 +46,7 @@ def describe_partly(held: HeldFile) -> str:
 
 
 def refuse_overtaken(held: Sequence[HeldFile]) -> None:
-    """Check that no file has content that main got before other content, from a path that main does not know.
+    """Refuse renamed files whose content may be older than that of the table (`overtaken_files`).
 
     Raises:
         InvalidInput: a file may be the newest delivery, or a copy of an old one.

@@ -1,4 +1,4 @@
-"""The file of people on Slack: whose decision a button of a message is.
+"""The file of people on Slack, which gives the name of the person who pressed a button.
 
 Each person has a line: `U012AB3CD ana`, the id of a member on Slack and the name of the person. A member without a line
 cannot decide.

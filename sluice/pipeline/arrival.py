@@ -120,7 +120,7 @@ class Arrival(StrictModel):
 
     @property
     def done(self) -> str:
-        """One word for the finished treatment of a file that main contains; empty if files stay as they are."""
+        """State of a loaded file after its treatment: `tagged` or `moved`; empty if files stay as they are."""
         return {"keep": "", "tag": "tagged", "move": "moved"}[self.after]
 
 

@@ -46,7 +46,7 @@ _MODELS: dict[Location, type[BaseModel]] = {
     ("arrival", "batch"): BatchLimits,
 }
 _MANY_LOCATIONS = 3
-"""A key that is valid at so many locations is too general to name them."""
+"""Minimum number of valid locations of a key at which a message names none of them."""
 
 
 def read_pipeline(path: Path, values: Mapping[str, str] = _NO_VALUES) -> Pipeline:

@@ -117,8 +117,8 @@ def is_scheduled_time(partition: str) -> bool:
 def is_later(one: str, other: str) -> bool:
     """Return True if a partition, or a scheduled time, comes after the end of another one.
 
-    Only dates and times are compared; a name is never later. Two times are compared as moments. Beside a date, the
-    offset of a time does not count: it has the date of its own zone.
+    Only dates and times are compared; a name is never later. Two times are compared as moments. A time is compared with
+    a date by its own date, regardless of its offset.
     """
     moment, other_moment = _moment(one), _moment(other)
     if moment and other_moment:
@@ -156,7 +156,7 @@ def _moment(partition: str) -> datetime | None:
 
 
 def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first partition that is older than one before it, and that one; None if all are in order."""
+    """Return the first partition that is older than an earlier one in the list, and that earlier one; else None."""
     latest = ""
     for partition in partitions:
         if latest and is_later(latest, partition):

@@ -12,7 +12,7 @@ _WRITES_NOTHING = ("checks",)
 _TIME = re.compile(r"\d{4}(-\d\d){0,2}|\d{4}-\d\d-\d\dT\d\d(:\d\d){0,2}([+-]\d\d:\d\d)?")
 """A year, a month, a day, an hour or a time. One contains another if it is its beginning."""
 _NEXT_PART = ("-", "T", ":")
-"""Characters that follow a date, or an hour, in a smaller one that it contains."""
+"""Characters that may follow a date or an hour where the next smaller part begins."""
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = 4, 7, 10, 13, 16
 """Length of a time in ISO 8601 down to each part, in characters."""
 _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour": _HOUR, "minute": _MINUTE}

@@ -51,7 +51,8 @@ class WriteMode:
     knows_its_rows: bool = False
     """True if the new rows can be distinguished from the existing ones, so that bad ones can be quarantined."""
     replaces_rows: bool = False
-    """True if each load replaces rows of the last, so that rows of an older load no longer belong in the table."""
+    """True if each load replaces rows of the previous one, so that rows of an older load no longer belong in the
+    table."""
     replaces_table: bool = False
     """True if each load replaces all rows of the table."""
     replaces_partitions: bool = False

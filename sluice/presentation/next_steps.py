@@ -13,7 +13,7 @@ def hint_at_rehearsal(result: RunResult) -> str:
 
 
 def is_caught_rehearsal(pipeline: str, outcome: str | None) -> bool:
-    """Return True if checks stopped a run of `rehearse`, as it wants."""
+    """Return True if checks stopped a run of `rehearse`, which is its purpose."""
     return outcome == "discarded" and pipeline.endswith(REHEARSAL_SUFFIX)
 
 

@@ -6,7 +6,7 @@ from sluice.durations import format_duration
 from sluice.pipeline.schedule import Schedule
 
 PAUSED_BECAUSE = "paused because "
-"""Begins the note of a schedule that the failure of a run paused."""
+"""Beginning of the note of a schedule that was paused because a run failed."""
 
 _LONGEST = 500
 

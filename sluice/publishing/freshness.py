@@ -64,7 +64,7 @@ def judge_freshness(
 ) -> Freshness:
     """Decide whether a table is late.
 
-    A schedule and a landing zone say when the table is due. Only without them, the times of its publications do.
+    Schedules and landing zones say when the table is due. If there are none, the times of its publications do.
 
     Args:
         published: times of the publications of the table, newest first; at least one.

@@ -43,7 +43,7 @@ class RebaseCandidate(Protocol):
 
     @property
     def changed_on_main(self) -> bool:
-        """True if main has another version than when the run began."""
+        """True if main has another version of the table than when the run began."""
 
     @property
     def dropped_on_main(self) -> bool:
@@ -51,7 +51,7 @@ class RebaseCandidate(Protocol):
 
     @property
     def replaced_on_main(self) -> bool:
-        """True if main has another table of this name than when the run began."""
+        """True if the table was dropped on main since the run began, and another one of its name was created."""
 
     @property
     def operations(self) -> Collection[str]:

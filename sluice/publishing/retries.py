@@ -109,7 +109,7 @@ class AttemptLimit:
 _OPENING_TRIES = 5
 _LONGEST_OPENING_DELAY = 5.0
 _QUICK_OPENING_TRIES = 20
-"""Number of tries to open an attempt before the delays grow further. A day of short ones would fill the history."""
+"""Number of tries to open an attempt before the delays grow further. Short delays for a day would fill the history."""
 
 
 @dataclass

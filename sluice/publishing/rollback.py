@@ -218,7 +218,7 @@ def rollback_pipeline(
         earlier: the pipeline of the run that is rolled back, for tables without older checks.
         tables: the tables that are restored or dropped.
         remaining: the tables that exist after the roll-back.
-        older: by table, the checks of the last run up to its restored version that had any.
+        older: by table, the checks of the last run with checks, up to the restored version.
         allow_partial: True if tables may be published one by one, even if the pipeline does not say so.
         show_rows: people who may see rows of later runs that are rolled back too.
     """

@@ -1,7 +1,7 @@
-"""Count the rows that a run inserted, updated and removed. Iceberg's metadata alone does not show it.
+"""Count the rows that a run inserted, updated and removed. Iceberg's metadata alone does not show these numbers.
 
-A data file is written once. To change one row, an engine rewrites the other rows of the file, too, so counts by files
-call them removed and added. Rows that were carried along in a rewritten file did not change.
+A data file is written once. To change one row, an engine copies the other rows of the file into a new file. Counts by
+files therefore call the copied rows removed and added, although they did not change.
 """
 
 from collections import Counter

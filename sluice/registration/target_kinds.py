@@ -72,7 +72,7 @@ class Target(StrictModel):
     """Settings of every target."""
 
     tables: list[Annotated[str, Field(pattern=_PATTERN, max_length=400)]] = Field(default_factory=list, max_length=1000)
-    """Patterns of tables, such as `nyc.*`. The target gets their publications whatever a pipeline says."""
+    """Patterns of tables, such as `nyc.*`. The target gets their publications even if no pipeline names it."""
 
     def wants(self, tables: Collection[str]) -> bool:
         """Return True if a pattern of the target matches one of these tables. Case makes no difference."""
@@ -198,7 +198,7 @@ class SnowflakeTarget(TableTarget):
     database: str = Field(min_length=1, max_length=300)
     external_volume: str = Field(min_length=1, max_length=300)
     volume_location: str = Field(pattern=r"^[a-z0-9]+://\S+$", max_length=2000)
-    """Active storage location of the external volume, as main's metadata locations begin."""
+    """Active storage location of the external volume: the beginning of the locations of main's metadata files."""
     catalog_integration: str = Field(min_length=1, max_length=300)
     """A catalog integration with CATALOG_SOURCE = OBJECT_STORE."""
 

@@ -90,7 +90,7 @@ def check_condition(text: str) -> None:
     """Make sure that a text is one condition on the columns of a row.
 
     Raises:
-        SqlProblem: it is not.
+        SqlProblem: the text is something else.
     """
     listed = _tokens(text)
     condition = parse_condition(text)
@@ -111,7 +111,7 @@ def check_query(text: str, views: Sequence[str] = ()) -> None:
         views: names without a namespace that it may read as well.
 
     Raises:
-        SqlProblem: it is not.
+        SqlProblem: the text is something else.
     """
     listed = _tokens(text, _QUERIES, "it does not only read: it must be a query, SELECT ... or WITH ... SELECT ...")
     query = _only(_parsed(text), "query")
@@ -126,7 +126,7 @@ def check_statement(text: str) -> None:
     """Make sure that a text is one statement that changes tables of the catalog, and nothing else.
 
     Raises:
-        SqlProblem: it is not.
+        SqlProblem: the text is something else.
     """
     listed = _tokens(text, _STATEMENTS, f"this statement is not allowed: write {_KINDS}")
     if [token.word for token in listed[:2]] == ["alter", "table"]:

@@ -35,7 +35,7 @@ WAITS, ENDED = "p-0123456789ab", "p-ba9876543210"
 HEAD = "ab" * 32
 _CONDITION = r'(?:\w+ (?:=|!=|>=|STARTS_WITH) "[^"\\]*"|\(RunId = "[\w-]+" OR WorkflowId STARTS_WITH "[\w-]+"\))'
 _QUERY = re.compile(rf"{_CONDITION}(?: AND {_CONDITION})*")
-"""A query of Temporal's visibility in which no value of a request has become a part of the language."""
+"""A query of Temporal's visibility. It does not match if a value in a request could change the query."""
 
 
 class ApiClient(LakeClient):
@@ -133,7 +133,7 @@ class ApiClient(LakeClient):
 
     @staticmethod
     def _query(given: QueryTablesInput) -> QueryRows:
-        """Return the query itself, as a row for each of its parts."""
+        """Return two rows: the parts of the query, and its reference in each column."""
         if given.ref not in ("", "main", f"run-of-{WAITS}"):
             raise NoSuchBranch(f"there is no branch {given.ref!r}")
         parts = given.sql.split(";")

@@ -1,4 +1,4 @@
-"""A client of Temporal in memory: functions answer its short workflows, and it has the request of each run."""
+"""A client of Temporal in memory: functions answer its short workflows, and all runs have one given request."""
 
 import asyncio
 import inspect
@@ -20,7 +20,7 @@ from tests.harness.activity import run_activity
 
 
 def reach(monkeypatch: pytest.MonkeyPatch, client: object, installation: str = "") -> SimpleNamespace:
-    """Let commands in this process reach a client; return what they reach, whose client a test may replace."""
+    """Connect commands in this process to a client. A test may replace the client of the returned connection."""
     reached = SimpleNamespace(client=client, installation=installation, hint="")
     monkeypatch.setattr(context, "connect_command", lambda _, read_only: asyncio.sleep(0, reached))
     return reached

@@ -6,5 +6,5 @@ from devstack.ports import RARELY_USED, choose_port
 
 
 def unused_port() -> int:
-    """Return a free port at random. With a usual one, a second server would get it while the first restarts."""
+    """Return a free port at random, so that no other server takes it while this one restarts."""
     return choose_port(random.choice(RARELY_USED), None, "", set())

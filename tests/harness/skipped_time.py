@@ -15,7 +15,8 @@ from engine.spark.java import find_java
 from tests.harness.waiting import LIMIT
 
 _STUCK, _FREED = 60.0, 0.5
-"""Seconds without a result before the time is unlocked, more than any test's activity lasts; seconds of the unlock."""
+"""Seconds to wait for a result before the time is unlocked, which is longer than any activity of a test, and seconds
+until it is locked again."""
 
 
 @asynccontextmanager

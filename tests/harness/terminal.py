@@ -23,5 +23,5 @@ class Terminal(io.StringIO):
 
 
 def type_in(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> None:
-    """Make a stream the standard input of this process: a terminal, or a plain stream for a program's input."""
+    """Make a stream the standard input of this process: a terminal, or another stream as in a pipe."""
     monkeypatch.setattr(sys, "stdin", stream)

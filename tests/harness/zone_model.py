@@ -1,4 +1,4 @@
-"""The model of a landing zone: the content that lay under each path, since when, and the rows that main may have of it.
+"""The model of a landing zone: the contents sent to each path, when, and the rows that main may have of them.
 
 The model is pure and predicts no run. It decides which rows may be on main, and which must be.
 """

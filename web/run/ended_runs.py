@@ -12,8 +12,8 @@ _EVER = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LISTED_AFTER = timedelta(minutes=2)
 """Time after the end of a run within which Temporal lists it as ended."""
 _KNOWN = 50
-"""Number of runs in sequence that are known already, after which older ones are not listed. Temporal's SDK needs half a
-millisecond to read a listed run."""
+"""Number of successive known runs after which older runs are not listed. Temporal's SDK needs half a millisecond to
+read a listed run."""
 _WHOLE_AFTER = 600.0
 """Age after which all runs are listed again, in seconds, because Temporal forgets runs."""
 
@@ -34,7 +34,7 @@ class EndedRuns:
         self._whole_at = 0.0
 
     async def read(self) -> list[ListedRun]:
-        """Return the runs, that which ended last first.
+        """Return the runs, the latest end first.
 
         Raises:
             RPCError: Temporal does not answer.

@@ -10,7 +10,7 @@ from sluice.sizes import format_count
 from sluice.times import format_time
 
 _HOURS = 25
-"""Number of hours of the strip: the last 24 full ones, and the one that is not over."""
+"""Number of hours in the strip: 24 full hours, and the present one."""
 _MOST_MARKS = 12
 """Maximum number of marks in one hour. Further runs of the hour count as one mark with their number."""
 _STEP = 10

@@ -28,7 +28,11 @@ class _Reading:
     began: float
 
     def answers(self, lookup: RunLookup, age: float) -> bool:
-        """Return True if the status is still that of the run, or may be an older one of a run that does not wait."""
+        """Return True if the status may be shown for a run.
+
+        That is so if the run has not changed since. An older status, up to `age` seconds, suffices for a run that does
+        not wait.
+        """
         is_same, passed = self.events == lookup.description.history_length, time.monotonic() - self.began
         may_be_older = not lookup.ended and passed < age
         if not self.status.done():

@@ -36,7 +36,7 @@ class BatchRuns:
         self._children: dict[str, object] = {}
         """The child workflows that this run of the workflow started, by batch id."""
         self._seen_at: dict[str, float] = {}
-        """By batch id, the time when this workflow found the child of its earlier run under way."""
+        """Time at which this run of the workflow found a child of an earlier run of it under way, by batch id."""
 
     def room(self, zone: LandingZoneInput) -> int:
         """Return the number of further runs that the landing zone's own limit allows.

@@ -70,7 +70,7 @@ class ZoneListings:
         else:
             if files is None:
                 self._list_at = _now() + interval
-                # The waiting files were found by a listing, so notifications may miss their successors, too.
+                # This listing found waiting files. Perhaps no notification named them, nor will name the next ones.
                 self._must_list = self._must_list or result.look_in is not None
             delay = max(0.0, self._list_at - _now())
         if result.is_passing:

@@ -96,7 +96,7 @@ class StartScheduled:
             return EndedRun(key=given.key, outcome="failed", cause="error", reason=root_cause(error)[1][:1000])
 
     async def _handle_failure(self, ended: EndedRun) -> None:
-        """Pause the schedule if its pipeline requires it. Notify people of the pause, or if no run notifies them."""
+        """Pause the schedule if its pipeline requires it. Notify people of a pause, or if the start has no run."""
         pauses = self._input.pause_on_failure and ended.outcome != "cancelled"
         if pauses:
             note = f"{PAUSED_BECAUSE}{describe_ended(ended)}"
