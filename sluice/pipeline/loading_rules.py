@@ -40,10 +40,10 @@ Loaded = Literal["", "nothing", "files", "set of files", "statements", "program"
 LOADED: Mapping[Loaded, str] = {
     "": "",
     "nothing": "the same load may run again at any time",
-    "files": "each file that main contains is left out; an input with no other files is refused",
-    "set of files": "the same set of files is refused until a later load replaced its rows",
-    "statements": "the same statements with the same values of placeholders are refused",
-    "program": "the same program with the same arguments and values of placeholders is refused",
+    "files": "each file that main contains is left out; a run without other files is skipped",
+    "set of files": "the same set of files is skipped until a later load replaced its rows",
+    "statements": "the same statements with the same values of placeholders are skipped",
+    "program": "the same program with the same arguments and values of placeholders is skipped",
     "partition": "a partition that main contains is skipped",
     "rows": "rows that a run published are refused, and so are rows of files that main contains",
 }
