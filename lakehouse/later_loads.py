@@ -111,15 +111,13 @@ def find_loaded_partitions(
     if not wanted:
         return set()
     taken = runs_taken_back(read_published_commits(catalog))
+    # the binary search below needs commits in effect: a roll-back of a roll-back puts an earlier table back
+    in_effect = [each for each in wanted if each.properties.get(RUN_ID, "") not in taken]
     head = catalog.head(catalog.main)
-    oldest_first = [each.hash for each in sorted(wanted, key=lambda each: each.committed_at)]
+    oldest_first = [each.hash for each in reversed(in_effect)]
     lost = [{*commits_before_present_table(catalog, io, table, oldest_first, head)} for table in tables]
     dropped = set.intersection(*lost) if lost else set[str]()
-    return {
-        each.properties[PARTITION]
-        for each in wanted
-        if each.properties.get(RUN_ID, "") not in taken and each.hash not in dropped
-    }
+    return {each.properties[PARTITION] for each in in_effect if each.hash not in dropped}
 
 
 def _tables_of(commit: CommitInfo) -> Sequence[str]:

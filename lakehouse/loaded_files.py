@@ -232,7 +232,8 @@ class LoadedFiles:
         A load that was rolled back stays known: its roll-back may have dropped the table.
         """
         head = self._catalog.head(self._catalog.main)
-        present = loads_on_main(self._catalog, self.manifests.io, [load.file for load in loads], head)
+        in_effect = [load.file for load in loads if load.in_effect]
+        present = loads_on_main(self._catalog, self.manifests.io, in_effect, head)
         kept = {(load.table, load.commit) for load in present}
         return [load for load in loads if not load.in_effect or (load.file.table, load.file.commit) in kept]
 

@@ -42,7 +42,7 @@ def loads_on_main(
     If that can no longer be determined, a load counts, so that files are not loaded twice.
 
     Args:
-        loads: loads in the history of main.
+        loads: loads in effect. A roll-back of a roll-back may put an earlier table back, and hide the order of tables.
         at: the hash of main to compare with.
     """
     lost: set[tuple[str, str]] = set()
@@ -59,7 +59,8 @@ def commits_before_present_table(
     """Return the commits on main at which this name stood for another table than it does now.
 
     Args:
-        commits: oldest first. A name stands for one table after the other, so a binary search reads few of them.
+        commits: commits in effect, oldest first. A name stands for one table after the other, so a binary search reads
+            few of them.
     """
     present = catalog.table_version(catalog.main, table, at)
 

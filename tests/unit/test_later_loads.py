@@ -14,8 +14,8 @@ from activities.quarantine.plan_requeue import PlanRequeueActivity
 from activities.run.verify_write import VerifyWriteActivity
 from engine.job import SparkJob
 from engine.spark.configuration import session
-from lakehouse.catalog import TableVersion
-from lakehouse.later_loads import find_later_runs
+from lakehouse.catalog import TableCommit, TableVersion
+from lakehouse.later_loads import find_later_runs, find_loaded_partitions
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
@@ -24,8 +24,15 @@ from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.file import parse_pipeline
 from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import marks
-from sluice.publishing.commit_properties import RELEASED_RUN, ROLLED_BACK, RUN_ID, SNAPSHOT_PROPERTY
-from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
+from sluice.publishing.commit_properties import (
+    PIPELINE,
+    RELEASED_RUN,
+    ROLLED_BACK,
+    RUN_ID,
+    SNAPSHOT_PROPERTY,
+    WORKFLOW_ID,
+)
+from sluice.publishing.load_properties import PARTITION, PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
 from tests.harness.branch_run import Run
@@ -79,6 +86,28 @@ def test_an_older_partition_is_not_merged_over_a_younger_one(lake: MemoryLake) -
     roll_back(lake, "back-r3")
     with pytest.raises(ApplicationError, match=r"older than 2018-03"):
         opened(lake, "r6", "2018-02")
+
+
+def test_a_roll_back_that_is_rolled_back_brings_a_partition_and_its_table_back(lake: MemoryLake) -> None:
+    """Each first load of a table is rolled back by dropping the table, so its name stood for three tables."""
+
+    def put(run: str, version: TableVersion | None, **properties: str) -> None:
+        given = {RUN_ID: run, WORKFLOW_ID: run, PIPELINE: "orders", **properties}
+        tables = [TableCommit("shop.orders", version)]
+        lake.catalog.commit_tables("main", lake.catalog.head("main"), run, tables, properties=given)
+
+    versions = []
+    for _ in range(3):
+        lake.recreate("shop.orders")
+        versions.append(lake.catalog.table_version("main", "shop.orders"))
+    put("first", versions[0], **{PARTITION: "2018-03"})
+    put("back-first", None, **{ROLLED_BACK: "first"})
+    put("second", versions[1], **{PARTITION: "2018-03"})
+    put("back-second", None, **{ROLLED_BACK: "second"})
+    put("third", versions[2], **{PARTITION: "2018-01"})
+    put("fourth", versions[2], **{PARTITION: "2018-02"})
+    put("forth-second", versions[1], **{ROLLED_BACK: "fourth,third,back-second"})
+    assert find_loaded_partitions(lake.catalog, {}, "orders", ["shop.orders"]) == {"2018-03"}
 
 
 def test_another_pipeline_has_partitions_of_its_own(lake: MemoryLake) -> None:
