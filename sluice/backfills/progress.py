@@ -74,7 +74,15 @@ class BackfillProgress:
     @property
     def running(self) -> list[str]:
         """Running partitions, in the order of the backfill."""
-        return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == _RUNNING]
+        return self._in_state(_RUNNING)
+
+    @property
+    def waiting(self) -> list[str]:
+        """Waiting partitions, in the order of the backfill."""
+        return self._in_state(_WAITING)
+
+    def _in_state(self, wanted: str) -> list[str]:
+        return [name for name, letter in zip(self._partitions, self._letters, strict=True) if letter == wanted]
 
     @property
     def paused(self) -> str:

@@ -3,6 +3,7 @@
 from sluice.backfills.progress import BackfillProgress
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.backfill import AddPartitions, BackfillChange, BackfillInput
+from sluice.sizes import format_count
 
 
 def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:
@@ -23,10 +24,27 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
         )
     if is_together and set(added.partitions) - set(progress.state.partitions):
         return f"a backfill that publishes partitions together cannot take more partitions. {ending}"
-    if added.pipeline != input.pipeline and progress.running:
+    return _problem_of_edit(input, progress, added) if added.pipeline != input.pipeline else ""
+
+
+def _problem_of_edit(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:
+    """Return the reason why the waiting partitions cannot run with an edited pipeline, or an empty string."""
+    if progress.running:
         return (
             f"a backfill of another version of the pipeline is under way. Pause it by `backfill pause {input.name}`, "
             f"and start again when none of its partitions runs; or cancel it by `backfill cancel {input.name}`"
+        )
+    if added.pipeline.folder != input.pipeline.folder:
+        return (
+            f"the backfill under way was started in {input.pipeline.folder}, from {input.pipeline.name}. "
+            f"{_how_to_end(input.name, progress)}"
+        )
+    waiting = set(progress.waiting)
+    if left := sorted(waiting - set(added.partitions)):
+        return (
+            f"the pipeline file was changed, and the backfill under way has {format_count(len(left), 'more partition')}"
+            f" that would run with it, {left[0]} for example. Name them too, or cancel the backfill by "
+            f"`backfill cancel {input.name}`"
         )
     return ""
 

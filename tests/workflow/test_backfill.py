@@ -111,6 +111,10 @@ async def test_a_start_while_one_runs_adds_partitions_and_another_text_waits_for
     await backfills.change("resume")
     await backfills.wait(lambda status: list(status.children) == ["p1"])
     await backfills.end("p1", "failed", "error")  # the refused text would end by itself
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await handle.execute_update(Backfill.add, repaired)
+    assert "has 1 more partition that would run with it, p8 for example" in str(refused.value.cause)
+    repaired = repaired.model_copy(update={"partitions": ["p0", "p1", "p8", "p9"]})
     await handle.execute_update(Backfill.add, repaired)
     assert partition_states((await handle.result()).progress) == dict.fromkeys(("p0", "p1", "p8", "p9"), "published")
 
