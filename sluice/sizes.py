@@ -1,4 +1,6 @@
-"""Format sizes and counts for people."""
+"""Format sizes, counts and lists for people."""
+
+from collections.abc import Sequence
 
 
 def format_size(number: float) -> str:
@@ -13,3 +15,9 @@ def format_size(number: float) -> str:
 def format_count(number: int, thing: str) -> str:
     """Format a count with its noun: `1 check`, `1,200 checks`."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def format_list(names: Sequence[str], most: int) -> str:
+    """Format a list of names, and count those above a maximum: `a, b and 3 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

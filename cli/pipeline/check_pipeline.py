@@ -21,7 +21,7 @@ from sluice.pipeline.model import Pipeline
 from sluice.presentation.schedules import describe_schedule
 from sluice.presentation.type_preview import describe_preview
 from sluice.settings import read_settings
-from sluice.sizes import format_count, format_size
+from sluice.sizes import format_count, format_list, format_size
 
 _SHOWN = 20
 """Maximum number of columns that are named."""
@@ -90,8 +90,7 @@ def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> str:
     if loaded.files:
         lines.append(f"Its source has {format_count(loaded.files, 'file')}, {format_size(loaded.bytes)}.")
     if inspected.columns is not None:
-        more = f" and {len(inspected.columns) - _SHOWN} more" if len(inspected.columns) > _SHOWN else ""
-        lines.append(f"Columns: {', '.join(inspected.columns[:_SHOWN])}{more}.")
+        lines.append(f"Columns: {format_list(inspected.columns, _SHOWN)}.")
     if types := describe_preview(pipeline, inspected.types):
         lines.append(types)
     if columns_of_table(pipeline, inspected.columns) is None:

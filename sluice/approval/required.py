@@ -10,6 +10,7 @@ from pydantic import Field
 from sluice.base_model import WireMessage
 from sluice.errors import BadEnvironment
 from sluice.pipeline.model import Approval
+from sluice.sizes import format_list
 
 _RULE = re.compile(r"(?P<pattern>[\w.*?-]+)(?:=(?P<required>[1-9]\d?))?", re.ASCII)
 
@@ -126,8 +127,7 @@ def required_approval(
     required, four_eyes = max(asked, demanded, at_least), bool(demanded) or bool(approval and approval.four_eyes)
     if not required:
         return RequiredApproval()
-    more = f" and {len(demands) - _SHOWN_TABLES} more" if len(demands) > _SHOWN_TABLES else ""
-    why = [f"the worker demands it for {', '.join(list(demands)[:_SHOWN_TABLES])}{more}"] if demanded else []
+    why = [f"the worker demands it for {format_list([*demands], _SHOWN_TABLES)}"] if demanded else []
     starter = ""
     if four_eyes and not signed:
         starter = terms.starter

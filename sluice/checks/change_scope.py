@@ -6,6 +6,7 @@ from pydantic import ByteSize, Field, model_validator
 
 from sluice.checks.base import Check, Evaluation, between, judge_size, pass_or_fail, require_range
 from sluice.metadata.statistics import ChangeStatistics, StatisticsNeed, TableStatistics
+from sluice.sizes import format_list
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -206,4 +207,4 @@ def _same(created: bool, pair: tuple[str, str]) -> Evaluation:
 
 def _some(names: object) -> str:
     listed = list(names) if isinstance(names, list | tuple) else []
-    return ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "") or "none"
+    return format_list(listed, 10) or "none"

@@ -10,6 +10,7 @@ from sluice.input.held_files import HeldFile, LoadedFile
 from sluice.input.manifest import ManifestFile
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.pipeline.write_modes import LoadedFilePolicy
+from sluice.sizes import format_list
 from sluice.times import format_time
 
 _NAMED = 5
@@ -196,13 +197,12 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
         return (
             f"main contains its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
         )
-    names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
-    more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
+    names = format_list([_shortened(each.path) for each in loads], _NAMED)
     runs = list(dict.fromkeys(each.workflow_id or each.run_id for each in loads))
     first = loads[0]
     return (
         f"main contains {_count(len(loads))} of its input already, loaded into {first.table} by run "
-        f"{', '.join(runs[:_NAMED])} ({names}{more}; commit {first.commit[:12]}, {format_time(first.at)})"
+        f"{', '.join(runs[:_NAMED])} ({names}; commit {first.commit[:12]}, {format_time(first.at)})"
     )
 
 
@@ -250,13 +250,11 @@ def _refused(before: Sequence[InputFile], matched: int, loaded: LoadedByPath) ->
 
 def _runs(files: Sequence[InputFile] | Sequence[ManifestFile], loaded: LoadedByPath) -> str:
     runs = list(dict.fromkeys(loaded[file.path].workflow_id for file in files if file.path in loaded))
-    more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
-    return f"run{'s' if len(runs) > 1 else ''} {', '.join(runs[:_NAMED])}{more}"
+    return f"run{'s' if len(runs) > 1 else ''} {format_list(runs, _NAMED)}"
 
 
 def _names(files: Sequence[InputFile] | Sequence[ManifestFile]) -> str:
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return ", ".join(_shortened(file.path) for file in files[:_NAMED]) + more
+    return format_list([_shortened(file.path) for file in files], _NAMED)
 
 
 def _why(file: ManifestFile, loaded: LoadedByPath) -> str:

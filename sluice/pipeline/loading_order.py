@@ -12,6 +12,7 @@ from sluice.pipeline.placeholders import partition_values
 from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.sizes import format_list
 
 _NAMED = 3
 
@@ -207,9 +208,8 @@ def rows_before_later(table: str, later: Sequence[str]) -> str:
     Args:
         later: the workflow ids of these runs, the newest first.
     """
-    more = f" and {len(later) - _NAMED} more" if len(later) > _NAMED else ""
     return (
-        f"{', '.join(later[:_NAMED])}{more} changed {table} after these rows were quarantined, and requeued rows "
+        f"{format_list(later, _NAMED)} changed {table} after these rows were quarantined, and requeued rows "
         "would replace younger ones with the same keys. Requeue the rows of one run by --run, or let the "
         f"older rows win by {OVER_YOUNGER}"
     )
@@ -222,10 +222,8 @@ def replaces_other(table: str, partition: str, others: Collection[str]) -> str:
         partition: the partition of the run.
         others: the partitions whose rows it would remove.
     """
-    named = sorted(others)
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return (
-        f"the rows of {partition} would replace those of {', '.join(named[:_NAMED])}{more}: "
+        f"the rows of {partition} would replace those of {format_list(sorted(others), _NAMED)}: "
         f"{table} keeps both in one partition, and `mode: overwrite_partitions` replaces all of it. Give the table "
         "partitions that are not larger than those of the pipeline, keep rows of other partitions out of the files, or "
         "use `mode: merge`"

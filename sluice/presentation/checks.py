@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sluice.checks.verdicts import CheckResult
+from sluice.sizes import format_list
 
 _NAMED = 3
 
@@ -10,8 +11,7 @@ _NAMED = 3
 def describe_warnings(checks: Sequence[CheckResult]) -> str:
     """Name the checks that warned: `unique(id) of t.x`. If there are many, name some and count the others."""
     named = [f"{check.title} of {check.table}" for check in checks if check.verdict == "warn"]
-    more = [f"and {len(named) - _NAMED} more"] if len(named) > _NAMED else []
-    return ", ".join([*named[:_NAMED], *more])
+    return format_list(named, _NAMED)
 
 
 def hint_at_combinations(checks: Sequence[CheckResult]) -> list[str]:

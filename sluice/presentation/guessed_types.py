@@ -1,6 +1,7 @@
 """Describe guessed types of columns."""
 
 from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes
+from sluice.sizes import format_list
 
 _SHOWN = 20
 
@@ -11,8 +12,7 @@ def describe_types(types: GuessedTypes) -> str:
     parts = [", ".join(_describe(each) for each in typed[:_SHOWN])] if typed else []
     untyped = [each.name for each in types.columns if not each.type]
     if untyped:
-        shown = ", ".join(untyped[:_SHOWN]) + (f" and {len(untyped) - _SHOWN:,} more" if len(untyped) > _SHOWN else "")
-        parts.append(f"no value yet, so left out: {shown}")
+        parts.append(f"no value yet, so left out: {format_list(untyped, _SHOWN)}")
     if more := types.total - len(untyped) - len(typed[:_SHOWN]):
         parts.append(f"and {more:,} more columns")
     return "; ".join(parts)
