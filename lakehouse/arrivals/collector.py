@@ -189,9 +189,9 @@ class _ZoneListing:
         now = self._collector.clock()
         self._list(now)
         judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
-        copies, listed = self._copies.identities(paths), self._memory.known(paths)
-        files, chosen = judge.plan(paths, listed, copies, self._on_progress)
-        self._listed_files |= {path: each.waiting for path, each in listed.items()}
+        copies, known = self._copies.identities(paths), self._memory.known
+        files, chosen = judge.plan(paths, known, self._identity_of, copies, self._on_progress)
+        self._listed_files |= {path: each.waiting for path, each in known(paths).items()}
         return LoadPlan(files=files, batch=self._write_batch(chosen, chosen) if chosen else None)
 
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:
