@@ -46,6 +46,7 @@ class InFlight:
         """Return True if no batch gets the new content, however often the zone is listed."""
         listings = [self.zone.list_files(after=60, files=named) for named in (None, [self.file], [])]
         assert not any(each.batches or each.kept_out for each in listings)
+        assert listings[-1].in_batches == {other_content_in(self.ref.id): 1}
         return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
 
 

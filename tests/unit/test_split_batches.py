@@ -88,7 +88,7 @@ def test_the_page_shows_the_command_only_where_it_is_not_refused(
         return zone(write)
 
     async def list_files(*_: Any) -> SimpleNamespace:
-        return SimpleNamespace(files=[], counts={}, runs={})
+        return SimpleNamespace(files=[], counts={}, in_batches={}, runs={})
 
     monkeypatch.setattr(views, "read_zone", read)
     monkeypatch.setattr(views, "list_zone_files", list_files)
