@@ -178,7 +178,7 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)
     if _kept_out(zone.batches):
-        options = ("retry", "set-aside") if split_refusal(zone) else ("retry", "split", "set-aside")
+        options = ("retry", "set-aside") if split_refusal(zone.name, zone.pipeline) else ("retry", "split", "set-aside")
         asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in options)
         context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
 

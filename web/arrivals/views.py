@@ -61,7 +61,7 @@ async def zone(
         counts=describe_listing(listed, shown.batches, status),
         no_match=describe_no_match(file, status or None),
         kept_out=kept_out,
-        may_split=not (kept_out and split_refusal(shown)),
+        may_split=not (kept_out and split_refusal(shown.name, shown.pipeline)),
         file=file,
         wanted=status,
     )

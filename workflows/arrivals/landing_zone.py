@@ -129,7 +129,8 @@ class LandingZone:
         batch = self._batches.get(request.batch)
         assert batch, "the validator saw it"
         try:
-            written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
+            given = SplitBatchInput(name=self._input.name, ref=batch.ref, pipeline=self._input.pipeline)
+            written = await self._calls.split_batch(given)
         except ActivityError as error:
             raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
         halves = self._batches.split(request, written.halves)
