@@ -31,6 +31,11 @@ def landing_zone_id(installation: str, pipeline: str) -> str:
     return f"sluice-{installation}-arrivals-{pipeline}"
 
 
+def zone_starter(pipeline: str) -> str:
+    """Return the starter of the runs of a pipeline's landing zone, as reports name it."""
+    return f"arrivals of {pipeline}"
+
+
 class ArrivedFile(WireMessage):
     """One file of a batch."""
 
