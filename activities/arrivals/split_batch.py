@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.arrivals.batch_store import BatchStore
+from sluice.arrivals.splitting import split_refusal
 from sluice.contracts.zone_requests import SplitBatchInput, SplitBatchResult
+from sluice.errors import InvalidPipeline
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,12 @@ class SplitBatchActivity:
         """Write the two halves, the older files in the first one, and return their locations.
 
         The same batch is always split into the same halves.
+
+        Raises:
+            InvalidPipeline: the second half would replace rows of the first.
         """
+        if input.pipeline and (refusal := split_refusal(input.name, input.pipeline)):
+            raise InvalidPipeline(refusal)
         files = sorted(self.batches.read(input.ref), key=lambda file: file.age)
         middle = (len(files) + 1) // 2
         halves = [half for half in (files[:middle], files[middle:]) if half]

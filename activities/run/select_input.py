@@ -11,6 +11,7 @@ from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import describe_other_version
 from lakehouse.source_files import OnProgress, find_files, identify_input
+from lakehouse.source_files.listing import changed_since_start
 from sluice.contracts.input import SelectInputInput
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.selected_input import ManifestRef, SelectedInput
@@ -123,8 +124,7 @@ class SelectInputActivity:
         except InputIncomplete as error:  # it was complete when the run was started
             raise InputChanged(f"{error} (it changed since the run was started)") from error
         if identify_input(files, input.scope).digest != input.input_digest:
-            paths = ", ".join(input.source.paths)
-            raise InputChanged(f"the files at {paths} changed since the run was started: start it again")
+            raise changed_since_start(input.source.paths)
         return files
 
     def _refuse_overwritten(self, input: SelectInputInput, files: list[ManifestFile]) -> None:

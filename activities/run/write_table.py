@@ -31,10 +31,11 @@ from lakehouse.source_files import (
     stated_encoding,
 )
 from lakehouse.source_files.csv_content import CsvFormat
+from lakehouse.source_files.listing import changed_since_start
 from sluice.contracts.run_request import InputFile
 from sluice.contracts.spark_jobs import IngestSpec, JobAnswer, UnreadableRows
 from sluice.contracts.write import JobReport, WriteTableInput
-from sluice.errors import InputChanged, InvalidInput, InvalidPipeline, ServiceUnavailable, error_class
+from sluice.errors import InvalidInput, InvalidPipeline, ServiceUnavailable, error_class
 from sluice.input.unreadable import describe_unreadable
 from sluice.pipeline.source import Source
 from sluice.sealed_answer import new_answer_key
@@ -257,4 +258,4 @@ def _check_unchanged(input: WriteTableInput, loaded: _Loaded, on_progress: OnPro
         not input.write.built_in
         and identify_input(find_files(source, on_progress), input.scope).digest != input.input_digest
     ):
-        raise InputChanged(f"the files at {', '.join(source.paths)} changed since the run was started: start it again")
+        raise changed_since_start(source.paths)

@@ -119,8 +119,9 @@ async def _command(
 
 
 async def _check_split(context: CommandContext, settings: InstallationSettings, pipeline: str) -> None:
-    """Check that batches of a landing zone may be split. Raises `InvalidPipeline` if not."""
-    if refusal := split_refusal(await read_zone(context.client, settings, pipeline)):
+    """Check before the question that the landing zone will not refuse a split. Raises `InvalidPipeline` if it will."""
+    zone = await read_zone(context.client, settings, pipeline)
+    if refusal := split_refusal(zone.name, zone.pipeline):
         raise InvalidPipeline(refusal)
 
 

@@ -29,10 +29,11 @@ from sluice.presentation.arrivals import (
     describe_batches,
     describe_file,
     describe_files,
+    describe_listing,
+    describe_no_match,
     format_arrival,
 )
 from sluice.setting_groups import InstallationSettings
-from sluice.sizes import format_count
 
 
 def arrivals_command(
@@ -121,7 +122,7 @@ async def _print_zones(context: CommandContext, settings: InstallationSettings) 
         (
             zone.name,
             (zone.paused and f"paused: {zone.paused}") or zone.problem or "open",
-            describe_files(zone.counts, zone.batches),
+            describe_files(zone, zone.batches),
             describe_batches(zone.batches),
             format_arrival(zone.latest_arrival),
         )
@@ -153,13 +154,10 @@ async def _print_files(
     ]
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, in_first_line=1)
-    elif file:
-        text = f"No file with {file!r} in its path is in the landing zone. Names that begin with _ or . are not listed."
-        context.console.print(escape(text), highlight=False)
-    total = sum(listed.counts.values())
-    counts = describe_files(listed.counts, zone.batches)
-    context.console.print(f"{format_count(total, 'file')}: {counts}" if total else "No files.", highlight=False)
-    if not status and not file and total > len(listed.files):
+    elif file or status:
+        context.console.print(escape(describe_no_match(file, status)), highlight=False)
+    context.console.print(describe_listing(listed, zone.batches, status), highlight=False)
+    if not status and not file and sum(listed.counts.values()) > len(listed.files):
         context.console.print(
             "Not all files are shown: narrow the list by --file or --status, or raise --limit", highlight=False
         )
@@ -180,7 +178,7 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
         text = f"batch {batch.ref.id}: {describe_batch(batch)}: {batch.reason}"
         context.console.print(escape(text), highlight=False, soft_wrap=True)
     if _kept_out(zone.batches):
-        options = ("retry", "set-aside") if split_refusal(zone) else ("retry", "split", "set-aside")
+        options = ("retry", "set-aside") if split_refusal(zone.name, zone.pipeline) else ("retry", "split", "set-aside")
         asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in options)
         context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
 

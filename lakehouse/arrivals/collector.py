@@ -39,12 +39,10 @@ from sluice.input.held_files import WantedFile
 from sluice.pipeline.model import Pipeline
 from sluice.redaction import redacted
 
-_MOST_REPORTED = 20
+_MOST_REPORTED, _REPORTED_EVERY, _LONGEST_REASON = 20, 1000, 500
 _MOST_BATCHES = 50
 """Maximum number of batches per listing. The others follow in the next listing, which is due at once."""
-_REPORTED_EVERY = 1000
 _FOLDER = "arrivals"
-_LONGEST_REASON = 500
 
 
 def _silent(_: str) -> None:
@@ -155,6 +153,7 @@ class _ZoneListing:
             more_kept_out=number - len(kept_out),
             mark=mark,
             counts=self._memory.counts(),
+            in_batches=self._memory.in_batches(),
             look_in=None if list_at is None else max(0.0, list_at - self._collector.clock()),
             latest_arrival=self._latest_arrival,
             to_finish=self._finished.count_to_finish(done, self._collector.clock()) if done else 0,
@@ -182,16 +181,17 @@ class _ZoneListing:
                 detail = name_run(load)
                 copied = load.file.path if load.in_effect and load.file.path != file.path else ""
             files.append(file.entry(detail, copied))
-        return ListArrivalsResult(files=files, counts=self._memory.counts(), runs=self._held.runs(self._pipeline.name))
+        counts, in_batches = self._memory.counts(), self._memory.in_batches()
+        runs = self._held.runs(self._pipeline.name)
+        return ListArrivalsResult(files=files, counts=counts, in_batches=in_batches, runs=runs)
 
     def plan_load(self, paths: Sequence[str]) -> LoadPlan:
         """Write a batch of those named files that can be loaded; return it with the outcome of each file."""
         now = self._collector.clock()
         self._list(now)
-        judge = NamedLoad(self._source, self._arrival, self._loads, self._held, now)
-        copies, listed = self._copies.identities(paths), self._memory.known(paths)
-        files, chosen = judge.plan(paths, listed, copies, self._on_progress)
-        self._listed_files |= {path: each.waiting for path, each in listed.items()}
+        judge, known = NamedLoad(self._source, self._arrival, self._loads, self._held, now), self._memory.known
+        files, chosen = judge.plan(paths, known, self._identity_of, self._copies.identities(paths), self._on_progress)
+        self._listed_files |= {path: each.waiting for path, each in known(paths).items()}
         return LoadPlan(files=files, batch=self._write_batch(chosen, chosen) if chosen else None)
 
     def _list(self, now: float, named: list[str] | None = None) -> tuple[list[WaitingFile], dict[str, float]]:

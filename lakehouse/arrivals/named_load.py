@@ -1,6 +1,6 @@
 """Plan the load of landing zone files named by a person, by the rules of the zone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.arrivals.file_loads import FileLoads
@@ -8,6 +8,7 @@ from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.arrivals.identify_arrived import identify_arrived
 from lakehouse.arrivals.zone_files import RememberedFile
 from lakehouse.source_files import OnProgress
+from sluice.arrivals.batching import WaitingFile
 from sluice.arrivals.judging import LOADED_BEFORE, describe_overwritten
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import ArrivedFile
@@ -38,23 +39,23 @@ class NamedLoad:
     def plan(
         self,
         paths: Sequence[str],
-        listed: Mapping[str, RememberedFile],
+        known: Callable[[Sequence[str]], Mapping[str, RememberedFile]],
+        identify: Callable[[WaitingFile], str],
         copies: Mapping[str, Sequence[str]],
         on_progress: OnProgress,
     ) -> tuple[list[PlannedFile], list[ArrivedFile]]:
         """Return the plan for each path, and the files that can be loaded.
 
         Args:
-            listed: the files of the zone by path, from its memory after a listing.
+            paths: the named files.
+            known, identify: as in `FileLoads.with_sent_again`, after a listing.
             copies: identities of the content that paths had as copies of loaded files, by path.
         """
+        listed = known(paths)
         problems = {path: self._problem(listed.get(path)) for path in dict.fromkeys(paths)}
-        known = {path: listed[path] for path, problem in problems.items() if not problem}
-        identified, refused = identify_arrived(self._source, [each.waiting for each in known.values()], on_progress)
-        now = {file.path: file.identity for file in identified}
-        identified = self._loads.with_sent_again(
-            identified, lambda _: listed, lambda file: now.get(file.path, ""), self._arrival.settle
-        )
+        settled = [listed[path].waiting for path, problem in problems.items() if not problem]
+        identified, refused = identify_arrived(self._source, settled, on_progress)
+        identified = self._loads.with_sent_again(identified, known, identify, self._arrival.settle)
         problems |= {each.path: each.reason for each in refused}
         by_path = {file.path: file for file in identified}
         reasons: dict[str, _Reason] = {}

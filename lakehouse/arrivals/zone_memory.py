@@ -300,6 +300,12 @@ class ZoneMemory(ZoneDatabase):
             (moved,) = database.execute("SELECT count(*) FROM moved").fetchone()
             return counts | ({"moved": moved} if moved else {})
 
+    def in_batches(self) -> dict[str, int]:
+        """Return the number of files with the status `in a batch`, by their detail."""
+        select = "SELECT detail, count(*) FROM files WHERE status = 'in a batch' GROUP BY detail"
+        with self._open() as database:
+            return dict(database.execute(select).fetchall())
+
     def files(self, status: FileStatus | None, part: str, limit: int) -> list[RememberedFile]:
         """Return files whose path contains a text, of one status or of any. Those not loaded on main come first.
 

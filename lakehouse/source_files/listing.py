@@ -1,12 +1,13 @@
 """Result of listing source files: each file, functions to read it, and the identity that its store vouches for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sluice.errors import InputChanged, InputIncomplete, InvalidInput
 
 CHUNK = 1024 * 1024
 """Number of bytes read at once."""
+_BY_ITSELF = "A landing zone tries again by itself, a few times"
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,21 @@ def unreadable(path: str, why: object) -> InvalidInput:
 
 def vanished(path: str) -> InputChanged:
     """Return the error for a file that was listed but no longer exists."""
-    return InputChanged(f"{path} was removed or renamed while the run read it: start the run again")
+    return InputChanged(f"{path} was removed or renamed while the run read it: start the run again. {_BY_ITSELF}")
 
 
 def changed(path: str, what: str = "changed") -> InputChanged:
     """Return the error for a file that changed."""
     change = f"{path} {what}"
-    return InputChanged(f"{change} while the run read it: start the run again when the file is complete", change)
+    remedy = f"start the run again when the file is complete. {_BY_ITSELF}"
+    return InputChanged(f"{change} while the run read it: {remedy}", change)
+
+
+def changed_since_start(paths: Sequence[str]) -> InputChanged:
+    """Return the error for a source that lists other files, or other content, than at the start of the run."""
+    return InputChanged(
+        f"the files at {', '.join(paths)} changed since the run was started: start it again. {_BY_ITSELF}"
+    )
 
 
 def empty(path: str) -> InputIncomplete:

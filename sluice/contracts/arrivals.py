@@ -31,6 +31,11 @@ def landing_zone_id(installation: str, pipeline: str) -> str:
     return f"sluice-{installation}-arrivals-{pipeline}"
 
 
+def zone_starter(pipeline: str) -> str:
+    """Return the starter of the runs of a pipeline's landing zone, as reports name it."""
+    return f"arrivals of {pipeline}"
+
+
 class ArrivedFile(WireMessage):
     """One file of a batch."""
 
@@ -130,6 +135,8 @@ class CollectArrivalsResult(WireMessage):
     """Mark to pass as `received` to the next listing."""
     counts: dict[str, int] = Field(default_factory=dict)
     """Number of files by status."""
+    in_batches: dict[str, int] = Field(default_factory=dict)
+    """Number of files with the status `in a batch`, by their detail."""
     look_in: float | None = None
     """Seconds until more files can be batched if nothing else arrives; None if no file waits for a time."""
     latest_arrival: float | None = None
@@ -198,6 +205,8 @@ class ListArrivalsResult(WireMessage):
     files: list[ArrivalEntry]
     counts: dict[str, int]
     """Number of files by status, including files that are not listed."""
+    in_batches: dict[str, int] = Field(default_factory=dict)
+    """Number of files with the status `in a batch`, by their detail."""
     runs: dict[str, str] = Field(default_factory=dict)
     """Workflow id of the run of each batch of the zone, started or not, by the batch's id."""
 
@@ -269,6 +278,8 @@ class ZoneStatus(WireMessage):
     """Reason for the latest resume, and the person who did it; empty while the zone is paused."""
     expect: float | None = None
     """Time without a file to load after which people get a message, in seconds."""
+    in_batches: dict[str, int] = Field(default_factory=dict)
+    """Number of files with the status `in a batch`, by their detail."""
 
 
 class ZoneNotice(WireMessage):

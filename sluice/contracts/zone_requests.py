@@ -4,6 +4,7 @@ from typing import Literal
 
 from sluice.base_model import WireMessage
 from sluice.contracts.arrivals import BatchRef
+from sluice.contracts.starting import PipelineText
 
 
 class BatchRequest(WireMessage):
@@ -31,6 +32,7 @@ class SplitBatchInput(WireMessage):
     name: str
     """Name of the pipeline."""
     ref: BatchRef
+    pipeline: PipelineText | None = None  # None in requests of an earlier release
 
 
 class SplitBatchResult(WireMessage):

@@ -207,19 +207,21 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
 
 
 def describe_other_content(loads: Sequence[LoadedFile]) -> str:
-    """Describe the paths for which main contains other content by now, and the run that loaded it."""
-    first, more = loads[0], f" and of {len(loads) - 1} more" if len(loads) > 1 else ""
+    """Describe the paths for which main contains other content by now, and the run that loaded the first of them."""
+    first, more = loads[0], f" and of {_names(loads[1:])}" if len(loads) > 1 else ""
     return (
         f"main contains other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} "
-        f"loaded it into {first.table} (commit {first.commit[:12]}, {format_time(first.at)})"
+        f"loaded {'the first' if more else 'it'} into {first.table} (commit {first.commit[:12]}, "
+        f"{format_time(first.at)})"
     )
 
 
 def describe_overwritten_input(loads: Sequence[LoadedFile]) -> str:
     """Return the reason to refuse files of a landing zone whose paths main contains with other content."""
     return (
-        f"{describe_other_content(loads)}. The pipeline loads one content of each path. If its landing zone is not "
-        "deployed, move the overwritten files away, or write `overwritten: load`"
+        f"{describe_other_content(loads)}. The pipeline loads one content of each path, so the run loads none of its "
+        "files. If its landing zone is not deployed, move the overwritten files away, or `deploy` it: a landing zone "
+        "loads the other files. `overwritten: load` loads them all"
     )
 
 
@@ -253,7 +255,7 @@ def _runs(files: Sequence[InputFile] | Sequence[ManifestFile], loaded: LoadedByP
     return f"run{'s' if len(runs) > 1 else ''} {format_list(runs, _NAMED)}"
 
 
-def _names(files: Sequence[InputFile] | Sequence[ManifestFile]) -> str:
+def _names(files: Sequence[InputFile] | Sequence[ManifestFile] | Sequence[LoadedFile]) -> str:
     return format_list([_shortened(file.path) for file in files], _NAMED)
 
 

@@ -8,6 +8,7 @@ from sluice.contracts.arrivals import (
     ROLLED_BACK,
     ArrivalEntry,
     Batch,
+    ListArrivalsResult,
     ZoneStatus,
     other_content_in,
 )
@@ -26,14 +27,36 @@ def describe_batch(batch: Batch) -> str:
     return f"{files} {batch.state}{run}"
 
 
-def describe_files(counts: Mapping[str, int], batches: Sequence[Batch]) -> str:
-    """Return the number of files of a zone by status: of files in a batch, by the state of their batch."""
-    by_state: Counter[str] = Counter()
-    for batch in batches:
-        by_state[batch.state] += batch.ref.files
-    if by_state.total() != counts.get("in a batch", 0):  # a batch began or ended between the two answers
-        return _describe_counts(counts)
-    return _describe_counts(Counter({status: counts[status] for status in counts if status != "in a batch"}) + by_state)
+def describe_files(listed: ListArrivalsResult | ZoneStatus, batches: Sequence[Batch]) -> str:
+    """Return the number of files of a zone by status: of files in a batch, by the state that the list shows."""
+    counts = Counter(listed.counts)
+    if counts["in a batch"] == sum(listed.in_batches.values()):  # otherwise a worker of an earlier release counted
+        del counts["in a batch"]
+        for detail, number in listed.in_batches.items():
+            counts[_state_in_batch(detail, batches)] += number
+    return _describe_counts(counts)
+
+
+def describe_listing(listed: ListArrivalsResult, batches: Sequence[Batch], status: str | None) -> str:
+    """Return the number of all files of a zone: by status if no file has the wanted status, else by state."""
+    if not (total := sum(listed.counts.values())):
+        return "No files."
+    has_none = status and not listed.files
+    counts = _describe_counts(listed.counts) if has_none else describe_files(listed, batches)
+    return f"{format_count(total, 'file')}: {counts}"
+
+
+def describe_no_match(file: str, status: str | None) -> str:
+    """Return the reason why no file is listed.
+
+    Args:
+        file: the wanted part of the path; empty for any.
+        status: the wanted status; None for any.
+    """
+    which = f"No file with {file!r} in its path" if file else "No file"
+    if status:
+        return f"{which} has the status {status!r}."
+    return f"{which} is in the landing zone. Names that begin with _ or . are not listed."
 
 
 def _describe_counts(counts: Mapping[str, int]) -> str:
@@ -66,13 +89,25 @@ def describe_file(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str])
         return state, why + after
     if file.status != "in a batch":
         return file.status, file.detail + after
-    for other in zone.batches:
-        if file.detail == other_content_in(other.ref.id):
-            return "waiting", f"{file.detail}{_why_behind(other, zone)}"
-    batch = next((each for each in zone.batches if each.ref.id == file.detail), None)
-    if batch is None:
-        return "waiting", f"batch {file.detail} has just begun, or ended"
-    return batch.state, f"batch {file.detail}" + _why(batch, zone, runs)
+    return _state_in_batch(file.detail, zone.batches), _why_in_batch(file, zone, runs)
+
+
+def _state_in_batch(detail: str, batches: Sequence[Batch]) -> str:
+    """Return the state of a file in a batch. It waits if the batch has its path with other content, or is not known.
+
+    Args:
+        detail: the detail of its status.
+    """
+    return next((each.state for each in batches if each.ref.id == detail), "waiting")
+
+
+def _why_in_batch(file: ArrivalEntry, zone: ZoneStatus, runs: Mapping[str, str]) -> str:
+    for batch in zone.batches:
+        if file.detail == batch.ref.id:
+            return f"batch {file.detail}{_why(batch, zone, runs)}"
+        if file.detail == other_content_in(batch.ref.id):
+            return f"{file.detail}{_why_behind(batch, zone)}"
+    return f"batch {file.detail} has just begun, or ended"
 
 
 def _describe_loaded(file: ArrivalEntry, zone: ZoneStatus) -> tuple[str, str]:

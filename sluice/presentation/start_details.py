@@ -19,7 +19,7 @@ def zone_details(zone: ZoneStatus) -> str:
     lines = [
         state,
         "",
-        f"Files: {describe_files(zone.counts, zone.batches)}",
+        f"Files: {describe_files(zone, zone.batches)}",
         "",
         f"Batches: {describe_batches(zone.batches)}",
     ]

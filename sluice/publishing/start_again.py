@@ -1,5 +1,6 @@
 """Decide if a run that has ended can be started again from its request alone."""
 
+from sluice.contracts.arrivals import zone_starter
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunRequest
 
@@ -33,7 +34,7 @@ def start_again_refusal(request: RunRequest | None, result: RunResult) -> str:
             f"A backfill started it, and starts it again: `backfill retry {name}`.",
         ),
         (
-            request.one_content_per_path,
+            request.starter == zone_starter(name),
             f"Its landing zone decides about its files: `arrivals {name}` shows them. If the zone is not deployed, "
             "start its pipeline file.",
         ),

@@ -107,6 +107,7 @@ class Zone:
 
     @activity.defn(name="split_batch")
     async def split(self, input: SplitBatchInput) -> SplitBatchResult:
+        assert input.pipeline == TEXT, "the activity refuses a split in modes that replace rows"
         halves = [input.ref.model_copy(update={"id": f"{input.ref.id}-{half}", "files": 1}) for half in range(2)]
         return SplitBatchResult(halves=halves)
 

@@ -4,11 +4,21 @@ from typing import Any
 
 import pytest
 
-from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, FileStatus, ZoneNotice, ZoneStatus
+from sluice.contracts.arrivals import (
+    ArrivalEntry,
+    Batch,
+    BatchRef,
+    BatchState,
+    FileStatus,
+    ListArrivalsResult,
+    ZoneNotice,
+    ZoneStatus,
+    other_content_in,
+)
 from sluice.contracts.starting import PipelineText
 from sluice.notifications.message import message_of_landing_zone
 from sluice.notifications.slack import slack_text
-from sluice.presentation.arrivals import describe_file, describe_files
+from sluice.presentation.arrivals import describe_file, describe_files, describe_listing, describe_no_match
 
 TEXT = PipelineText(name="p.yml", text="name: p", folder="/")
 
@@ -71,18 +81,45 @@ def test_each_file_has_a_state_and_a_reason(file: ArrivalEntry, of: ZoneStatus, 
 
 
 @pytest.mark.parametrize(
-    ("counts", "batches", "text"),
+    ("counts", "in_batches", "text"),
     [
-        ({}, [], "none"),
-        ({"loaded": 1_200, "in a batch": 2}, [batch(state="kept out")], "2 kept out, 1,200 loaded"),
-        ({"waiting": 1, "in a batch": 4}, [batch(), batch(state="running")], "2 running, 3 waiting"),
-        ({"in a batch": 3}, [batch(state="running")], "3 in a batch"),  # a batch began after its zone was asked
+        ({}, {}, "none"),
+        ({"loaded": 1_200, "in a batch": 2}, {"kept": 2}, "2 kept out, 1,200 loaded"),
+        ({"waiting": 1, "in a batch": 4}, {"next": 2, "now": 2}, "2 running, 3 waiting"),
+        ({"in a batch": 1}, {other_content_in("now"): 1}, "1 waiting"),  # it was overwritten during the run
+        ({"in a batch": 3}, {"now": 3}, "3 running"),  # one is a copy
+        ({"in a batch": 1}, {"new": 1}, "1 waiting"),  # the batch began after its zone was asked
+        ({"in a batch": 2}, {}, "2 in a batch"),  # a worker of an earlier release counted
     ],
 )
 def test_files_are_counted_by_the_state_that_the_list_shows(
-    counts: dict[str, int], batches: list[Batch], text: str
+    counts: dict[str, int], in_batches: dict[str, int], text: str
 ) -> None:
-    assert describe_files(counts, batches) == text
+    states: dict[str, BatchState] = {"kept": "kept out", "next": "waiting", "now": "running"}
+    batches = [batch(ref=BatchRef(id=id, location="", files=2, bytes=1), state=state) for id, state in states.items()]
+    listed = ListArrivalsResult(files=[], counts=counts, in_batches=in_batches)
+    assert describe_files(listed, batches) == text
+    shown = zone(*batches)
+    rows = {detail: describe_file(entry("in a batch", detail), shown, {})[0] for detail in in_batches}
+    assert all(f"{number} {rows[detail]}" in text for detail, number in in_batches.items() if len(in_batches) == 1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "file", "status", "texts"),
+    [
+        ({"loaded": 3, "in a batch": 1}, "", "moved", ("No file has the status 'moved'.", "1 in a batch, 3 loaded")),
+        ({"loaded": 3}, "x", "refused", ("No file with 'x' in its path has the status 'refused'.", "3 loaded")),
+        ({"in a batch": 1}, "x", None, ("No file with 'x' in its path is in the landing zone. Names", "1 running")),
+        ({}, "", None, ("No file is in the landing zone.", "No files.")),
+    ],
+)
+def test_a_list_without_files_names_the_statuses_that_there_are(
+    counts: dict[str, int], file: str, status: str | None, texts: tuple[str, str]
+) -> None:
+    in_batches = {"ab": 1} if "in a batch" in counts else {}
+    listed = ListArrivalsResult(files=[], counts=counts, in_batches=in_batches)
+    assert describe_no_match(file, status).startswith(texts[0])
+    assert describe_listing(listed, [batch(state="running")], status).endswith(texts[1])
 
 
 def test_a_notice_is_one_line_of_plain_text() -> None:

@@ -165,7 +165,7 @@ def test_a_file_that_is_not_what_it_was_is_named(tmp_path: Path, change: Callabl
     change(tmp_path / "b.csv")
     if (tmp_path / "b.csv").exists():
         os.utime(tmp_path / "b.csv", (1, 1))
-    with pytest.raises(InvalidInput, match=rf"b\.csv .*{words}.* start the run again"):
+    with pytest.raises(InvalidInput, match=rf"b\.csv .*{words}.* start the run again.*A landing zone tries again by"):
         check_unchanged(files, source)
 
 

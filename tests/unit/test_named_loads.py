@@ -1,9 +1,12 @@
 """Files of a landing zone that a person names: rolled-back or overwritten files are loaded by the zone's rules."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from lakehouse import loaded_files
 from sluice.contracts.arrivals import ROLLED_BACK
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from tests.harness.loading_run import roll_back
@@ -91,12 +94,39 @@ def test_copies_are_loaded_once_and_files_that_wait_are_loaded_at_once(tmp_path:
     assert planned.batch and planned.batch.files == 1
 
 
+def merge(zone: Zone) -> None:
+    """Make the order of loads matter."""
+    write = zone.pipeline.write.model_copy(update={"mode": "merge", "keys": ["id"]})
+    zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+
+
+@pytest.mark.parametrize("is_latest_sent", [True, False])
+async def test_a_file_that_was_sent_again_with_all_others_is_loaded_already(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch, is_latest_sent: bool
+) -> None:
+    """The zone compares it with the latest loaded file, which nobody names."""
+    monkeypatch.setattr(loaded_files, "is_intact", lambda *_: False)  # later loads may have replaced its rows
+    merge(zone)
+    for name in "ab":
+        zone.landing.file(f"{name}.csv", name)
+        zone.settled()
+        await zone.load()
+    zone.list_files()
+    later = time.time() + 60
+    for name in "ab" if is_latest_sent else "a":
+        os.utime(zone.landing.path / f"{name}.csv", (later, later))
+    assert zone.settled() == []
+    assert (zone.states()["a.csv"] == ("loaded", "w-r1")) == is_latest_sent
+    (planned,) = plan(zone, "a.csv").files
+    assert (planned.is_loadable, planned.may_be_older) == (not is_latest_sent, not is_latest_sent)
+    assert not is_latest_sent or planned.reason == "main contains it: run w-r1 loaded it"
+
+
 @pytest.mark.parametrize("merges", [True, False])
 async def test_ignored_content_may_be_older_than_what_was_loaded_since(tmp_path: Path, merges: bool) -> None:
     zone = Zone(tmp_path, overwritten="ignore", on_failure="pause")
     if merges:
-        write = zone.pipeline.write.model_copy(update={"mode": "merge", "keys": ["id"]})
-        zone.pipeline = zone.pipeline.model_copy(update={"write": write})
+        merge(zone)
     for name, content in (("p.csv", "10"), ("p.csv", "11"), ("q.csv", "20")):
         zone.landing.file(name, content)
         zone.settled()

@@ -46,6 +46,7 @@ class InFlight:
         """Return True if no batch gets the new content, however often the zone is listed."""
         listings = [self.zone.list_files(after=60, files=named) for named in (None, [self.file], [])]
         assert not any(each.batches or each.kept_out for each in listings)
+        assert listings[-1].in_batches == {other_content_in(self.ref.id): 1}
         return self.zone.states()["a.csv"] == ("in a batch", other_content_in(self.ref.id))
 
 
@@ -263,12 +264,16 @@ async def test_a_start_by_hand_treats_overwritten_files_as_the_pipeline_says(
     assert (start.one_content_per_path, start.again) == (refuses, options.get("again", False))
     assert start.loads_all_contents == (overwritten == "load")
     landing = Zone(tmp_path).landing
-    file = landing.file("a.csv", "1")
-    await landing.run("a.csv").load()
-    file.write_text("2")
-    second = landing.run("a.csv", again=start.again, one_content_per_path=start.one_content_per_path)
+    names = ["a.csv", "b.csv", "new.csv"]
+    landing.file("a.csv", "1")
+    landing.file("b.csv", "2")
+    await landing.run("a.csv", "b.csv").load()
+    for number, name in enumerate(names, 3):
+        landing.file(name, f"{number}")
+    second = landing.run(*names, again=start.again, one_content_per_path=start.one_content_per_path)
     if not refuses:
         await second.load()
         return
-    with pytest.raises(ApplicationError, match=r"run w-r1 loaded it .* move the overwritten files away, or"):
+    message = r"of \S+a\.csv and of \S+b\.csv: run w-r1 loaded the first .* move the overwritten files away, or"
+    with pytest.raises(ApplicationError, match=message):
         await second.select(second.open())

@@ -1,20 +1,24 @@
 """Batches of a landing zone are not split if the second half would replace rows of the first."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
 
+from activities.arrivals.split_batch import SplitBatchActivity
 from cli.arrivals import actions
 from cli.arrivals.actions import ArrivalAction, run_action
 from cli.arrivals.commands import _print_zone
 from cli.context import CommandContext, Interruption
 from cli.layout import make_console
+from lakehouse.arrivals.batch_store import BatchStore
 from sluice.arrivals.splitting import split_refusal
-from sluice.contracts.arrivals import Batch, BatchRef, ZoneStatus
+from sluice.contracts.arrivals import ArrivedFile, Batch, BatchRef, ZoneStatus
 from sluice.contracts.starting import PipelineText
+from sluice.contracts.zone_requests import SplitBatchInput
 from sluice.errors import InvalidPipeline
 from sluice.settings import Settings
 from web.arrivals import views
@@ -42,10 +46,22 @@ MODES = [
 
 @pytest.mark.parametrize(("write", "refused"), MODES)
 def test_only_modes_that_replace_rows_refuse_a_split(write: str, refused: bool) -> None:
-    refusal = split_refusal(zone(write))
+    refusal = split_refusal("p", zone(write).pipeline)
     assert bool(refusal) == refused
     if refused:
         assert f"`{write}`" in refusal and "`arrivals p --retry BATCH`" in refusal
+
+
+@pytest.mark.parametrize(("write", "refused"), MODES)
+def test_the_activity_refuses_what_any_other_client_sends(tmp_path: Path, write: str, refused: bool) -> None:
+    batches = BatchStore((tmp_path / "lake").as_uri(), {})
+    ref = batches.write("p", [ArrivedFile(path=f"/in/{each}", size=1, identity=each) for each in "ab"])
+    given = SplitBatchInput(name="p", ref=ref, pipeline=zone(write).pipeline)
+    if refused:
+        with pytest.raises(InvalidPipeline, match="a batch of p cannot be split"):
+            SplitBatchActivity(batches).split_batch(given)
+    else:
+        assert len(SplitBatchActivity(batches).split_batch(given).halves) == 2
 
 
 @pytest.mark.parametrize(("write", "refused"), MODES)
@@ -88,7 +104,7 @@ def test_the_page_shows_the_command_only_where_it_is_not_refused(
         return zone(write)
 
     async def list_files(*_: Any) -> SimpleNamespace:
-        return SimpleNamespace(files=[], counts={}, runs={})
+        return SimpleNamespace(files=[], counts={}, in_batches={}, runs={})
 
     monkeypatch.setattr(views, "read_zone", read)
     monkeypatch.setattr(views, "list_zone_files", list_files)

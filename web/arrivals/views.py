@@ -14,6 +14,8 @@ from sluice.presentation.arrivals import (
     describe_batches,
     describe_file,
     describe_files,
+    describe_listing,
+    describe_no_match,
     format_arrival,
 )
 from web.page import ThePage
@@ -30,7 +32,7 @@ async def arrivals(page: ThePage) -> HTMLResponse:
     zones = [
         (
             zone,
-            describe_files(zone.counts, zone.batches),
+            describe_files(zone, zone.batches),
             describe_batches(zone.batches),
             format_arrival(zone.latest_arrival),
         )
@@ -56,9 +58,10 @@ async def zone(
         "Arrivals",
         zone=shown,
         files=files,
-        counts=listed.counts,
+        counts=describe_listing(listed, shown.batches, status),
+        no_match=describe_no_match(file, status or None),
         kept_out=kept_out,
-        may_split=not (kept_out and split_refusal(shown)),
+        may_split=not (kept_out and split_refusal(shown.name, shown.pipeline)),
         file=file,
         wanted=status,
     )

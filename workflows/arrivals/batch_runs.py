@@ -11,7 +11,7 @@ from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from sluice.arrivals.held_batches import HeldBatches
-    from sluice.contracts.arrivals import Batch, LandingZoneInput
+    from sluice.contracts.arrivals import Batch, LandingZoneInput, zone_starter
     from sluice.contracts.starting import StartPipelineInput
     from sluice.sizes import format_count
     from workflows.activity_calls import ActivityCalls
@@ -84,7 +84,7 @@ class BatchRuns:
         self._batches.update(id, state="running", tries=tries, reason=reason)
         input = StartPipelineInput(
             pipeline=zone.pipeline,
-            starter=f"arrivals of {zone.name}",
+            starter=zone_starter(zone.name),
             files=files.paths,
             expected=batch.ref.location,
             way="arrival",

@@ -55,7 +55,7 @@ class LandingZone:
         self._received = input.received
         self._paused, self._resumed, self._problem = input.paused, input.resumed, input.problem
         self._latest_arrival, self._silence_reported = input.latest_arrival, input.silence_reported
-        self._counts: dict[str, int] = {}
+        self._counts, self._in_batches = dict[str, int](), dict[str, int]()
         self._is_listing_due, self._listings = True, ZoneListings()
         self._since = input.since or workflow.now().timestamp()
 
@@ -129,7 +129,8 @@ class LandingZone:
         batch = self._batches.get(request.batch)
         assert batch, "the validator saw it"
         try:
-            written = await self._calls.split_batch(SplitBatchInput(name=self._input.name, ref=batch.ref))
+            given = SplitBatchInput(name=self._input.name, ref=batch.ref, pipeline=self._input.pipeline)
+            written = await self._calls.split_batch(given)
         except ActivityError as error:
             raise ApplicationError(root_cause(error)[1], type="NoSplit") from error
         halves = self._batches.split(request, written.halves)
@@ -173,6 +174,7 @@ class LandingZone:
             resumed=self._resumed,
             problem=self._problem,
             counts=self._counts,
+            in_batches=self._in_batches,
             latest_arrival=self._latest_arrival,
             next_look=iso_of(workflow.now().timestamp() if self._is_listing_due else self._listings.at),
             unfinished=self._finished_files.problem,
@@ -241,7 +243,7 @@ class LandingZone:
         self._batches.add(result.batches, workflow.now().timestamp(), in_order=self._input.in_order)
         self._batches.order.collected(collected)
         self._batches.remove(result.loaded, in_order=self._input.in_order)  # a later report of their runs has no effect
-        self._counts, self._received = result.counts, result.mark
+        self._counts, self._in_batches, self._received = result.counts, result.in_batches, result.mark
         if (result.latest_arrival or 0) > (self._latest_arrival or 0):
             self._latest_arrival, self._silence_reported = result.latest_arrival, False
         self._notices.of_listing(result)

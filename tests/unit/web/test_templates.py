@@ -199,7 +199,7 @@ RUN = {
     "signing": None,
 }
 AGAIN = AgainView(X, LatestStart("w", "r", is_running=True))
-ZONE_PAGE = {"zone": ZONE, "kept_out": [(BATCH, X)], "counts": {X: 1}, "file": X, "wanted": X, "may_split": True}
+ZONE_PAGE = dict.fromkeys(("counts", "no_match", "file", "wanted"), X) | {"zone": ZONE, "kept_out": [(BATCH, X)]}
 DIFF_ROWS = RowDifferences(
     added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
     partitions=[PartitionChanges(partition=X, added=1)], added_rows=[{X: X}], removed_rows=[{X: None}],
@@ -252,8 +252,8 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("rollback.html", {**ROLLBACK_PAGE, "view": None, "refused": X}),
     ("arrivals.html", {"zones": [(ZONE, X, X, X)], "silent": {X: X}}),
     ("arrivals.html", {"zones": [], "silent": {}}),
-    ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)]}),
-    ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": {}}),
+    ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)], "may_split": True}),
+    ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": X}),
     ("backfills.html", {"backfills": [BACKFILL, STUCK_BACKFILL]}),
     ("backfills.html", {"backfills": []}),
     ("schedules.html", {"schedules": [(SCHEDULE, X, X), (replace(SCHEDULE, paused=X), X, X)]}),
