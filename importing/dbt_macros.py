@@ -121,7 +121,7 @@ class DbtMacros:
             if name not in self._texts:
                 raise NotCarriedOver(f"the macro {name} is not part of the project")
             if name in self._ambiguous:
-                raise NotCarriedOver(f"several other projects define {name.removeprefix('test_')}, and differently")
+                raise NotCarriedOver(f"several other projects define {name.removeprefix('test_')} in different ways")
             module = self._values.macro_environment.from_string(self._texts[name]).module
             macro = getattr(module, f"{_EXPORTED}{name}")
 

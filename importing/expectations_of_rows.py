@@ -24,7 +24,7 @@ def without_missing(columns: list[str], ignored: str) -> str | None:
         NotCarriedOver: its value is not known.
     """
     if ignored not in _MISSING:
-        raise NotCarriedOver(f"ignore_row_if is {ignored[:40]!r}, which is not known")
+        raise NotCarriedOver(f"{ignored[:40]!r} is not a known value of ignore_row_if")
     joined = _MISSING[ignored].join(f"{column_sql(each)} IS NULL" for each in columns)
     return f"NOT ({joined})" if _MISSING[ignored] else None
 

@@ -29,8 +29,8 @@ from spark_jobs.times import TIMES, is_known_year
 
 NOT_STORABLE = "which most readers of Iceberg cannot read"
 BAD_YEAR = (
-    f"with a year outside of 1 to 9999, {NOT_STORABLE} (DuckDB writes 'infinity' so): write another day or NULL into "
-    "the file"
+    f"with a year outside of 1 to 9999, {NOT_STORABLE} (DuckDB writes 'infinity' in this way): write another day or "
+    "NULL into the file"
 )
 _BAD_TEXT = (
     f"with bytes that are not UTF-8, {NOT_STORABLE}: write the text as UTF-8, or convert it by a transform, such as "

@@ -44,7 +44,7 @@ def _proxy(settings: Settings) -> list[Finding]:
     try:
         proxy = read_proxy(settings.page, settings.installation, settings.approval, _ANY_PORT)
     except SluiceError as error:
-        return [failed("proxy of the page", str(error), "docs/page-reference.md has the settings of a proxy")]
+        return [failed("proxy of the page", str(error), "see docs/page-reference.md for the settings of a proxy")]
     if proxy is None:
         return []
     return [Finding(part="proxy of the page", state="ok", detail=f"it names people in {proxy.person_header}")]

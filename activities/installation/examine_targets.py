@@ -52,7 +52,7 @@ def _examine(target: AnyTarget, lake: str) -> str:
     if isinstance(target, CommandTarget):
         if not os.access(target.command[0], os.X_OK):
             raise BadEnvironment(f"{target.command[0]} is not a program that the worker may run")
-        return f"{target.command[0]} is a program that the worker may run; it was not run"
+        return f"{target.command[0]} is a program that the worker may run. This check did not run it"
     if why := target.location_problem(lake):
         raise BadEnvironment(why)
     return open_mirror(target).examine()

@@ -88,7 +88,7 @@ def check_reason(request: DecisionRequest) -> None:
         InvalidPipeline: the decision has no reason.
     """
     if request.named and not request.reason.strip():
-        raise InvalidPipeline("--hash decides without a question: say why, by --reason")
+        raise InvalidPipeline("--hash sends the decision without a question, so it needs --reason")
 
 
 async def decide_backfill(context: CommandContext, pipeline: str, request: DecisionRequest) -> int:
@@ -173,8 +173,8 @@ def _show(context: CommandContext, aside: list[WaitingRun], waiting: list[Waitin
         print_rows(context.console, _COLUMNS, [each.row() for each in waiting])
     for each in aside:
         left = (
-            f"{each.partition}: {each.handle.id} needs a waiver of {each.to_waive}: decide about it separately, by "
-            f"`approve {each.handle.id} --waive CHECK`"
+            f"{each.partition}: {each.handle.id} needs a waiver of {each.to_waive}: decide about this run separately, "
+            f"by `approve {each.handle.id} --waive CHECK`"
         )
         context.console.print(left, highlight=False, soft_wrap=True, markup=False)
     if not waiting and not aside:

@@ -95,7 +95,8 @@ def _locked(file: Path) -> Iterator[int]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            print(f"Another set-up works here (process {lock.read().strip() or '?'}). Waiting for it.", flush=True)
+            other = lock.read().strip() or "?"
+            print(f"Another set-up is running here (process {other}). Waiting for its end.", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         lock.truncate()

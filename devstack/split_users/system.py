@@ -92,7 +92,7 @@ def ensure_folder(path: Path, uid: int, gid: int, mode: int) -> Path:
         # Links are not followed, since a link in a folder to which jobs write could lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise StackError(f"{path} cannot be made ({error.strerror}): a folder is needed there") from error
+        raise StackError(f"the folder {path} cannot be created: {error.strerror}") from error
     try:
         os.fchown(descriptor, uid, gid)
         os.fchmod(descriptor, mode)

@@ -136,7 +136,7 @@ class _Work:
         if is_remote(arrival.from_):
             return self._store().move(file.path, content, target, progress)
         if _is_behind_link(file.path, below):
-            raise Unmovable("a symbolic link leads to its folder, which other programs may use")
+            raise Unmovable("its folder is behind a symbolic link, and other programs may use that folder")
         return move_file(file.path, file.state.partition("|")[0], content, target, progress)
 
     def _store(self) -> LoadedObjects:

@@ -55,8 +55,8 @@ def rows_to_read(name: str, version: VersionFiles, files: Sequence[DataFile]) ->
     size = sum(file.file_size_in_bytes for file in files)
     if size > _MAX_BYTES:
         raise InvalidInput(
-            f"{format_size(size)} of data files differ, but only {format_size(_MAX_BYTES)} are compared of tables with "
-            "nested columns, or with files that DuckDB does not read"
+            f"the data files that differ have {format_size(size)}. The limit is {format_size(_MAX_BYTES)} for a table "
+            "with nested columns, or with files that DuckDB does not read"
         )
     return TableRows(
         name=name,

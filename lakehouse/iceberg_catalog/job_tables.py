@@ -95,7 +95,7 @@ class JobCatalogs:
                 )
         present = log.tables(parent)
         if moved := [name for name in commit.tables if is_other(present.get(name), before.get(name))]:
-            raise ServiceUnavailable(f"{', '.join(moved)} moved meanwhile on {branch}")
+            raise ServiceUnavailable(f"another commit changed {', '.join(moved)} on {branch} meanwhile")
         return [commit], {branch: (parent, commit.hash)}, ()
 
     def _in_newest_files(self, versions: Mapping[str, LoggedVersion]) -> dict[str, LoggedVersion]:

@@ -95,8 +95,8 @@ class _Column:
             if fitting and others and values >= _FEWEST and others <= _MOST_OTHERS * values:
                 path, line, value = self._first_beside(notations)
                 return (
-                    f"{self.name} is read as text, although {fitting:,} of the first {values:,} values are {kind}, "
-                    f"but not {value!r} in {path}, line {line:,}. Repair the file, or state `schema`"
+                    f"{self.name} is read as text because of {value!r} in {path}, line {line:,}: {fitting:,} of the "
+                    f"first {values:,} values are {kind}. Repair the file, or state `schema`"
                 )
         return None
 

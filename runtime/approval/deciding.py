@@ -74,7 +74,7 @@ def as_signed(decision: Decision, signed: Decision) -> Decision:
         InvalidPipeline: they are not the same.
     """
     if signed.by != decision.by:
-        raise InvalidPipeline(f"{signed.by[:100]} signed, and {decision.by} decides here")
+        raise InvalidPipeline(f"{signed.by[:100]} signed the decision, and {decision.by} sends it")
     if bool(signed.approve) != decision.approve:
         raise InvalidPipeline(f"the signature {'approves' if signed.approve else 'rejects'}, and the request does not")
     if signed.audited_hash != decision.audited_hash:

@@ -133,8 +133,8 @@ async def _deployed(client: Client, settings: InstallationSettings, pipeline: st
         return deployed
     if pipeline in await list_zones(client, settings):
         raise InvalidPipeline(
-            f"files that arrive start the pipeline {pipeline!r}: `arrivals {pipeline}` shows its files, and loads "
-            "those that you name by --load"
+            f"files that arrive start the pipeline {pipeline!r}, so a request cannot start it. `arrivals {pipeline}` "
+            "shows its files, and its option --load loads those that you name"
         )
     known = [given.name async for _, given in deployed_schedules(client, settings)]
     raise NotDeployed(

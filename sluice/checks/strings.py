@@ -99,7 +99,7 @@ class _Like(_Pattern):
     @classmethod
     def _a_pattern(cls, pattern: str) -> str:
         if re.search(r"(?<!\\)(?:\\\\)*\\(?![%_\\])", pattern):
-            raise ValueError(f"{pattern!r} is not a pattern: a backslash stands before %, _ or another backslash only")
+            raise ValueError(f"{pattern!r} is not a pattern: a backslash may only precede %, _ or another backslash")
         return pattern
 
 

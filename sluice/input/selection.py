@@ -53,7 +53,7 @@ def refuse_overtaken(held: Sequence[HeldFile]) -> None:
         InvalidInput: a file may be the newest delivery, or a copy of an old one.
     """
     if held:
-        more = f" ({len(held) - 1} more files are alike)" if len(held) > 1 else ""
+        more = f" ({len(held) - 1} more such files)" if len(held) > 1 else ""
         raise InvalidInput(
             f"{describe_overtaken(held[0])}{more}. If it is the newest, load it by {OVER_YOUNGER}; if it is an old "
             "copy, remove it from the input"
@@ -69,7 +69,7 @@ def describe_overtaken(held: HeldFile) -> str:
         f"{_shortened(held.wanted.path)} has {'again ' if is_same else ''}the content "
         f"{'that' if is_same else f'of {_shortened(load.path)}, which'} run "
         f"{load.workflow_id or load.run_id} loaded into {load.table} ({format_time(load.at)}). Run {by} loaded other "
-        "content after that, so its rows may be older than those of the table"
+        "content after that, so the rows of this file may be older than those of the table"
     )
 
 
@@ -84,7 +84,7 @@ def refuse_changed_partition(loads: Sequence[LoadedFile], scope: LoadScope) -> N
     """
     if loads:
         raise InvalidInput(
-            f"{describe_other_content(loads)} for {scope.label}, and `mode: append` would add its rows once more. For "
+            f"{describe_other_content(loads)} for {scope.label}, and `mode: append` would add the same rows again. For "
             "files that grow or are corrected, use `mode: merge` with keys, or `overwrite_partitions`. To append them "
             "anyway, add --again; or roll that run back first"
         )

@@ -70,8 +70,8 @@ def _arrival_problem(write: Write, tables: Collection[str], arrival: Arrival) ->
         )
     if arrival.on_failure == "continue":
         return (
-            f"arrival: on_failure: continue: {why}, and a batch that was kept out would be loaded after younger ones: "
-            "write `on_failure: pause`, or leave it out"
+            f"arrival: on_failure cannot be `continue`: {why}, and a batch that was kept out would be loaded after "
+            "younger ones. Write `pause`, or leave `on_failure` out"
         )
     return ""
 
@@ -192,8 +192,8 @@ def older_partition(write_name: str, older: str, younger: str) -> str:
         younger: the younger partition, with its location.
     """
     return (
-        f"{older} is older than {younger}: with {write_name} rows of a later load replace rows of an earlier one, so "
-        f"older rows would replace younger ones. To load it all the same, add {OVER_YOUNGER}"
+        f"{older} is older than {younger}: with {write_name}, rows of a later load replace rows of an earlier one, so "
+        f"older rows would replace younger ones. To load it anyway, add {OVER_YOUNGER}"
     )
 
 

@@ -60,7 +60,7 @@ def _problems_of_run(run: str) -> Iterator[str]:
     if letter in _INSTEAD:
         yield f"{letter} is {_INSTEAD[letter]}"
     elif letter in _DAY_OF_WEEK:
-        yield f"Spark does not read {letter}, a day or a part of a week or quarter: {_AS_TEXT}"
+        yield f"Spark does not read {letter} (day of the week, week or quarter): {_AS_TEXT}"
     elif letter not in _LONGEST:
         yield f"{letter} has no meaning: use {' '.join(_LONGEST)}, or write text in quotes, '{run}'"
     elif len(run) > _LONGEST[letter]:

@@ -106,7 +106,7 @@ WRITE_MODES: dict[Mode, WriteMode] = {
         loaded="reload",
     ),
     "merge": WriteMode(
-        "updates the rows whose keys the source repeats, and adds its other rows",
+        "updates the rows that have the same keys in the source, and adds the source's other rows",
         required=frozenset({"source", "keys"}),
         counts_rows=False,  # it reads its source more than once
         knows_its_rows=True,

@@ -40,7 +40,7 @@ def load_tree(text: str, name: str) -> CommentedMap:
         mark = error.problem_mark
         line = f"{name}:{mark.line + 1}" if mark else name
         if repeated := _REPEATED_KEY.match(error.problem or ""):
-            raise InvalidPipeline(f"{line}: the key `{repeated[1]}` stands twice in one mapping: keep one") from error
+            raise InvalidPipeline(f"{line}: the key `{repeated[1]}` occurs twice in one mapping: remove one") from error
         raise InvalidPipeline(f"{line}: this is not valid YAML: {error.problem}") from error
     except ReaderError as error:
         code = error.character if isinstance(error.character, int) else ord(error.character)
@@ -86,7 +86,7 @@ def _plain_mapping(node: dict[Any, Any], where: Location, problems: list[Problem
         elif problem := _problem(key):
             problems.append((where, problem))
         elif name in plain:
-            problems.append(((*where, name), f"the key {name[:_SHOWN]!r} stands twice in one mapping"))
+            problems.append(((*where, name), f"the key {name[:_SHOWN]!r} occurs twice in one mapping"))
         else:
             plain[name] = plain_values(value, (*where, name), problems)
     return plain

@@ -229,7 +229,7 @@ def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTab
         if left != rows:
             raise UnexpectedWrite(f"{rows} bad rows of {name} were quarantined, and {left} left it")
         if step.appended_rows > (rows if input.write.carries_rows else 0):
-            raise UnexpectedWrite(f"the row quarantine added {step.appended_rows} rows to {name}, for {rows} bad ones")
+            raise UnexpectedWrite(f"the row quarantine added {step.appended_rows} rows to {name}, but moved {rows}")
 
 
 def check_rebased(
@@ -250,7 +250,7 @@ def check_rebased(
         check_history(table)
         if _net_rows(table.change) != _net_rows(before):
             raise UnexpectedWrite(
-                f"{_net_rows(before)} rows of {table.name} were to be rebased, not {_net_rows(table.change)}"
+                f"the rebase of {table.name} has {_net_rows(table.change)} rows, and the write had {_net_rows(before)}"
             )
         changes[table.name] = table.change
     if changes.keys() != written.tables.keys():

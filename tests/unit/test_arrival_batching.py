@@ -153,7 +153,7 @@ def test_batches_are_not_merged_side_by_side() -> None:
     """The older batch may end later, and its rows would replace newer ones."""
     merging = FILE.replace("{source: {format: csv}}", "{source: {format: csv}, mode: merge, keys: [id]}")
     assert parse_pipeline(merging, "rides.yml").arrival
-    with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge` rows of a later load replace rows"):
+    with pytest.raises(InvalidPipeline, match="at_once: with `mode: merge`, rows of a later load replace rows"):
         parse_pipeline(merging.replace("settle: 1m", "at_once: 2"), "rides.yml")
 
 

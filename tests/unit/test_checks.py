@@ -56,7 +56,7 @@ def test_levels_that_contradict_each_other() -> None:
         ({"not_null": {"column": "id", "mostly": 1.5}}, "less than or equal to 1"),
         ({"not_null": {"column": "id", "where": "id >"}}, "does not parse"),
         ({"match_regex": {"column": "name", "pattern": "[a"}}, "is not a regular expression"),
-        ({"match_like": {"column": "name", "pattern": "a\\b"}}, "a backslash stands before"),
+        ({"match_like": {"column": "name", "pattern": "a\\b"}}, "a backslash may only precede"),
         ({"string_length": {"column": "name", "min": 5, "max": 3}}, "min 5 is above max 3"),
         ({"quantile_in_range": {"column": "x", "quantile": 2, "min": 0}}, "less than or equal to 1"),
         ({"volume": {"last": 5}}, "give min, max or both"),

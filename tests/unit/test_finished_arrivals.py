@@ -99,7 +99,7 @@ async def test_files_behind_a_symbolic_link_stay_where_they_are(zone: MovingZone
     await zone.load()
     zone.list_files()
     done = zone.finish()
-    assert (done.finished, done.failed) == (1, 2) and "a symbolic link leads to its folder" in done.problem
+    assert (done.finished, done.failed) == (1, 2) and "its folder is behind a symbolic link" in done.problem
     assert (archive / "archive.csv").exists() and (zone.moved / "moved.csv").exists()
     assert (zone.moved / "day" / "a.csv").exists()
 

@@ -254,7 +254,7 @@ def test_projects_in_one_folder_do_not_share_variables_or_definitions() -> None:
     assert {table: checks[0]["query"] for table, checks in written.items() if len(checks) > 1} == {
         "shop.a": "select a from shop.a", "shop.b": "select b from shop.b",
     }  # fmt: skip
-    assert reasons(result) == ["1: shop.c: own: several other projects define own, and differently"]
+    assert reasons(result) == ["1: shop.c: own: several other projects define own in different ways"]
 
 
 def test_settings_of_a_definition_count_between_those_of_the_project_and_of_the_test() -> None:

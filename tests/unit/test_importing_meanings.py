@@ -57,7 +57,7 @@ def test_values_that_are_unique_in_each_row(name: str) -> None:
     assert expression_of(name, **LIST) == (good, "NOT (`a` IS NULL AND `b` IS NULL)")
     assert expression_of(name, **LIST, ignore_row_if="any_value_is_missing")[1] == "NOT (`a` IS NULL OR `b` IS NULL)"
     assert expression_of(name, **LIST, ignore_row_if="never") == (good, None)
-    assert reason_of(name, **LIST, ignore_row_if="sometimes") == "ignore_row_if is 'sometimes', which is not known"
+    assert reason_of(name, **LIST, ignore_row_if="sometimes") == "'sometimes' is not a known value of ignore_row_if"
 
 
 def test_pairs_that_are_equal_also_in_being_null() -> None:

@@ -70,7 +70,7 @@ models:
 
 def test_a_key_that_stands_twice_is_refused_in_a_file_of_soda() -> None:
     text = "checks for t:\n  - row_count > 0\nchecks for t:\n  - row_count > 1\n"
-    with pytest.raises(InvalidPipeline, match=r"checks.yml:3: .* the key 'checks for t' stands twice in one mapping"):
+    with pytest.raises(InvalidPipeline, match=r"checks.yml:3: .* the key 'checks for t' occurs twice in one mapping"):
         read_yaml(SourceText("checks.yml", text))
 
 

@@ -217,8 +217,8 @@ NUMBERS = "".join(f"{number},{number}.5,word{number}\n" for number in range(100)
 def test_a_column_that_a_few_values_make_text_is_named_with_the_first_of_them(tmp_path: Path) -> None:
     text = f"id,amount,note\n{NUMBERS}100,twelve,x\n101,,x\n"
     assert hints(tmp_path, text) == [
-        "amount is read as text, although 100 of the first 101 values are numbers, but not 'twelve' in in.csv, "
-        "line 102. Repair the file, or state `schema`"
+        "amount is read as text because of 'twelve' in in.csv, line 102: 100 of the first 101 values are numbers. "
+        "Repair the file, or state `schema`"
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_column_of_dates_with_one_that_is_none(tmp_path: Path, wrong: str) -> 
         f"{day},{time}\n" for day, time in zip([*dates[:5], wrong, *dates[5:]], [*times, "", ""], strict=True)
     )
     assert hints(tmp_path, f"day,at\n{days}") == [
-        f"day is read as text, although 29 of the first 30 values are dates, but not '{wrong}' in in.csv, line 7. "
+        f"day is read as text because of '{wrong}' in in.csv, line 7: 29 of the first 30 values are dates. "
         "Repair the file, or state `schema`"
     ]
 

@@ -88,7 +88,7 @@ def test_the_examples_are_valid(file: Path) -> None:
         ("geo.cities", '"geo.ci ties"', "is not a table name"),
         ("name: cities", "name: ../cities", "p.yml:1: name: '../cities' is not a pipeline name"),
         ("name: cities\n", "", "p.yml:1: 'name' is missing; valid keys: name, description, branch, write"),
-        ("name: cities\n", "name: cities\nname: towns\n", "p.yml:2: the key `name` stands twice in one mapping"),
+        ("name: cities\n", "name: cities\nname: towns\n", "p.yml:2: the key `name` occurs twice in one mapping"),
         ("write:", "write: [", "this is not valid YAML"),
         ("{path: in/*.csv}", "{path: []}", "the path is empty"),
         ("{path: in/*.csv}", "{path: a.csv, options: {mode: DROPMALFORMED}}", "bad rows would be dropped or blanked"),

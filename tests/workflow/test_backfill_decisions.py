@@ -155,7 +155,7 @@ async def test_each_is_approved_by_the_hash_that_was_shown_and_no_other(
     assert all(hash[:12] in printed for name, hash in HASHES.items() if name != NEEDS_WAIVER)
     assert "7 rows added" in printed and "t.p" in printed
     assert f"Not decided: p1, {runs['p1'].handle.id}: it is for another hash" in printed
-    assert "needs a waiver of unique(id) of t.p: decide about it separately, by `approve " in printed
+    assert "needs a waiver of unique(id) of t.p: decide about this run separately, by `approve " in printed
     assert "Approved 2 runs of p." in printed
     handles = [waiting.client.get_workflow_handle(runs[name].handle.id) for name in ("p0", "p2")]
     assert [await each.result() for each in handles] == ["published"] * 2

@@ -156,7 +156,7 @@ async def test_signatures_that_do_not_count(own_harness: WorkflowHarness, keys: 
     await signed.refused({**sent, "decision": "reject", "reason": "no"}, "ana", "a rejection needs a reason")
     rejecting = await signed.statement(decision="reject", reason="not yet")
     await signed.refused({**rejecting, "decision": "approve"}, "ana", "the signature rejects, and the request does not")
-    await signed.refused(sent, "ana", "ana signed, and ben decides here", person="ben")
+    await signed.refused(sent, "ana", "ana signed the decision, and ben sends it", person="ben")
     await signed.refused({**sent, "waive": "unique(id)", "until": in_days(5)}, "ana", "a waiver needs a reason")
     run_id = json.loads(text)["run_id"]
     await signed.refused({**sent, "statement": text.replace(run_id, "other")}, "ana", "is for another run: other")
@@ -177,7 +177,7 @@ async def test_a_person_who_is_not_listed(own_harness: WorkflowHarness, keys: di
     signed = await signing(own_harness, keys)
     sent = await signed.statement("zoe")
     await signed.refused(sent, "zoe", "zoe is not listed among those who may decide", person="zoe")
-    await signed.refused(sent, "ana", "zoe signed, and ana decides here")
+    await signed.refused(sent, "ana", "zoe signed the decision, and ana sends it")
     assert (await signed.send(await signed.statement(), "ana")).status == 303
     await signed.run.end()
 
