@@ -55,7 +55,7 @@ def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
         if len(start) >= _START:
             break
     pieces = chain([start], pieces)
-    if _begins_one_value(start):
+    if begins_one_value(start):
         return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces))
     return _read_lines(path, whole_lines(pieces), before=max(breaks.values(), default=0))
 
@@ -70,13 +70,13 @@ def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) 
         InvalidInput: the run would refuse the file.
     """
     start = text.lstrip("\ufeff").lstrip(WHITESPACE)
-    if has_line_end or not _begins_one_value(start):
+    if has_line_end or not begins_one_value(start):
         check_line_encoding(path, encoding, has_line_end=has_line_end)
-    if not has_line_end and not _begins_one_value(start):
+    if not has_line_end and not begins_one_value(start):
         _check_objects(path, 0, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _begins_one_value(start: str) -> bool:
+def begins_one_value(start: str) -> bool:
     """Return True if a text begins one array or object over several lines."""
     line = start.replace("\r", "\n").split("\n", 1)[0]
     return start.startswith(_OPENING) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{"))
