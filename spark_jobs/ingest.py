@@ -24,6 +24,7 @@ from sluice.pipeline.table import Table, column_problems
 from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from sluice.sizes import format_count
+from sluice.sql.schema_ddl import stored_type
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
@@ -42,14 +43,6 @@ from spark_jobs.storable_values import NOT_STORABLE, keep_values_storable, unsto
 from spark_jobs.unreadable_rows import find_unreadable_rows
 from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
 
-_ICEBERG = {
-    "bigint": "long",
-    "smallint": "int",
-    "tinyint": "int",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}
-"""Iceberg's names of types, by Spark's names, if they differ."""
 _RESERVED = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
 """Names of Iceberg's metadata columns. Spark cannot merge into a table with such a column, or delete its rows."""
 _NO_SUCH_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -282,9 +275,7 @@ def _check_columns(
         raise InvalidInput(
             f"{name}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
         )
-    types = {
-        field.name: _ICEBERG.get(field.dataType.simpleString(), field.dataType.simpleString()) for field in rows.schema
-    }
+    types = {field.name: stored_type(field.dataType.simpleString()) for field in rows.schema}
     problems = column_problems(name, table, types)
     if problems and untyped:
         problems.append(

@@ -20,6 +20,7 @@ from spark_jobs.load_files import path_of_address
 from spark_jobs.many_columns import with_columns
 
 _INCOMING = "incoming"
+_ROWS = "sluice_rows"
 _NESTED = (StructType, ArrayType, MapType)
 
 
@@ -97,15 +98,23 @@ def check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
             raise InvalidInput(f"the merge key {key!r} is not a column of the input{suggestion(key, rows.columns)}")
     columns = [F.col(quoted(key)) for key in keys]
     has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
-    number, without = rows.agg(F.count(F.lit(1)), F.count(F.when(has_no_key, 1))).collect()[0]
+    with_file = rows.select(F.when(has_no_key, F.input_file_name()).alias("file"))
+    number, without, file = with_file.agg(F.count(F.lit(1)), F.count("file"), F.min("file")).collect()[0]
     if without:
-        raise InvalidInput(f"{format_count(without, 'row')} without a value in a merge key ({', '.join(keys)})")
-    repeated = rows.groupBy(*columns).count().filter("count > 1").take(3)
+        where = f" ({path_of_address(file)})" if file else ""
+        raise InvalidInput(
+            f"{format_count(without, 'row')} without a value in a merge key ({', '.join(keys)}){where}: write a value "
+            "into each, or leave these rows out by a transform"
+        )
+    repeated = rows.groupBy(*columns).agg(F.count(F.lit(1)).alias(_ROWS)).filter(F.col(_ROWS) > 1).take(3)
     if repeated:
         examples = "; ".join(", ".join(str(row[key]) for key in keys) for row in repeated)
         print(f"repeated merge keys: {examples}", file=sys.stderr)  # for the log
         such_as = f", such as {examples}" if show_values else ""
-        raise InvalidInput(f"merge keys ({', '.join(keys)}) occur more than once in the input{such_as}")
+        raise InvalidInput(
+            f"merge keys ({', '.join(keys)}) occur more than once in the input{such_as}: keep one row of each key in "
+            "the files, or by a transform with row_number()"
+        )
     return int(number)
 
 

@@ -29,6 +29,7 @@ from lakehouse.source_files import (
     identify_input,
     inspect_files,
     stated_encoding,
+    with_deciding_values,
 )
 from lakehouse.source_files.csv_content import CsvFormat
 from lakehouse.source_files.listing import changed_since_start
@@ -84,7 +85,9 @@ class WriteTableActivity:
             raise job_failure(result, refused, program=job.program, show_values=input.show_values)
         await _check_after(input, loaded)
         reported = answer.model_dump(include={"rows_read", "rows_written", "rows_merged", "types"}) if answer else {}
-        return JobReport(**reported, log=str(result.log))
+        report = JobReport(**reported, log=str(result.log))
+        name = partial(_with_deciding_values, report, input, loaded)
+        return await run_in_thread(name, activity.heartbeat, "looking for values that decided types")
 
     def _prepare(self, input: WriteTableInput, loaded: "_Loaded", key: str) -> tuple[SparkJob, Path]:
         """Return the job, and the file for its answer."""
@@ -183,6 +186,14 @@ async def _read_before(input: WriteTableInput, manifests: InputManifests) -> _Lo
         return _Loaded()
     work = partial(_selected_files, input, manifests)
     return await run_with_progress(work, activity.heartbeat, "reading the files to load")
+
+
+def _with_deciding_values(report: JobReport, input: WriteTableInput, loaded: _Loaded) -> JobReport:
+    if input.write.source is None:
+        return report
+    files, source = loaded.files, input.write.source
+    types = with_deciding_values(report.types, source, files, show_values=input.show_values)
+    return report.model_copy(update={"types": types})
 
 
 def _explain_unreadable(input: WriteTableInput, rows: UnreadableRows) -> str:

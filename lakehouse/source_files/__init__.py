@@ -30,7 +30,7 @@ from lakehouse.source_files.paths import (
 )
 from lakehouse.source_files.records import find_line, find_non_object, find_repeated_key
 from lakehouse.source_files.text import stated_encoding
-from lakehouse.source_files.type_preview import first_records, preview_types
+from lakehouse.source_files.type_preview import first_records, preview_types, with_deciding_values
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "source_of_files",
     "stated_encoding",
     "suffix_of",
+    "with_deciding_values",
     "without_scheme",
     "write_rows",
 ]

@@ -69,9 +69,10 @@ class CsvReader:
         self._escape = options.get("escape", self._quote)
         self._escape_stated = "escape" in options
         self._quoted = _quoted_field(self._separator, self._quote, self._escape) if self._quote else None
-        self._records = self._empty_lines = self._lines = 0
+        self._records = self._lines = 0
+        self._empty_line = 0  # the number of the first empty line after a record
         self._last_line = 0  # the number of the last line that is not empty
-        self._has_gap = False  # True if a record follows an empty line
+        self._gap = 0  # the same number, once another record follows
         self._inside = self._spans = False
         self._columns = self._opened = 0
         self._first_line = ""
@@ -94,11 +95,14 @@ class CsvReader:
         for text in original_lines(pieces):
             self._read_lines(with_uniform_ends(text), ends_of(text))
         if self._inside:
-            raise InvalidInput(f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed")
-        if self._columns == 1 and self._has_gap:
             raise InvalidInput(
-                f"{self._path} has one column and an empty line, which Spark leaves out: write an empty value as "
-                f"{self._quote * 2}, or remove the line"
+                f"{self._path}: a quoted value that begins on line {self._opened:,} is never closed: close it, or "
+                "double a quote that belongs to the value"
+            )
+        if self._columns == 1 and self._gap:
+            raise InvalidInput(
+                f"{self._path}: line {self._gap:,} is empty in a file of one column, and Spark leaves it out: write an "
+                f"empty value as {self._quote * 2}, or remove the line"
             )
         return CsvContent(max(self._records - self._has_header, 0), self._spans, self._first_line, self._line_end())
 
@@ -154,7 +158,8 @@ class CsvReader:
                 f"source.options.escape to '\\' if it is an escaped quote, or to '{self._quote}' if quotes are doubled"
             )
         is_in_pairs = self._escape == self._quote or len(set(ends)) <= 1
-        if not self._inside and is_in_pairs and (outside := self._outside_of_quotes(text)) is not None:
+        is_fast = is_in_pairs and not self._inside and self._columns != 1  # of one column, each line is read anyway
+        if is_fast and (outside := self._outside_of_quotes(text)) is not None:
             if outside.count("\n") != text.count("\n"):
                 self._spans = True
             self._add_ends_outside_of_quotes(text, ends)
@@ -231,9 +236,9 @@ class CsvReader:
     def _read_line_without_quotes(self, line: str) -> None:
         self._lines += 1
         if not line.strip(WHITESPACE):
-            self._empty_lines += bool(self._records)
+            self._add_empty_line()
             return
-        self._has_gap = self._has_gap or self._empty_lines > 0
+        self._gap = self._gap or self._empty_line
         self._records += 1
 
     def _read_line(self, line: str) -> None:
@@ -241,15 +246,20 @@ class CsvReader:
         was_inside = self._inside
         if not was_inside and not line.strip(WHITESPACE):
             if not self._count_empty_rows([line]):
-                self._empty_lines += bool(self._records)
+                self._add_empty_line()
             return
-        self._has_gap = self._has_gap or (self._empty_lines > 0 and not was_inside)
+        if not was_inside:
+            self._gap = self._gap or self._empty_line
         self._inside = self._ends_inside(line, was_inside)
         if self._inside and not was_inside:
             self._opened = self._lines
             self._spans = True
         if not self._inside:
             self._records += 1
+
+    def _add_empty_line(self) -> None:
+        if self._records and not self._empty_line:
+            self._empty_line = self._lines
 
     def _ends_inside(self, line: str, inside: bool) -> bool:
         """Return True if a quoted value is open at the end of a line."""

@@ -54,10 +54,10 @@ def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
         breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
         if len(start) >= _START:
             break
-    pieces = chain([start], pieces)
-    if _begins_one_value(start):
-        return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces))
-    return _read_lines(path, whole_lines(pieces), before=max(breaks.values(), default=0))
+    pieces, before = chain([start], pieces), max(breaks.values(), default=0)
+    if begins_one_value(start):
+        return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces, before))
+    return _read_lines(path, whole_lines(pieces), before)
 
 
 def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) -> None:
@@ -70,13 +70,13 @@ def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) 
         InvalidInput: the run would refuse the file.
     """
     start = text.lstrip("\ufeff").lstrip(WHITESPACE)
-    if has_line_end or not _begins_one_value(start):
+    if has_line_end or not begins_one_value(start):
         check_line_encoding(path, encoding, has_line_end=has_line_end)
-    if not has_line_end and not _begins_one_value(start):
+    if not has_line_end and not begins_one_value(start):
         _check_objects(path, 0, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _begins_one_value(start: str) -> bool:
+def begins_one_value(start: str) -> bool:
     """Return True if a text begins one array or object over several lines."""
     line = start.replace("\r", "\n").split("\n", 1)[0]
     return start.startswith(_OPENING) and not (_is_whole(line) if len(line) < len(start) else start.startswith("{"))
@@ -166,17 +166,19 @@ def _is_whole(line: str) -> bool:
     return False
 
 
-def _read_one_value(path: str, texts: Iterator[str]) -> str:
-    """Read one array or object; return the first number that a DOUBLE would round.
+def _read_one_value(path: str, texts: Iterator[str], before: int) -> str:
+    """Read one array or object after `before` empty lines; return the first number that a DOUBLE would round.
 
     Raises:
         InvalidInput: the value has no end, or something follows it.
     """
     open_brackets = waiting = number = rounded = ""
     in_string = ended = False
+    line = before + 1
     for text in texts:
         if ended:
-            _check_rest(path, text)
+            _check_rest(path, text, line)
+            line += text.count("\n")
             continue
         whole = ('"' if in_string else "") + waiting + text
         cut = len(whole.rstrip("\\"))  # a backslash at the end escapes a character of the next piece
@@ -189,11 +191,13 @@ def _read_one_value(path: str, texts: Iterator[str]) -> str:
         inner = _reduced(brackets[1:])
         if inner[:1] in ("]", "}"):
             ended = True
-            _check_rest(path, whole[_end_of_value(whole, len(open_brackets)) :] + waiting)
+            end = _end_of_value(whole, len(open_brackets))
+            _check_rest(path, whole[end:] + waiting, line + whole.count("\n", 0, end))
         else:
             open_brackets = brackets[:1] + inner
+        line += text.count("\n")
     if not ended:
-        raise InvalidInput(f"{path} is truncated: its JSON value has no end")
+        raise InvalidInput(f"{path} is truncated: its JSON value has no end. Write the whole file again")
     return rounded
 
 
@@ -235,9 +239,11 @@ def _end_of_value(text: str, depth: int) -> int:
     return len(text)
 
 
-def _check_rest(path: str, text: str) -> None:
-    if text.strip(WHITESPACE):
+def _check_rest(path: str, text: str, line: int) -> None:
+    """Verify that nothing follows the value of a file. The text begins on a line of the file."""
+    if rest := text.lstrip(WHITESPACE):
+        line += text[: len(text) - len(rest)].count("\n")
         raise InvalidInput(
-            f"{path} contains more than one JSON value, but Spark reads only the first: write one value in each "
-            "line, or one array"
+            f"{path} contains more than one JSON value, but Spark reads only the first; the next begins on line "
+            f"{line:,}: write one value in each line, or one array"
         )

@@ -1,10 +1,13 @@
-"""Find a record in a source file: by its text, by a key that it has twice, or because it is no object."""
+"""Read the records of a source file, or find one: by its text, by a repeated key, or because it is no object."""
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 from lakehouse.source_files.identify import describe
+from lakehouse.source_files.json_content import begins_one_value
 from lakehouse.source_files.line_ends import WHITESPACE, whole_lines
 from lakehouse.source_files.text import decoded
 from sluice.errors import InvalidInput
@@ -38,6 +41,27 @@ def find_line(path: str, encoding: str, record: str, *, has_header: bool = False
     return None
 
 
+def json_objects(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSON file with their lines. Text that Python does not read as JSON is left out.
+
+    Raises:
+        InvalidInput: the file is not text in that encoding, or is truncated.
+    """
+    texts = whole_lines(decoded(path, describe(path).read(), encoding, is_json=True))
+    first = next(texts, "")
+    is_one_value = begins_one_value(first.lstrip(WHITESPACE))
+    values = _values_in(_value_of(path, encoding)) if is_one_value else _values_of_lines(chain([first], texts))
+    yield from ((line, value) for line, value in values if isinstance(value, dict))
+
+
+def _values_of_lines(texts: Iterable[str]) -> Iterator[tuple[int, object]]:
+    number = 0
+    for text in texts:
+        for line in text.removesuffix("\n").split("\n"):
+            number += 1
+            yield from ((number, value) for _, value in _values_in(line))
+
+
 def find_non_object(paths: Iterable[str], encoding: str) -> str | None:
     """Return a sentence that names the first element of an array over several lines that is no object, or None."""
     for path in paths:
@@ -67,20 +91,26 @@ def _value_of(path: str, encoding: str) -> str:
 
 def _non_object(text: str) -> tuple[int, str] | None:
     """Return the line and the kind of the first element of an array that is no object."""
-    at = len(text) - len(text.lstrip(WHITESPACE))
-    if not text.startswith("[", at):
-        return None
-    while text[at : at + 1] in ("[", ","):
-        at += 1
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches no character, too
+    values = _values_in(text) if text.lstrip(WHITESPACE).startswith("[") else ()
+    return next(((line, _kind(value)) for line, value in values if not isinstance(value, dict)), None)
+
+
+def _values_in(text: str) -> Iterator[tuple[int, object]]:
+    """Yield the elements of an array with their lines, or the only value, up to text that Python does not read."""
+    at = counted = len(text) - len(text.lstrip(WHITESPACE))
+    line = text.count("\n", 0, at) + 1
+    is_array = text.startswith("[", at)
+    while text[at : at + 1] in ("[", ",") or not is_array:
+        at = _SPACE.match(text, at + is_array).end()  # type: ignore[union-attr]  # it matches no character, too
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):  # empty, or a dialect of JSON that options of Spark allow
-            return None
-        if not isinstance(value, dict):
-            return text.count("\n", 0, at) + 1, _kind(value)
+            return
+        line, counted = line + text.count("\n", counted, at), at
+        yield line, value
+        if not is_array:
+            return
         at = _SPACE.match(text, end).end()  # type: ignore[union-attr]  # it matches no character, too
-    return None
 
 
 def _kind(value: object) -> str:

@@ -58,18 +58,24 @@ def decoded(path: str, pieces: Iterator[bytes], encoding: str, *, is_json: bool 
 def _decoded(pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     is_unicode = codecs.lookup(encoding).name == UNICODE
-    offset = 0
+    offset, line = 0, 1
     for piece in pieces:
         if offset == 0 and is_unicode:
             _check_byte_order_mark(piece)
-        text = _decode(decoder, piece, offset, encoding)
+        text = _decode(decoder, piece, offset, line, encoding)
         if "\0" in text:
             where = offset + piece.find(b"\0") if is_unicode else offset
-            problem = f"contains a zero byte (from byte {where:,}), so it is not text in {encoding}: if it is UTF-16"
-            raise _WrongEncodingError(problem, "UTF-16LE", "UTF-16BE")
+            line += text.count("\n", 0, text.find("\0"))
+            raise _WrongEncodingError(
+                f"contains a zero byte (from byte {where:,}, line {line:,}), so it is not text in {encoding}: if it is "
+                "UTF-16",
+                "UTF-16LE",
+                "UTF-16BE",
+            )
         offset += len(piece)
+        line += text.count("\n")
         yield text
-    yield _decode(decoder, b"", offset, encoding, final=True)
+    yield _decode(decoder, b"", offset, line, encoding, final=True)
 
 
 def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -143,14 +149,19 @@ def _members(path: str, pieces: Iterator[bytes], new: type[_Gzip] | type[_Bzip2]
         raise InvalidInput(f"{path} is truncated: its compressed content has no end")
 
 
-def _decode(decoder: codecs.IncrementalDecoder, piece: bytes, offset: int, encoding: str, final: bool = False) -> str:
+def _decode(
+    decoder: codecs.IncrementalDecoder, piece: bytes, offset: int, line: int, encoding: str, *, final: bool = False
+) -> str:
+    """Return the text of a piece that begins at an offset, on a line."""
     waiting = len(decoder.getstate()[0])
     try:
         return decoder.decode(piece, final)
     except UnicodeDecodeError as error:
         where = offset - waiting + error.start
         bytes_there = error.object[error.start : error.start + 1]  # only one byte: a reason quotes no values
-        problem = f"is not {encoding}: {error.reason} at byte {where:,} ({bytes_there!r}); if it is ISO-8859-1"
+        line += codecs.decode(error.object[: error.start], encoding, "ignore").count("\n")
+        position = f"byte {where:,}, line {line:,} ({bytes_there!r})"
+        problem = f"is not {encoding}: {error.reason} at {position}; if it is ISO-8859-1"
         raise _WrongEncodingError(problem, "ISO-8859-1") from None
     except UnicodeError as error:  # for example UTF-16 without a byte order mark
         raise _WrongEncodingError(f"is not {encoding}: {error}; if it is UTF-8", UTF_8) from None

@@ -1,11 +1,15 @@
-"""Guess the types of CSV columns from the first rows, as the built-in job guesses them from all rows."""
+"""Guess the types of CSV columns from the first rows, as the built-in job guesses them from all rows.
+
+Spark guesses the types of JSON columns. Here, the value is found that makes one of them text.
+"""
 
 import csv
+import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +18,11 @@ from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.line_ends import WHITESPACE
 from lakehouse.source_files.paths import is_remote
+from lakehouse.source_files.records import json_objects
 from lakehouse.source_files.text import decoded, stated_encoding
-from sluice.contracts.guessed_types import GuessedColumn, TypePreview
+from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes, TypePreview
 from sluice.contracts.run_request import InputFile
-from sluice.errors import InvalidInput
+from sluice.errors import InvalidInput, ServiceUnavailable
 from sluice.input.plain_notation import (
     DATES,
     LEAST_INT,
@@ -37,11 +42,15 @@ from sluice.pipeline.source import Source
 
 _FILES, _ROWS = 3, 5_000
 """Maximum number of files, and of rows of each, to read: the start of a run waits for it."""
+_MOST_RECORDS = 100_000
+"""Maximum number of JSON records in which a value that decides the type of a column is searched for after a load."""
 _FEWEST = 20
 """Minimum number of values of a column with a hint."""
 _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
+_NOTATIONS = {bool: "boolean", int: "whole", float: "fraction", str: "text"}
+"""Notations of JSON values. All others are nested."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -58,10 +67,18 @@ class _Column:
     whole_digits: int = 0
     fraction_digits: int = 0
 
-    def add(self, value: str, path: str, line: int) -> None:
-        notation = notation_of(value)
+    def add_json(self, value: object, path: str, line: int) -> None:
+        notation = _NOTATIONS.get(type(value), "nested")
+        text = "" if notation in self.first else json.dumps(value, ensure_ascii=False)
+        self._count(notation, text, path, line)
+
+    def _count(self, notation: str, value: str, path: str, line: int) -> None:
         self.notations[notation] += 1
         self.first.setdefault(notation, (path, line, value if len(value) <= _SHOWN else value[:_SHOWN] + "…"))
+
+    def add(self, value: str, path: str, line: int) -> None:
+        notation = notation_of(value)
+        self._count(notation, value, path, line)
         if notation not in NUMBERS:
             return
         whole, fraction = digits_of(value)
@@ -107,9 +124,11 @@ class _Column:
 def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
     """Guess the types of the columns of CSV files from their first rows.
 
-    The preview is empty for files of a store, for other formats, and if types are stated.
+    The preview is empty for files of a store, for other formats, and if types are stated. For JSON, it has only hints.
     """
     options = {key.lower(): value for key, value in source.options.items()}
+    if _is_json_with_types(source, options):
+        return TypePreview(hints=_json_hints(files, options))
     infers = options.get("inferschema", "true").lower() == "true"
     if source.schema_ or source.reader_format() != "csv" or not infers or any(map(options.get, BEYOND_HEADERS)):
         return TypePreview()
@@ -122,8 +141,62 @@ def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
             is_whole = _read(file.path, options, columns) and is_whole
         except (InvalidInput, csv.Error):  # the error is reported when the file is read
             return TypePreview()
-    hints = [hint for column in columns.values() if (hint := column.hint())]
-    return TypePreview([column.guessed() for column in columns.values()], hints, is_whole)
+    return TypePreview([column.guessed() for column in columns.values()], _hints(columns), is_whole)
+
+
+def with_deciding_values(
+    types: GuessedTypes, source: Source, files: Sequence[InputFile], *, show_values: bool
+) -> GuessedTypes:
+    """Return the guessed types of JSON files, with the first text of each column that has other values, too.
+
+    Other formats, and a column without such a text in the first records, stay as they are.
+    """
+    options = {key.lower(): value for key, value in source.options.items()}
+    names = {each.name for each in types.columns if each.type == "STRING"}
+    if not names or not _is_json_with_types(source, options):
+        return types
+    columns: dict[str, _Column] = {}
+    try:
+        _add_records((file.path for file in files), options, _MOST_RECORDS, columns)
+    except (InvalidInput, ServiceUnavailable):  # the files are loaded: nothing depends on these values
+        return types
+    texts = {name: text for name in names & columns.keys() if (text := columns[name].guessed()).where}
+    columns_with_texts = [texts.get(each.name, each) for each in types.columns]
+    if not show_values:
+        columns_with_texts = [each.model_copy(update={"value": ""}) for each in columns_with_texts]
+    return types.model_copy(update={"columns": columns_with_texts})
+
+
+def _is_json_with_types(source: Source, options: Mapping[str, str]) -> bool:
+    """Return True if Spark guesses the types of a source from its JSON values, one value per line or file."""
+    as_text = options.get("primitivesasstring", "false").lower() == "true"
+    return source.reader_format() == "json" and not source.schema_ and not as_text and "linesep" not in options
+
+
+def _json_hints(files: Sequence[InputFile], options: Mapping[str, str]) -> list[str]:
+    columns: dict[str, _Column] = {}
+    for file in files[:_FILES]:
+        if is_remote(file.path):
+            return []
+        try:
+            _add_records([file.path], options, _ROWS, columns)
+        except InvalidInput:  # the error is reported when the file is read
+            return []
+    return _hints(columns)
+
+
+def _add_records(paths: Iterable[str], options: Mapping[str, str], limit: int, columns: dict[str, _Column]) -> None:
+    """Add the values of the first records of JSON files."""
+    encoding = stated_encoding(options)
+    records = chain.from_iterable(((path, *each) for each in json_objects(path, encoding)) for path in paths)
+    for path, line, record in islice(records, limit):
+        for name, value in record.items():
+            if value is not None:
+                columns.setdefault(name, _Column(name)).add_json(value, path, line)
+
+
+def _hints(columns: Mapping[str, _Column]) -> list[str]:
+    return [hint for column in columns.values() if (hint := column.hint())]
 
 
 def first_records(path: str, options: Mapping[str, str], limit: int) -> list[dict[str, str]]:

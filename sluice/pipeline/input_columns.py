@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sluice.checks.base import Check, check_location
 from sluice.checks.query import Sql
-from sluice.checks.schema import iceberg_type
 from sluice.identifiers import suggestion
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.table import Table
@@ -12,6 +11,7 @@ from sluice.pipeline.table_layout import order_parts, partition_parts
 from sluice.pipeline.write import SOURCE_VIEW
 from sluice.pipeline.yaml_values import Location
 from sluice.sql.expression import returned_columns, unknown_columns
+from sluice.sql.schema_ddl import schema_types, stored_type
 
 
 def columns_of_table(pipeline: Pipeline, columns: Sequence[str] | None) -> list[str] | None:
@@ -49,19 +49,22 @@ def check_column_problems(pipeline: Pipeline, columns: Sequence[str]) -> list[st
 
 
 def check_type_hints(pipeline: Pipeline, guessed: Mapping[str, str]) -> list[str]:
-    """Return a hint for each check that does not fit the guessed type of its column.
+    """Return a hint for each check that does not fit the stated or guessed type of its column.
 
     It is a hint and not an error, because a table that exists may have other types.
 
     Args:
-        guessed: by the name of a column, its type in SQL notation.
+        guessed: by the name of a column, its type in SQL notation; empty if `schema` states the types.
     """
-    if pipeline.write.transform is not None or len(pipeline.tables) != 1:
+    write = pipeline.write
+    if not write.built_in or write.source is None or write.transform is not None or len(pipeline.tables) != 1:
         return []
-    types = {name: iceberg_type(type) for name, type in guessed.items()}
+    stated = schema_types(write.source.schema_) if write.source.schema_ else {}
+    types = {name: stored_type(type) for name, type in (stated or guessed).items()}
     checks = (check for table in pipeline.tables.values() for check in table.checks)
+    origin = "types of `schema`" if stated else "types guessed"
     return [
-        f"{check_location(check)}{problem} (types guessed, used if the table is new)"
+        f"{check_location(check)}{problem} ({origin}, used if the table is new)"
         for check in checks
         if types.keys() >= set(check.column_names)
         for problem in check.type_problems(types)

@@ -4,6 +4,7 @@ Spark would evaluate an expression after DEFAULT or GENERATED ALWAYS AS, and a t
 it. The grammar below lists what is allowed. Anything else that Spark's grammar of columns accepts is refused.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,6 +24,23 @@ _PLAIN_COLLATION = "utf8_binary"
 _NESTED = ("array", "map", "struct")
 _INTERVALS = ("year", "month", "day", "hour", "minute", "second")
 _EXPRESSIONS = ("default", "generated")
+_NAME = re.compile(r"\w+")
+_STORED = {
+    "array": "list",
+    "bigint": "long",
+    "byte": "int",
+    "dec": "decimal",
+    "integer": "int",
+    "numeric": "decimal",
+    "real": "float",
+    "short": "int",
+    "smallint": "int",
+    "timestamp": "timestamptz",
+    "timestamp_ltz": "timestamptz",
+    "timestamp_ntz": "timestamp",
+    "tinyint": "int",
+}
+"""Iceberg's names of types, by Spark's names, if they differ."""
 
 
 def schema_problem(text: str) -> str | None:
@@ -37,9 +55,26 @@ def schema_problem(text: str) -> str | None:
 
 def schema_columns(text: str) -> list[str]:
     """Return the names of the columns of a list that `schema_problem` accepts."""
+    return _read(text).names
+
+
+def schema_types(text: str) -> dict[str, str]:
+    """Return the types of the columns of such a list, as it states them."""
+    columns = _read(text)
+    return dict(zip(columns.names, columns.types, strict=True))
+
+
+def stored_type(type: str) -> str:
+    """Return the Iceberg type in which a table stores the values of a type of Spark SQL."""
+    name = _NAME.match(type)
+    plain = name[0].lower() if name else ""
+    return plain if plain == "string" else _STORED.get(plain, plain) + type[len(plain) :]
+
+
+def _read(text: str) -> "_Columns":
     columns = _Columns(text, [each for token in tokens(text) for each in _split(token)])
     columns.check()
-    return columns.names
+    return columns
 
 
 def _split(token: Token) -> list[Token]:
@@ -59,6 +94,8 @@ class _Columns:
     depth: int = 0
     names: list[str] = field(default_factory=list)
     """Columns read so far, without fields of structs."""
+    types: list[str] = field(default_factory=list)
+    """Their types."""
 
     def check(self) -> None:
         """Read the list to its end.
@@ -84,7 +121,10 @@ class _Columns:
             self.names.append(self._next.name)
         self.at += 1
         self._takes(":")
+        first = self.at
         self._type()
+        if not self.depth:
+            self.types.append(self._text(first))
         if self._takes("not") and not self._takes("null"):
             raise self._unexpected("NULL")
         if self._takes("comment"):
@@ -92,6 +132,11 @@ class _Columns:
                 raise self._unexpected("the text of the comment")
             while self._takes_text():  # adjacent texts form one, as in 'it''s'
                 pass
+
+    def _text(self, first: int) -> str:
+        """Return the text of the tokens from one of them to the last that was read."""
+        last = self.listed[self.at - 1]
+        return self.text[self.listed[first].start : last.start + len(last.text)]
 
     def _type(self) -> None:
         token = self._next

@@ -114,7 +114,7 @@ def test_merge_by_keys_updates_and_inserts(job: Ingester) -> None:
     )
     keyless = str(csv_file(job.folder / "4.csv", [{"id": None, "name": "b", "ratio": 1.5}]))
     refused = job.refused({"path": keyless}, mode="merge", keys=["id"])
-    assert refused == "1 row without a value in a merge key (id)"
+    assert refused.startswith(f"1 row without a value in a merge key (id) ({keyless}): write a value"), refused
 
 
 def test_statements_run_in_order(job: Ingester) -> None:
@@ -163,7 +163,7 @@ def test_files_whose_headers_differ(job: Ingester) -> None:
 def test_a_row_with_too_many_fields(job: Ingester) -> None:
     path = csv_file(job.folder / "in.csv", ROWS)
     path.write_text(path.read_text() + "3,c,1.5,surplus\n")
-    assert job.refused({"path": str(path)}) == f"{path}: it has 4 values for 3 columns; 1 such row"
+    assert job.refused({"path": str(path)}) == f"{path}: it has 4 values for 3 columns; 1 such row. Correct the file"
 
 
 def test_a_header_without_rows(job: Ingester) -> None:

@@ -16,7 +16,10 @@ from tests.harness.pipelines import csv_file
 def test_a_value_that_cannot_be_cast(job: Ingester) -> None:
     job({"path": str(csv_file(job.folder / "1.csv", ROWS))})
     wrong = str(csv_file(job.folder / "2.csv", [{"id": "seven", "name": "a", "ratio": 1.0}]))
-    assert job.refused({"path": wrong}) == f"{wrong}: id: 'seven' is not a valid int; 1 such row"
+    assert job.refused({"path": wrong}) == (
+        f"{wrong}: id: 'seven' is not a valid int; 1 such row. Correct the file, or read id as STRING and convert it "
+        "by a transform"
+    )
     typed = job.folder / "3.parquet"
     parquet.write_table(pa.table({"id": ["seven"], "name": ["a"], "ratio": [1.0]}), typed)
     assert "id" in job.refused({"path": str(typed)})

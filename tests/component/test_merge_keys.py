@@ -86,6 +86,15 @@ def test_rows_whose_keys_become_one_key_of_the_table_are_refused(job: Ingester) 
     assert "occur more than once" in job.refused(given, mode="merge", keys=["id"], transform=transform)
 
 
+def test_a_key_with_the_name_of_a_function(job: Ingester) -> None:
+    job(source(job, pa.array([1]), ["old"], count=pa.array([7])))
+    job(source(job, pa.array([2]), ["new"], count=pa.array([7])), mode="merge", keys=["count"])
+    assert job.rows() == [{"id": 2, "count": 7, "v": "new"}]
+    twice = source(job, pa.array([3, 4]), ["a", "b"], count=pa.array([8, 8]))
+    refused = job.refused(twice, mode="merge", keys=["count"])
+    assert "merge keys (count) occur more than once in the input: keep one row of each key" in refused, refused
+
+
 def test_text_is_no_number_in_a_key(job: Ingester) -> None:
     job(source(job, pa.array([5], pa.int64()), ["old"]))
     refused = job.refused(source(job, pa.array(["05"]), ["new"]), mode="merge", keys=["id"])

@@ -52,3 +52,13 @@ def test_line_breaks_and_folders_with_stated_types(system: SystemHarness, lake: 
     ]
     refused = system.run(PIPELINE.format(name="exact_refused", folder=folder, more=stated.replace("m INT", "m DATE")))
     assert "the value of the folder m=01 is not exactly a value of the type date" in str(refused), refused
+
+
+def test_the_report_names_the_text_that_makes_a_column_of_json_text(system: SystemHarness, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"id": 1, "q": 5}\n{"id": 2, "q": "5"}\n')
+    ended = system.run(PIPELINE.replace("format: csv", "format: json").format(name="mixed", folder=file, more=""))
+    assert ended.json["outcome"] == "published", ended
+    types = {each["name"]: each for each in ended.json["types"]["columns"]}
+    assert types["id"]["type"] == "BIGINT"
+    assert types["q"] == {"name": "q", "type": "STRING", "value": '"5"', "where": "in.jsonl, line 2"}

@@ -183,6 +183,32 @@ def test_a_check_whose_values_do_not_fit_a_guessed_type_has_a_hint_before_the_ru
     assert inspect_input(load_pipeline(file, {}, tmp_path), file).hints == []
 
 
+def test_a_check_whose_values_do_not_fit_a_stated_type_has_a_hint_before_the_run(tmp_path: Path) -> None:
+    schema = "id INT, code DECIMAL(10, 2) NOT NULL, day DATE, later STRING COLLATE UTF8_BINARY, at TIMESTAMP"
+    text = VALUES.replace("FILE}TRANSFORM", f'FILE, schema: "{schema}"}}').replace("[1, 2]}", "[new, 2]}", 1)
+    text += "      - accepted_range: {column: later, min: 5}\n      - not_nan: at\n"
+    text += '      - accepted_range: {column: at, min: "2026-01-01 00:00:00+00:00"}\n'
+    file = orders(tmp_path, text, "id,code,day,later,at\n1,2.50,2026-01-01,,\n")
+    inspected = inspect_input(load_pipeline(file, {}, tmp_path), file)
+    where = "(types of `schema`, used if the table is new)"
+    assert [hint.removeprefix(f"{tmp_path}/") for hint in inspected.hints] == [
+        f"orders.yml:6: accepted_values: 'code' is decimal(10, 2): 'new' is not a decimal number {where}",
+        f"orders.yml:7: accepted_range: 'day' is date: 5 is not a date such as 2024-01-31 {where}",
+        f"orders.yml:10: accepted_range: 'later' is string: 5 is not a text: write it in quotes {where}",
+        f"orders.yml:11: not_nan: 'at' is timestamptz, and this check is for float or double {where}",
+    ]
+    file = orders(tmp_path, text.replace("column: day", "column: days"), "id,code,day,later,at\n")
+    with pytest.raises(InvalidPipeline, match=r"orders.yml:7: .* no column 'days' \(did you mean 'day'\?\)"):
+        inspect_input(load_pipeline(file, {}, tmp_path), file)
+
+
+def test_a_guessed_time_has_a_zone_in_the_table(tmp_path: Path) -> None:
+    text = VALUES.replace("TRANSFORM", "").replace("column: day, min: 5", 'column: day, min: "2026-01-01 00:00:00Z"')
+    text = text.replace("code, values: [1, 2]", "code, values: [A1]")
+    file = orders(tmp_path, text, "id,code,day,later\n1,A1,2026-01-01 10:00,\n")
+    assert inspect_input(load_pipeline(file, {}, tmp_path), file).hints == []
+
+
 def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
     good = PIPELINE.replace("orderid", "country").replace("orderd_on", "ordered_on").replace("ammount", "amount")
     good = good.replace("cuntry", "country").replace("town", "id").replace("note: A", "id: A")

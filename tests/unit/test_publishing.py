@@ -279,6 +279,12 @@ def test_checks_that_cannot_be_answered_are_refused_at_opening() -> None:
     input = opening(tables={"t.x": {"checks": [{"check": "not_null", "column": "b"}]}})
     assert "'b'" in opening_problems(input, {"t.x": {"a": "int"}}, ALL)[0]
     assert opening_problems(input, {"t.x": None}, ALL) == []
+    keys = {"check": "relationships", "column": "a", "to": "t.y", "field": "id", "at": "p.yml:7"}
+    input = opening(tables={"t.x": {"checks": [keys]}})
+    assert opening_problems(input, {"t.x": None, "t.y": None}, ALL) == [
+        "p.yml:7: relationships: there is no table t.y on main"
+    ]
+    assert opening_problems(opening(tables={"t.x": {"checks": [keys]}, "t.y": {}}), {"t.x": None}, ALL) == []
 
 
 def test_an_input_that_was_published_names_its_commit() -> None:

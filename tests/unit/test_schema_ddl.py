@@ -4,7 +4,7 @@ import pytest
 
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.file import parse_pipeline
-from sluice.sql.schema_ddl import schema_problem
+from sluice.sql.schema_ddl import schema_problem, schema_types, stored_type
 
 GOOD = [
     "id INT",
@@ -68,3 +68,20 @@ def test_a_pipeline_file_says_which_line() -> None:
     text = "name: p\nwrite:\n  source:\n    path: a.csv\n    schema: a INT DEFAULT 1\ntables: [n.t]\n"
     with pytest.raises(InvalidPipeline, match=r"p.yml:5: write.source.schema: DEFAULT at line 1, column 7 is an"):
         parse_pipeline(text, "p.yml")
+
+
+def test_types_of_a_schema_as_a_table_stores_them() -> None:
+    stated = "id BIGINT NOT NULL, a: dec(9, 2) COMMENT 'x', s STRUCT<b: INT, C: SMALLINT>, t TIMESTAMP, u TIMESTAMP_NTZ"
+    types = schema_types(
+        f"{stated}, c String COLLATE UTF8_BINARY, l ARRAY<ARRAY<ARRAY<INT>>>, i INTERVAL DAY TO SECOND"
+    )
+    assert {name: stored_type(type) for name, type in types.items()} == {
+        "id": "long",
+        "a": "decimal(9, 2)",
+        "s": "struct<b: INT, C: SMALLINT>",
+        "t": "timestamptz",
+        "u": "timestamp",
+        "c": "string",
+        "l": "list<ARRAY<ARRAY<INT>>>",
+        "i": "interval DAY TO SECOND",
+    }
