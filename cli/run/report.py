@@ -79,7 +79,8 @@ def report_result(
         print(markdown_report(result, link))
     else:
         steps = next_steps(result, released, program()) if may_decide else {}
-        print_report(result, link, context.console, steps, with_verdicts=with_verdicts)
+        page = context.settings.installation.page_of_run(result.workflow_id, result.run_id)
+        print_report(result, link, context.console, steps, page=page, with_verdicts=with_verdicts)
     return exit_code(result)
 
 
@@ -89,12 +90,15 @@ def print_report(
     console: Console,
     steps: Mapping[str, str] = MappingProxyType({}),
     *,
+    page: str = "",
     with_verdicts: bool = True,
 ) -> None:
     """Print the result of a run: outcome, reason and next steps, then tables, checks with bad rows, and details.
 
     Args:
+        link: address of the run in the Temporal Web UI.
         steps: the commands that decide about the quarantined rows of the run, by purpose.
+        page: address of the run on the page; empty if the address of the page is not set.
     """
     outcome = result.outcome or "under way"
     console.print()
@@ -133,6 +137,7 @@ def print_report(
         "duration": _durations(result.timings),
         "run": result.workflow_id,
         "report": result.report,
+        "page": page,
         "Web UI": link,
         "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
     }

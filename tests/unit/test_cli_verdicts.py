@@ -13,6 +13,7 @@ from cli.run.watch import ShownStatus
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.run import Outcome, RunResult, RunStatus
 from sluice.contracts.table_changes import TableChange
+from sluice.settings import Settings
 
 LONG = "each loan has a member who was registered on the day that the loan began, or was a guest of the library"
 
@@ -111,7 +112,8 @@ def reported(outcome: str, released: str = "", branch: str = "quarantine/p/d/r")
         tables=tables, checks=[check("fail", "a")], main_before="m",
     )  # fmt: skip
     output = io.StringIO()
-    shown: dict[str, Any] = {"as_json": False, "report": None, "link": lambda *_: "http://ui"}
+    settings = Settings.of(sluice_page="http://page")
+    shown: dict[str, Any] = {"as_json": False, "report": None, "link": lambda *_: "http://ui", "settings": settings}
     context = cast(CommandContext, SimpleNamespace(console=Console(file=output, width=140), **shown))
     report_result(context, result, released=released)
     return [line.strip() for line in output.getvalue().splitlines() if line]
@@ -128,6 +130,11 @@ def test_the_report_of_a_failed_run_begins_with_the_reason_the_branch_and_what_t
     ]
     assert not any(line.startswith(("main", "branch")) for line in lines[5:])
     assert reported("discarded", branch="")[2] == "branch  not kept"
+
+
+def test_the_report_links_to_the_page_and_to_the_web_ui() -> None:
+    lines = reported("published")
+    assert {"page  http://page/runs/w/r", "Web UI  http://ui"} <= set(lines)
 
 
 def test_a_run_that_published_names_the_checks_that_warned() -> None:
