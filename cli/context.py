@@ -17,7 +17,8 @@ from cli.exit_codes import DETACHED, FAILED, UNREACHABLE, WRONG_USE, print_error
 from cli.layout import make_console
 from cli.options import ReportFormat
 from runtime.installation.identity import with_installation
-from runtime.installation.reached_installation import connect_command
+from runtime.installation.reached_installation import connect_command, running_workers
+from runtime.missing_worker import START_A_WORKER
 from runtime.run.starter import Starter, starter_here
 from runtime.worker_answer import notice_if_slow
 from sluice.environment_files import read_environment
@@ -57,6 +58,15 @@ class CommandContext:
         """Return the address of a run in the Web UI."""
         web_ui = self.settings.installation.temporal_ui
         return f"{web_ui}/namespaces/{self.client.namespace}/workflows/{workflow_id}/{run_id}"
+
+    async def hint_at_missing_worker(self, name: str) -> None:
+        """Print a hint to standard error if no worker runs that could begin a workflow of this name."""
+        queue = self.settings.installation.sluice_task_queue
+        if not await running_workers(self.client, queue):
+            print(
+                f"hint: {name} waits: no worker takes work from the task queue {queue!r}; {START_A_WORKER}",
+                file=sys.stderr,
+            )
 
     def print_result(self, fields: dict[str, Any], text: str) -> None:
         """Print the result of a command: an object with --json, otherwise a sentence."""

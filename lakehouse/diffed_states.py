@@ -9,7 +9,7 @@ from lakehouse.quarantine import PREFIX, QuarantinedBranch, find_quarantined_bra
 from sluice.contracts.table_diffs import DiffSide, DiffTablesInput, TableKey
 from sluice.diff.keys import checked_keys
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import ATTEMPTS, attempt_of, run_of
+from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggested_run
 from sluice.publishing.commit_properties import PIPELINE, RELEASED_RUN, RUN_ID, WORKFLOW_ID
 
 _HASH_DIGITS = 8
@@ -107,14 +107,19 @@ def _find_commit(catalog: BranchCatalog, named: str) -> CommitInfo:
     Raises:
         InvalidPipeline: there is none.
     """
+    pipelines: set[str] = set()
+    ids: set[str] = set()
     for commit in catalog.history(catalog.main):
-        properties = commit.properties
-        names = (properties.get(key) for key in (RUN_ID, WORKFLOW_ID, PIPELINE, RELEASED_RUN))
-        if commit.parent and (named in names or (len(named) >= _HASH_DIGITS and commit.hash.startswith(named))):
+        own = {commit.properties.get(key, "") for key in (RUN_ID, WORKFLOW_ID, RELEASED_RUN)}
+        pipeline = commit.properties.get(PIPELINE, "")
+        is_named = named in (*own, pipeline) or (len(named) >= _HASH_DIGITS and commit.hash.startswith(named))
+        if commit.parent and is_named:
             return commit
+        pipelines.add(pipeline)
+        ids |= own
     raise InvalidPipeline(
-        f"there is no branch, run or commit {named[:200]!r}: give a run that `list` shows, a branch, or at least "
-        f"{_HASH_DIGITS} digits of a commit on {catalog.main}"
+        f"there is no branch, run or commit {named[:200]!r}{suggested_run(named, pipelines, ids)}: give a run that "
+        f"`list` shows, a branch, or at least {_HASH_DIGITS} digits of a commit on {catalog.main}"
     )
 
 

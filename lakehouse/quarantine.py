@@ -18,6 +18,7 @@ from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.contracts.table_changes import TableChange
 from sluice.errors import CatalogRefused, InvalidInput, InvalidPipeline
+from sluice.identifiers import suggested_run
 from sluice.publishing.commit_properties import (
     BASE,
     CAUSE,
@@ -209,13 +210,14 @@ def find_only_quarantined_branch(catalog: BranchCatalog, named: str) -> Quaranti
 
 def _matching(catalog: BranchCatalog, named: str) -> list[QuarantinedBranch]:
     """Return the quarantined branches of a name, newest first: at least one."""
+    quarantined = list_quarantined_branches(catalog)
     matching = [
-        each
-        for each in list_quarantined_branches(catalog)
-        if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline)
+        each for each in quarantined if named and named in (each.branch, each.run_id, each.workflow_id, each.pipeline)
     ]
     if not matching:
-        raise InvalidPipeline(f"nothing of {named!r} is quarantined: `quarantine list` lists all quarantines")
+        ids = [id for each in quarantined for id in (each.branch, each.run_id, each.workflow_id)]
+        close = suggested_run(named, [each.pipeline for each in quarantined], ids)
+        raise InvalidPipeline(f"nothing of {named!r} is quarantined{close}: `quarantine list` lists all quarantines")
     return matching
 
 

@@ -195,7 +195,19 @@ def literal(value: object) -> str:
     return f"'{text}'"
 
 
-def suggestion(wrong: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)`, or an empty string if no known word is close."""
-    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+def suggestion(wrong: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return ` (did you mean 'x'?)`, or an empty string if the word itself is known, or no known word is close.
+
+    Args:
+        cutoff: minimum similarity of a close word, from 0 to 1.
+    """
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {close[0]!r}?)" if close and close[0] != wrong else ""
+
+
+def suggested_run(wrong: str, pipelines: Iterable[str], ids: Iterable[str]) -> str:
+    """Return a suggestion for a name that no run has: a nearly equal id, or a close pipeline.
+
+    An id that differs in more than two characters is the id of another run, and not suggested.
+    """
+    return suggestion(wrong, ids, cutoff=0.9) or suggestion(wrong, pipelines)

@@ -123,7 +123,7 @@ class WriteAuditPublish:
     async def _fence(self, why: str, is_lost: bool = False) -> None:
         if is_lost:
             self._state.record_loss()
-        self._state.enter_stage("compensating", why)
+        self._state.enter_stage("cleaning up", why)
         await fence_attempt(self._calls, self._state)
 
     @workflow.signal

@@ -141,6 +141,7 @@ async def _start(context: CommandContext, given: BackfillInput, *, over_younger:
     context.interruption.message = _DETACHED.format(given.name)
     context.console.print(f"{'Added to' if attached else 'Started'} [bold]{handle.id}[/]", highlight=False)
     if detach:
+        await context.hint_at_missing_worker(handle.id)
         fields = {"workflow_id": handle.id, "pipeline": given.name, "attached": attached}
         following = next_commands(given.name, "backfill")
         context.print_result({**fields, "partitions": given.progress.partitions}, following)

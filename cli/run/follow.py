@@ -58,6 +58,7 @@ async def start_and_follow(
     for link in filter(None, (page, context.link(workflow_id, run_id))):
         context.console.print(f"[dim]{link}[/]", highlight=False, soft_wrap=True)
     if detach:
+        await context.hint_at_missing_worker(workflow_id)
         ids = {"workflow_id": workflow_id, "run_id": run_id, "pipeline": pipeline.name}
         context.print_result({**ids, **fields}, next_commands(workflow_id))
         return 0

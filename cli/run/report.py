@@ -1,6 +1,7 @@
 """Print the report of a run, and its status."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
@@ -76,24 +77,26 @@ def report_result(
 
         print(markdown_report(result, link))
     else:
-        print_report(result, link, context.console, with_verdicts=with_verdicts)
-        if may_decide:
-            print_next_steps(context.console, result, released)
+        page = context.settings.installation.page_of_run(result.workflow_id, result.run_id)
+        print_report(result, link, context.console, page=page, with_verdicts=with_verdicts)
+        if may_decide:  # last, so that long samples of rows do not push the commands off the screen
+            for purpose, step in next_steps(result, released, program()).items():
+                print_command(context.console, purpose, step)
     return exit_code(result)
 
 
-def print_next_steps(console: Console, result: RunResult, released: str = "") -> None:
-    """Print the commands that decide about the quarantined rows of a run, if there are any."""
-    for purpose, step in next_steps(result, released, program()).items():
-        print_command(console, purpose, step)
+def print_report(result: RunResult, link: str, console: Console, *, page: str = "", with_verdicts: bool = True) -> None:
+    """Print the result of a run: outcome, reason, main and branch, then tables, checks with bad rows, and details.
 
-
-def print_report(result: RunResult, link: str, console: Console, *, with_verdicts: bool = True) -> None:
-    """Print the result of a run: outcome, reason, tables, checks with bad rows, and details."""
+    Args:
+        link: address of the run in the Temporal Web UI.
+        page: address of the run on the page; empty if the address of the page is not set.
+    """
     outcome = result.outcome or "under way"
     console.print()
     heading = Text(outcome, style=f"bold {_OUTCOME_COLOURS.get(outcome, 'cyan')}")
     print_line(console, Text.assemble(heading, "  "), result.reason)
+    _print_details(console, {"main after": _describe_main(result), "branch": _describe_branch(result)})
     for line in waiver_lines(result):
         print_line(console, Text(f"{WAIVED}  ", style=WAIVED_STYLE), line)
     if result.input and result.input.summary:
@@ -114,10 +117,8 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         "message": describe_message(result),
         "metadata": describe_metadata(result),
         "guarantee": describe_kept_guarantee(result),
-        "main before": result.main_before,
-        "main after": result.main_after or ("unchanged by this run" if result.outcome else None),
+        "main before": result.main_before if result.main_after or not result.outcome else None,
         "audited hash": result.audited_hash,
-        "branch": result.branch,
         "audit": count_audit(result) if result.checks and not with_verdicts else None,
         "decisions": describe_decisions(result.approval),
         "registered": "; ".join(registration_lines(result.registrations)),
@@ -126,12 +127,11 @@ def print_report(result: RunResult, link: str, console: Console, *, with_verdict
         "duration": _durations(result.timings),
         "run": result.workflow_id,
         "report": result.report,
+        "page": page,
         "Web UI": link,
         "warned": describe_warnings(result.checks) if result.outcome in ("published", "checked") else None,
     }
-    for name, value in details.items():
-        if value:
-            print_detail(console, name, value)
+    _print_details(console, details)
 
 
 def print_status(status: RunStatus, progress: str, console: Console) -> None:
@@ -146,6 +146,23 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
             print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
         if command := how_to_waive(status.result, program()):
             console.print(visible(command), highlight=False, soft_wrap=True)
+
+
+def _print_details(console: Console, details: Mapping[str, str | None]) -> None:
+    for name, value in details.items():
+        if value:
+            print_detail(console, name, value)
+
+
+def _describe_main(result: RunResult) -> str:
+    """Return the hash of main after a run, or a note that the run did not change main; empty if it has not ended."""
+    return result.main_after or ("unchanged by this run" if result.outcome else "")
+
+
+def _describe_branch(result: RunResult) -> str:
+    """Return the branch of a run, or a note that it was not kept; empty if the run needs none any more."""
+    is_stopped = result.outcome in ("quarantined", "discarded", "cancelled", "failed")
+    return result.branch or ("not kept" if is_stopped else "")
 
 
 def _print_tables(console: Console, result: RunResult, *, with_files: bool) -> None:

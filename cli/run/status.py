@@ -14,6 +14,7 @@ from runtime.run.listed_run import listed_run
 from runtime.run.listed_runs import find_quarantines, find_rollbacks
 from runtime.run.reported_run import read_ended, read_status, report_run
 from sluice.contracts.run import WAITING, RunResult
+from sluice.presentation.next_steps import has_quarantine
 from sluice.presentation.waivers import how_to_waive
 
 
@@ -40,7 +41,7 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
 
 async def _why_ended(context: CommandContext, result: RunResult, run: WorkflowExecution) -> str:
     """Return the reason why the quarantine of a run is no longer kept; empty if it is, or if that is not known."""
-    if result.outcome != "quarantined":
+    if not has_quarantine(result):
         return ""
     known = await find_quarantines(context.client, context.settings.installation, [run])
     if known.kept is None or result.run_id in known.kept:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from temporalio.client import (
     Client,
     RPCTimeoutOrCancelledError,
+    WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowHandle,
     WorkflowQueryFailedError,
@@ -24,6 +25,7 @@ from runtime.short_workflow import execute_short_workflow
 from runtime.stuck_workflow import no_answer, refuse_if_stuck
 from runtime.worker_answer import waiting_for_worker
 from sluice.contracts.backfill import (
+    BACKFILL_WORKFLOW,
     AddPartitions,
     BackfillChange,
     BackfillInput,
@@ -31,13 +33,15 @@ from sluice.contracts.backfill import (
     DiscardBackfillInput,
 )
 from sluice.errors import InvalidPipeline, ServiceUnavailable
-from sluice.identifiers import backfill_id, pipeline_name
+from sluice.identifiers import backfill_id, pipeline_name, suggestion
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
 from workflows.backfills.discard_backfill import DiscardBackfill
 
 ANSWER_WITHIN = 20.0
 """Time that a worker has to answer a command about a backfill, in seconds."""
+_MOST_LISTED = 1000
+"""Maximum number of workflows read; a backfill that continued as new is several of them."""
 _TRIES = 5
 _T = TypeVar("_T")
 
@@ -110,8 +114,8 @@ async def change_backfill(
         return await _updated(settings, handle, partial(handle.execute_update, Backfill.change, change))
     except _NotRunning as error:
         raise InvalidPipeline(
-            f"no backfill of {pipeline} is under way: `backfill FILE --only failed` loads what the last one did not "
-            "publish"
+            f"no backfill of {pipeline} is under way{await _suggested(client, settings, pipeline)}: `backfill FILE "
+            "--only failed` loads what the last one did not publish"
         ) from error
 
 
@@ -171,7 +175,8 @@ async def discard_backfill(client: Client, settings: InstallationSettings, pipel
     left = await _discard(client, settings, pipeline)
     if not left:
         raise InvalidPipeline(
-            f"no backfill of {pipeline} is under way, and the last one left nothing: there is nothing to cancel"
+            f"no backfill of {pipeline} is under way, and the last one left nothing"
+            f"{await _suggested(client, settings, pipeline)}: there is nothing to cancel"
         )
     return left
 
@@ -223,7 +228,22 @@ async def read_backfill(client: Client, settings: InstallationSettings, pipeline
         await refuse_if_stuck(handle, described, _ending(settings, handle))
         return await _answered(settings, handle, handle.query(Backfill.status))
     except _NotRunning as error:
-        raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it") from error
+        close = await _suggested(client, settings, pipeline)
+        raise InvalidPipeline(f"there is no backfill of {pipeline}, or Temporal no longer has it{close}") from error
+
+
+async def latest_backfills(client: Client, settings: InstallationSettings) -> dict[str, WorkflowExecution]:
+    """Return the latest backfill of each pipeline of an installation, newest first."""
+    prefix = backfill_id(settings.sluice_installation, "")
+    newest: dict[str, WorkflowExecution] = {}
+    query = f'WorkflowType = "{BACKFILL_WORKFLOW}" AND WorkflowId STARTS_WITH "{prefix}"'
+    async for execution in client.list_workflows(query, limit=_MOST_LISTED):
+        newest.setdefault(execution.id.removeprefix(prefix), execution)
+    return newest
+
+
+async def _suggested(client: Client, settings: InstallationSettings, pipeline: str) -> str:
+    return suggestion(pipeline, await latest_backfills(client, settings))
 
 
 class _NotRunning(Exception):

@@ -9,18 +9,13 @@ from typing import Any
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
 
-from runtime.backfills.backfills import read_backfill
+from runtime.backfills.backfills import latest_backfills, read_backfill
 from runtime.stuck_workflow import why_stuck
-from sluice.contracts.backfill import BACKFILL_WORKFLOW, BackfillStatus
+from sluice.contracts.backfill import BackfillStatus
 from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
-from sluice.identifiers import backfill_id
 from sluice.presentation.backfills import shown_counts
 from sluice.setting_groups import InstallationSettings
 from workflows.backfills.backfill import Backfill
-
-_WORKFLOW_TYPE = f'WorkflowType = "{BACKFILL_WORKFLOW}"'
-_MOST_LISTED = 1000
-"""Maximum number of workflows read; a backfill that continued as new is several of them."""
 
 _AT_ONCE = 8
 """Maximum number of backfills queried at the same time."""
@@ -58,21 +53,15 @@ class ListedBackfill:
 
 async def list_backfills(client: Client, settings: InstallationSettings, limit: int) -> list[ListedBackfill]:
     """Return the latest backfill of each pipeline of an installation, newest first."""
-    prefix = backfill_id(settings.sluice_installation, "")
-    newest: dict[str, WorkflowExecution] = {}
-    query = f'{_WORKFLOW_TYPE} AND WorkflowId STARTS_WITH "{prefix}"'
-    async for execution in client.list_workflows(query, limit=_MOST_LISTED):
-        newest.setdefault(execution.id, execution)
     room = asyncio.Semaphore(_AT_ONCE)
-    latest = list(newest.values())[:limit]
-    listed = await asyncio.gather(*(_listed(client, settings, each, prefix, room) for each in latest))
+    latest = list((await latest_backfills(client, settings)).items())[:limit]
+    listed = await asyncio.gather(*(_listed(client, settings, name, each, room) for name, each in latest))
     return [each for each in listed if each.status is None or each.status.name == each.pipeline]
 
 
 async def _listed(
-    client: Client, settings: InstallationSettings, execution: WorkflowExecution, prefix: str, room: asyncio.Semaphore
+    client: Client, settings: InstallationSettings, pipeline: str, execution: WorkflowExecution, room: asyncio.Semaphore
 ) -> ListedBackfill:
-    pipeline = execution.id.removeprefix(prefix)
     async with room:
         status = await _status(client, settings, execution, pipeline)
         why = "" if status else await _why_stuck(client, execution)

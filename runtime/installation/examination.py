@@ -3,7 +3,6 @@
 import asyncio
 import urllib.request
 from collections.abc import Mapping
-from datetime import timedelta
 from http.client import HTTPException
 from urllib.error import HTTPError
 
@@ -11,7 +10,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSyste
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from runtime.installation.reached_installation import connect_command, polling_workers
+from runtime.installation.reached_installation import connect_command, running_workers
 from runtime.missing_worker import START_A_WORKER
 from runtime.short_workflow import query_lake
 from runtime.temporal_client import missing_search_attributes
@@ -22,8 +21,6 @@ from sluice.settings import Settings, read_settings
 from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
-_ALIVE = timedelta(seconds=90)
-"""Time since its last poll after which a worker is taken for dead: a poll waits for a task for at most a minute."""
 _START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 
@@ -103,7 +100,7 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
         settings.installation.spark_queue: ExamineSparkInput(),
     }
     for queue, question in queues.items():
-        number = len(await polling_workers(client, queue, _ALIVE))
+        number = len(await running_workers(client, queue))
         if not number:
             absent = f"no worker takes work from the task queue {queue!r}, so `doctor` cannot check a worker's needs"
             log = settings.storage.sluice_home / "logs" / "worker.log"

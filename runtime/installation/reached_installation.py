@@ -30,6 +30,8 @@ from sluice.settings import read_settings
 _ADDRESS = "TEMPORAL_ADDRESS"
 _IDENTITY = re.compile(rf"#({INSTALLATION_PATTERN})$")
 _OWN_STACK = "`make up` starts it"
+_ALIVE = timedelta(seconds=90)
+"""Time since its last poll after which a worker is taken for dead: a poll waits for a task for at most a minute."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,11 @@ async def polling_workers(client: Client, queue: str, within: timedelta = timede
         for poller in described.pollers
         if now - poller.last_access_time.ToDatetime(timezone.utc) <= within
     }
+
+
+async def running_workers(client: Client, queue: str) -> set[str]:
+    """Return the identities of the workers of a task queue that are alive."""
+    return await polling_workers(client, queue, _ALIVE)
 
 
 def _is_chosen(environment: Mapping[str, str]) -> bool:

@@ -22,9 +22,9 @@ from lakehouse.source_files import (
     without_scheme,
 )
 from sluice.contracts.guessed_types import TypePreview
-from sluice.contracts.run_request import RunInput
+from sluice.contracts.run_request import InputFile, RunInput
 from sluice.contracts.starting import PipelineText
-from sluice.errors import InvalidInput, InvalidPipeline
+from sluice.errors import InvalidInput, InvalidPipeline, NoFiles
 from sluice.input.header_hints import hints_on_header
 from sluice.input.repeated_loads import hints_on_repeated_loads
 from sluice.pipeline.arrival import Arrival
@@ -166,7 +166,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
     """Find the files that a pipeline loads, their identity and their columns, as `find_input` does."""
     write = pipeline.write
     if write.source:
-        files = find_files(write.source)
+        files = _find_files(write.source, file)
         if write.built_in:
             check_columns_in(files, write.source.reader_format(), is_transformed=write.transform is not None)
         columns = read_column_names(write.source, files)
@@ -180,6 +180,16 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         hints += hints_on_repeated_loads(pipeline)
         return InspectedInput(identify_input(files, pipeline.scope), columns, types, hints)
     return InspectedInput(identify_input([], pipeline.scope, _identity_of_job(write)))
+
+
+def _find_files(source: Source, file: Path | None) -> list[InputFile]:
+    """Return the files of a source. If there are none, the error names the line of the path in the pipeline file."""
+    try:
+        return find_files(source)
+    except NoFiles as error:
+        if file is None:
+            raise
+        raise NoFiles("\n".join(locate(file, [(("write", "source", "path"), str(error))]))) from error
 
 
 def _identity_of_job(write: Write) -> str:

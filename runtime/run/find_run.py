@@ -22,12 +22,14 @@ from runtime.worker_answer import waiting_for_worker
 from sluice.ambiguous_names import describe_several
 from sluice.contracts.run import RUN_WORKFLOW, STATUS_QUERY, Outcome, RunResult, RunStatus
 from sluice.errors import InvalidPipeline
-from sluice.identifiers import suggestion
+from sluice.identifiers import suggested_run, suggestion
 from sluice.times import format_time
 from workflows.search_attributes import RESULT_MEMO
 
 _WORKFLOW_TYPE = f'WorkflowType = "{RUN_WORKFLOW}"'
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_AFTER_PIPELINE = re.compile(r"-[0-9a-f]{12}(-[a-z]+)?$")
+"""End of a workflow id, after the name of the pipeline."""
 _UNQUOTABLE = re.compile(r"[\"'\\\x00-\x1f]")
 RUNNING = "running"
 OUTCOMES = get_args(Outcome)
@@ -127,7 +129,7 @@ async def find_run(client: Client, named: str) -> RunLookup:
                 latest = execution
         run = await describe_run(client, latest.id, latest.run_id) if latest else None
     if run is None:
-        raise InvalidPipeline(f"there is no run {named!r}: `list` shows all runs")
+        raise InvalidPipeline(f"there is no run {named!r}{await _suggested(client, named)}: `list` shows all runs")
     return run
 
 
@@ -161,6 +163,13 @@ async def _only_run_under_way(client: Client, pipeline: str) -> RunLookup | None
         lines = [f"{each.id}  started {format_time(each.start_time)}" for each in running]
         raise InvalidPipeline(describe_several(pipeline, "runs that are under way", lines))
     return await describe_run(client, running[0].id, running[0].run_id) if running else None
+
+
+async def _suggested(client: Client, named: str) -> str:
+    """Return a suggestion for a name that no run has, from the latest runs."""
+    latest = await list_runs(client, _MOST_LISTED)
+    ids = [id for each in latest for id in (each.id, each.run_id)]
+    return suggested_run(named, [_AFTER_PIPELINE.sub("", each.id) for each in latest], ids)
 
 
 def _is_run_of(pipeline: str, workflow_id: str) -> bool:

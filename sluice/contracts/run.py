@@ -19,8 +19,7 @@ from sluice.pipeline.publish_options import PublishOptions
 Outcome = Literal["published", "checked", "skipped", "quarantined", "discarded", "cancelled", "failed"]
 Stage = Literal[
     "starting", "opening", "selecting input", "writing", "verifying", "auditing", "scanning", "quarantining rows",
-    "pre-merge check", "waiting for approval", "publishing", "rebasing", "compensating", "cleaning up", "registering",
-    "ended",
+    "pre-merge check", "waiting for approval", "publishing", "rebasing", "cleaning up", "registering", "ended",
 ]  # fmt: skip
 WAITING: Final = "waiting for approval"
 """The stage of a run that waits for a decision."""

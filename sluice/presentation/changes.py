@@ -1,6 +1,6 @@
 """Describe the changes of a run to tables, for people: `50 inserted, 50 updated (92 rewritten unchanged)`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sluice.contracts.run import RunResult
 from sluice.contracts.table_changes import ChangeSummary, RowNumbers, TableChange
@@ -105,6 +105,15 @@ def rows_heading(result: RunResult) -> str:
     return "rows after" if result.outcome in (None, "published") else "rows on the branch"
 
 
+def describe_row_counts(counts: Mapping[str, int]) -> str:
+    """Describe the counts that are not 0: `1,200 rows added, 5 removed`. Return an empty string if all are 0."""
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if not parts:
+        return ""
+    number, what = parts[0].split(" ")
+    return ", ".join([f"{number} row{'s' * (number != '1')} {what}", *parts[1:]])
+
+
 def _describe_totals(summary: ChangeSummary) -> str:
     totals = {
         "added": summary.added,
@@ -112,11 +121,8 @@ def _describe_totals(summary: ChangeSummary) -> str:
         "replaced": summary.replaced,
         "removed": summary.removed,
     }
-    parts = [f"{count:,} {what}" for what, count in totals.items() if count]
-    if not parts:
-        return "changed" if summary.uncounted_tables or summary.restored_tables else "no row changed"
-    number, what = parts[0].split(" ")
-    return ", ".join([f"{number} row{'s' * (number != '1')} {what}", *parts[1:]])
+    changed = "changed" if summary.uncounted_tables or summary.restored_tables else "no row changed"
+    return describe_row_counts(totals) or changed
 
 
 def _describe_restored(change: TableChange) -> str:

@@ -1,9 +1,18 @@
-"""Describe a diff of tables for people: `+12,408` added rows, `~1,204` changed ones, a cell as `open → paid`."""
+"""Describe a diff of tables for people: `12,408 rows added, 37 removed`, a cell as `open → paid`."""
 
 from typing import Literal
 
-from sluice.contracts.table_diffs import ChangedRow, DiffTablesResult, FilesRead, SchemaChange, TableDiffResult
+from sluice.contracts.table_diffs import (
+    ChangedRow,
+    DiffTablesResult,
+    FilesRead,
+    RowDifferences,
+    SchemaChange,
+    TableDiffResult,
+    TableDiffState,
+)
 from sluice.presentation.cells import shown_value
+from sluice.presentation.changes import describe_row_counts
 from sluice.sizes import format_count, format_size
 
 _SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~"}
@@ -27,10 +36,16 @@ def describe_counts(table: TableDiffResult) -> str:
     rows = table.rows
     if rows is None:
         return table.state
-    counts = [signed("added", rows.added), signed("removed", rows.removed), signed("changed", rows.changed)]
     same = f"{format_count(rows.rewritten, 'row')} rewritten unchanged" if rows.rewritten else ""
     key = f"key {', '.join(table.key.columns)} ({table.key.source})" if table.key.columns else ""
-    return "; ".join(filter(None, [f"{table.state}: {' '.join(counts)}", same, key, describe_read(table.read)]))
+    return "; ".join(filter(None, [_describe_differing(table.state, rows), same, key, describe_read(table.read)]))
+
+
+def _describe_differing(state: TableDiffState, rows: RowDifferences) -> str:
+    if state in ("created", "dropped"):
+        return f"{state}, {format_count(rows.total, 'row')}"
+    counts = describe_row_counts({"added": rows.added, "removed": rows.removed, "changed": rows.changed})
+    return f"{state}: {counts}" if counts else state
 
 
 def describe_read(read: FilesRead) -> str:

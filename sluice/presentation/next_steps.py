@@ -27,12 +27,18 @@ def next_steps(result: RunResult, released: str = "", command: str = COMMAND) ->
     if released:
         run = released if result.outcome in ("quarantined", "discarded", "cancelled") else ""
     else:
-        run = result.run_id if result.outcome == "quarantined" and result.branch else ""
-    if run:
-        return {"to look": f"{command} quarantine show {run}", **quarantine_commands(run, command)}
+        run = result.run_id if has_quarantine(result) else ""
+    if run:  # a run that failed may have written only a part: `quarantine show` says if its rows can be released
+        deciding = quarantine_commands(run, command, may_release=result.outcome != "failed")
+        return {"to look": f"{command} quarantine show {run}", **deciding}
     if result.outcome == "published" and result.bad_rows:
         return {"to look": f"{command} quarantine show {result.run_id}"}
     return {}
+
+
+def has_quarantine(result: RunResult) -> bool:
+    """Return True if a run left a quarantined branch when it ended."""
+    return result.outcome in ("quarantined", "failed") and bool(result.branch)
 
 
 def quarantine_commands(run: str, command: str = COMMAND, *, may_release: bool = True) -> dict[str, str]:

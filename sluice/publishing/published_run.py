@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sluice.ambiguous_names import describe_several
 from sluice.errors import InvalidPipeline
+from sluice.identifiers import suggested_run
 from sluice.publishing.rollback import PublishedCommit, runs_taken_back
 from sluice.times import format_time
 
@@ -39,9 +40,11 @@ def find_published_run(commits: Sequence[PublishedCommit], named: str) -> Publis
     # The name of a pipeline never means a roll-back, which has its own workflow id.
     candidates = [each for each in of_name if named and (named == each.workflow_id or not each.rolled_back)]
     if not candidates:
+        ids = [id for each in commits for id in (each.run_id, each.workflow_id)]
+        close = suggested_run(named, [each.pipeline for each in commits], ids)
         raise InvalidPipeline(
-            f"main contains no published run {named[:200]!r}: give a run's id, its workflow id, its commit on main, "
-            "or its pipeline"
+            f"main contains no published run {named[:200]!r}{close}: give a run's id, its workflow id, its commit on "
+            "main, or its pipeline"
         )
     if len(candidates) > 1:
         lines = [f"{each.run_id}  {each.workflow_id}  of {format_time(each.committed_at)}" for each in candidates]

@@ -56,7 +56,7 @@ def test_every_example_runs_for_a_run_that_waits(system: SystemHarness, tmp_path
         output = system.command(*(NAMES.get(each, each) for each in arguments))
         assert output.code == 0, output
         outputs.append(output.out)
-    assert "+1 0 ~1" in outputs[0] and "6.0 → 7.0" in outputs[0] and "key id (merge keys)" in outputs[0]
+    assert "1 row added, 1 changed" in outputs[0] and "6.0 → 7.0" in outputs[0] and "key id (merge keys)" in outputs[0]
 
     system.approve(run)
     published = system.wait_for_end(run)

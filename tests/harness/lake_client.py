@@ -7,7 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.taskqueue.v1 import PollerInfo
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueResponse
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
@@ -34,6 +37,17 @@ def client_without_attributes() -> Client:
 
     service = SimpleNamespace(list_search_attributes=list_search_attributes)
     return cast(Client, SimpleNamespace(namespace="default", operator_service=service))
+
+
+def polled_by(*workers: str) -> SimpleNamespace:
+    """Return the workflow service of a server whose task queues these workers poll at present."""
+
+    async def describe_task_queue(_: object) -> DescribeTaskQueueResponse:
+        now = Timestamp()
+        now.GetCurrentTime()
+        return DescribeTaskQueueResponse(pollers=[PollerInfo(identity=each, last_access_time=now) for each in workers])
+
+    return SimpleNamespace(describe_task_queue=describe_task_queue)
 
 
 class LakeClient:

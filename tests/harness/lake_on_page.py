@@ -28,7 +28,7 @@ from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
 from tests.harness.asgi import Answer, Browser
-from tests.harness.lake_client import LakeClient
+from tests.harness.lake_client import LakeClient, polled_by
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.page import browser
 from tests.harness.quarantined_run import HERE, FakeWorkflows, LakeRun
@@ -89,6 +89,7 @@ class StartingClient(LakeClient):
             RunRequest(pipeline=PIPELINE, input=RunInput(digest="d"), starter="ana"),
         )
         self.operator_service = SimpleNamespace(list_search_attributes=self._no_attributes)
+        self.workflow_service = polled_by("1@host")
 
     async def _no_attributes(self, *_: object, **__: object) -> None:
         raise RPCError("no search attributes", RPCStatusCode.UNIMPLEMENTED, b"")

@@ -3,12 +3,14 @@
 import asyncio
 import io
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from rich.console import Console
+from temporalio.service import RPCError, RPCStatusCode
 from typer.testing import CliRunner
 
 from cli.app import app
@@ -19,8 +21,10 @@ from cli.layout import joined
 from sluice.backfills.progress import LETTERS
 from sluice.contracts.backfill import BackfillState, BackfillStatus, JointPublish, PartitionNote, PartitionState
 from sluice.errors import InvalidPipeline
+from sluice.identifiers import backfill_id
 from sluice.presentation.backfills import shown_counts
 from sluice.settings import Settings
+from tests.harness.lake_client import reach
 
 
 @pytest.fixture
@@ -50,6 +54,22 @@ def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
     ]  # fmt: skip
     assert "there are no files" in planned[2]["problem"] and not planned[1]["problem"]
     assert command("start", str(file), "--partitions", "2018-01", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize("action", ["status", "pause", "retry"])
+def test_a_misspelled_pipeline_gets_a_suggestion(monkeypatch: pytest.MonkeyPatch, action: str) -> None:
+    async def describe() -> None:
+        raise RPCError("not found", RPCStatusCode.NOT_FOUND, b"")
+
+    async def list_workflows(_: str, limit: int) -> AsyncIterator[SimpleNamespace]:
+        yield SimpleNamespace(id=backfill_id("here", "rides"))
+
+    def handle(_: object, id: str) -> SimpleNamespace:
+        return SimpleNamespace(id=id, describe=describe, execute_update=describe)
+
+    reach(monkeypatch, SimpleNamespace(get_workflow_handle_for=handle, list_workflows=list_workflows), "here")
+    code, _, err = command(action, "ridse")
+    assert code == 2 and "(did you mean 'rides'?)" in err, err
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from cli.context import CommandContext
 from cli.run.report import print_report, report_result
 from cli.run.watch import ShownStatus
 from sluice.checks.verdicts import CheckResult
-from sluice.contracts.run import RunResult, RunStatus
+from sluice.contracts.run import Outcome, RunResult, RunStatus
+from sluice.contracts.table_changes import TableChange
+from sluice.settings import Settings
 
 LONG = "each loan has a member who was registered on the day that the loan began, or was a guest of the library"
 
@@ -84,30 +86,53 @@ def test_bad_rows_are_counted_as_rows() -> None:
         ("quarantined", "", "r"),
         ("published", "", ""),
         ("discarded", "", ""),
-        ("failed", "", ""),
         ("discarded", "earlier", "earlier"),
         ("published", "earlier", ""),
         ("failed", "earlier", ""),
     ],
 )
 def test_the_report_ends_with_what_can_be_done_about_quarantined_rows(outcome: str, released: str, run: str) -> None:
-    result = RunResult.model_validate(
-        {"run_id": "r", "workflow_id": "w", "pipeline": "p", "outcome": outcome, "branch": "quarantine/p/d/r"}
-    )
-    output = io.StringIO()
-    shown: dict[str, Any] = {"as_json": False, "report": None, "link": lambda *_: "http://ui"}
-    context = cast(CommandContext, SimpleNamespace(console=Console(file=output, width=140), **shown))
-    report_result(context, result, released=released)
-    last = [line.strip() for line in output.getvalue().splitlines()[-4:]]
+    lines = reported(outcome, released)
     if run:
-        assert last == [
+        assert lines[-4:] == [
             f"to look  python run_workflow.py quarantine show {run}",
             f"to release  python run_workflow.py quarantine release {run}",
             f'to repair  python run_workflow.py quarantine repair {run} --sql "UPDATE ..."',
             f"to discard  python run_workflow.py quarantine discard {run}",
         ]
     else:
-        assert "quarantine show" not in output.getvalue()
+        assert not any("quarantine" in line for line in lines[3:])
+
+
+def reported(outcome: str, released: str = "", branch: str = "quarantine/p/d/r") -> list[str]:
+    """Return the lines of the report of a run with a failed check."""
+    tables = {"t.a": TableChange(operation="append", added_rows=2)}
+    result = RunResult(
+        run_id="r", workflow_id="w", pipeline="p", outcome=cast(Outcome, outcome), reason="the reason", branch=branch,
+        tables=tables, checks=[check("fail", "a")], main_before="m",
+    )  # fmt: skip
+    output = io.StringIO()
+    settings = Settings.of(sluice_page="http://page")
+    shown: dict[str, Any] = {"as_json": False, "report": None, "link": lambda *_: "http://ui", "settings": settings}
+    context = cast(CommandContext, SimpleNamespace(console=Console(file=output, width=140), **shown))
+    report_result(context, result, released=released)
+    return [line.strip() for line in output.getvalue().splitlines() if line]
+
+
+def test_the_report_of_a_failed_run_begins_with_the_reason_and_the_branch_and_ends_with_what_to_do() -> None:
+    lines = reported("failed")
+    assert lines[:3] == ["failed  the reason", "main after  unchanged by this run", "branch  quarantine/p/d/r"]
+    assert not any(line.startswith(("main", "branch")) for line in lines[3:])
+    assert lines[-2:] == [
+        "to look  python run_workflow.py quarantine show r",
+        "to discard  python run_workflow.py quarantine discard r",
+    ]
+    assert reported("discarded", branch="")[2] == "branch  not kept"
+
+
+def test_the_report_links_to_the_page_and_to_the_web_ui() -> None:
+    lines = reported("published")
+    assert {"page  http://page/runs/w/r", "Web UI  http://ui"} <= set(lines)
 
 
 def test_a_run_that_published_names_the_checks_that_warned() -> None:

@@ -120,6 +120,13 @@ def test_a_pipeline_with_several_quarantines_is_refused_with_a_list(
     assert before == {each.branch: each.head for each in list_quarantined_branches(catalog)}
 
 
+@pytest.mark.parametrize("words", [("repair", "citis", "--sql", "DELETE FROM geo.cities"), ("discard", "citis")])
+def test_a_misspelled_pipeline_gets_a_suggestion(words: tuple[str, ...], catalog: MemoryCatalog) -> None:
+    done = command("quarantine", *words)
+    assert done.exit_code == 2 and "nothing of 'citis' is quarantined (did you mean 'cities'?): " in done.stderr
+    assert len(kept(catalog)) == 2
+
+
 def test_only_the_one_that_is_named_is_discarded_and_then_the_pipeline_names_the_other(catalog: MemoryCatalog) -> None:
     assert command("quarantine", "discard", NEW, "--yes").exit_code == 0 and kept(catalog) == {OLD}
     assert command("quarantine", "discard", "cities", "--yes").exit_code == 0 and not kept(catalog)
@@ -233,6 +240,14 @@ def test_a_pipeline_with_several_runs_under_way_is_not_cancelled(reached: Simple
     assert done.exit_code == 2 and "names 2 runs that are under way" in done.stderr and not runs.cancelled
     assert done.stderr.index(f"\n  {B}  ") < done.stderr.index(f"\n  {A}  ")
     assert command("cancel", A, "--yes").exit_code == 0 and runs.cancelled == [A]
+
+
+@pytest.mark.parametrize(("named", "meant"), [("citis", "cities"), (A[:-1] + "c", A)])
+def test_a_misspelled_run_gets_a_suggestion(named: str, meant: str, reached: SimpleNamespace) -> None:
+    reached.client = runs = Runs(**{A: True, B: True})
+    done = command("cancel", named, "--yes")
+    assert f"there is no run {named!r} (did you mean {meant!r}?): `list` shows all runs" in done.stderr
+    assert done.exit_code == 2 and not runs.cancelled
 
 
 def test_a_pipeline_names_its_run_that_is_under_way_and_not_a_later_one_that_ended(reached: SimpleNamespace) -> None:

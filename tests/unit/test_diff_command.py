@@ -1,7 +1,8 @@
-"""The output of `diff`: numbers with their sign, cells before and after, and no control over the terminal."""
+"""The output of `diff`: counts of rows, cells before and after, and no control over the terminal."""
 
 import io
 
+import pytest
 from rich.console import Console
 
 from cli.lake.diff import print_diff
@@ -16,6 +17,7 @@ from sluice.contracts.table_diffs import (
     RowDifferences,
     SchemaChange,
     TableDiffResult,
+    TableDiffState,
     TableKey,
 )
 
@@ -64,7 +66,8 @@ def test_numbers_have_a_sign_and_cells_two_values() -> None:
     lines = [" ".join(line.split()) for line in printed(TABLE).splitlines()]
     assert lines[0].startswith("wap/x/r/a1 at bbbbbbbbbbbb, compared with main at the base of the branch at aaaaaaaa")
     assert (
-        f"shop.orders changed: +12,408 {MINUS}37 ~1,204; 5 rows rewritten unchanged; key id (merge keys); "
+        "shop.orders changed: 12,408 rows added, 37 removed, 1,204 changed; 5 rows rewritten unchanged; "
+        "key id (merge keys); "
         "read 3 of 512 files (2.0 KiB of 4.0 GiB)"
     ) in lines
     for expected in (
@@ -84,6 +87,21 @@ def test_several_tables_have_an_overview() -> None:
     assert (
         "hint main changed shop.orders after the base of the branch; the diff does not contain these changes" in lines
     )
+
+
+@pytest.mark.parametrize(
+    ("state", "rows", "summary"),
+    [
+        ("created", {"added": 400}, "created, 400 rows"),
+        ("dropped", {"removed": 1}, "dropped, 1 row"),
+        ("created", {}, "created, 0 rows"),
+        ("changed", {"removed": 1, "changed": 2}, "changed: 1 row removed, 2 changed"),
+        ("schema only", {}, "schema only"),
+    ],
+)
+def test_the_summary_of_a_table_is_in_words(state: TableDiffState, rows: dict[str, int], summary: str) -> None:
+    table = TableDiffResult(table="a.b", state=state, rows=RowDifferences(**rows))
+    assert f"a.b  {summary}; read 0 of 0 files" in printed(table)
 
 
 def test_rows_that_were_not_compared_have_a_reason() -> None:

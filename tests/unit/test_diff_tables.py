@@ -227,6 +227,8 @@ def test_publications(lake: MemoryLake, ask: Ask, published: list[str]) -> None:
     assert numbers(only(between))[2] == 2 and (between.before.hash, between.after.hash) == (first, second)
     assert numbers(only(ask("r2-id", other="r1-id", known_keys=MERGE_KEYS)))[2] == 2
     assert ask(second, other="main").tables == []
+    with pytest.raises(ApplicationError, match=r"no branch, run or commit 'ordrs' \(did you mean 'orders'\?\): give"):
+        ask("ordrs")
 
 
 def test_a_quarantine(lake: MemoryLake, ask: Ask) -> None:

@@ -228,7 +228,7 @@ def test_check_says_what_is_valid_and_what_is_not(tmp_path: Path) -> None:
     assert wrong.exit_code == 2 and "orders.yml:12: not_null" in wrong.output
     (tmp_path / "orders.csv").unlink()
     missing = CliRunner().invoke(app, ["check", str(file)])
-    assert missing.exit_code == 2 and "there are no files at" in missing.output
+    assert missing.exit_code == 2 and "orders.yml:3: there are no files at" in missing.output
 
 
 def hints(folder: Path, content: str, **source: Any) -> list[str]:

@@ -14,7 +14,7 @@ from cli.run import follow
 from cli.run.follow import start_and_follow
 from runtime.run.start_run import StartOptions
 from sluice.pipeline.file import parse_pipeline
-from tests.harness.lake_client import reach
+from tests.harness.lake_client import polled_by, reach
 
 PIPELINE = parse_pipeline("name: p\nwrite: {job: j.py}\ntables: {n.a: {}}\n", "p.yml")
 
@@ -64,21 +64,26 @@ def test_a_run_that_is_followed_goes_on(
     assert message in interrupted(run, capsys)
 
 
-def test_a_detached_run_names_the_next_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("workers", [("1@host",), ()])
+def test_a_detached_run_names_the_next_commands_and_a_missing_worker(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], workers: tuple[str, ...]
 ) -> None:
     async def started(*_: Any) -> Any:
         handle = SimpleNamespace(id="w", run_id="r", first_execution_run_id="r")
         return SimpleNamespace(handle=handle, attached=False)
 
+    reach(monkeypatch, SimpleNamespace(namespace="default", workflow_service=polled_by(*workers)))
     monkeypatch.setattr(follow, "start_run", started)
     monkeypatch.setattr(follow, "_ask_guarantee", lambda *_: asyncio.sleep(0, ""))
 
     async def run(given: CommandContext, _: None) -> int:
         return await start_and_follow(given, PIPELINE, None, StartOptions(), detach=True)
 
-    with pytest.raises(typer.Exit):
+    with pytest.raises(typer.Exit) as left:
         run_command(run, False, no_preparation)
-    printed = capsys.readouterr().out
-    assert f"{program()} watch w " in printed
-    assert f"{program()} status w " in printed
+    printed = capsys.readouterr()
+    assert left.value.exit_code == 0
+    assert f"{program()} watch w " in printed.out
+    assert f"{program()} status w " in printed.out
+    missing = "hint: w waits: no worker takes work from the task queue 'sluice'; start one with `make up`"
+    assert (missing in printed.err) == (not workers)

@@ -211,7 +211,7 @@ def test_the_status_of_a_quarantined_run_says_why_nothing_is_kept(
     quarantined = run(1, outcome="quarantined")
     temporal = Temporal(quarantined, run(2, **released), kept=kept)
     context = cast(CommandContext, SimpleNamespace(client=temporal, settings=SETTINGS))
-    result = RunResult(run_id="r1", workflow_id="p-1", pipeline="p", outcome="quarantined")
+    result = RunResult(run_id="r1", workflow_id="p-1", pipeline="p", outcome="quarantined", branch="quarantine/p/d/r1")
     assert asyncio.run(_why_ended(context, result, quarantined)) == why
 
 

@@ -64,6 +64,19 @@ def test_a_run_is_named_by_run_or_workflow_id_hash_or_pipeline() -> None:
             find_published_run(commits, named)
 
 
+def test_a_misspelled_pipeline_or_id_gets_a_suggestion() -> None:
+    taken = replace(_on_main(1, "refunds"), workflow_id="refunds-0123456789ab")
+    commits = [_on_main(3, "orders", rolled_back=("r1",)), _on_main(2, "orders"), taken]
+    for named, message in (
+        ("ordrs", r"'ordrs' \(did you mean 'orders'\?\): give"),
+        ("refunds-0123456789ac", r"'refunds-0123456789ac' \(did you mean 'refunds-0123456789ab'\?\)"),
+        ("refunds-fedcba987654", "'refunds-fedcba987654': give"),
+        ("refunds", "'refunds': give"),
+    ):
+        with pytest.raises(InvalidPipeline, match=f"main contains no published run {message}"):
+            find_published_run(commits, named)
+
+
 def test_a_pipeline_of_which_main_holds_several_runs_is_refused_with_a_list() -> None:
     again = replace(_on_main(3), workflow_id="w2")
     commits = [again, _on_main(2), _on_main(1)]

@@ -163,7 +163,9 @@ async def test_a_start_without_a_worker_says_that_the_guarantee_is_not_known(
     digest = RunInput(digest="d3")
     assert not await start_and_follow(context, loads("a.b", "a.c"), digest, StartOptions(), detach=True)
     await lake.client.get_workflow_handle("p-d3").terminate()
-    assert "hint: the guarantee of the publish is not known yet: no worker takes work" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "hint: the guarantee of the publish is not known yet: no worker takes work" in printed
+    assert "hint: p-d3 waits: no worker takes work from the task queue 'nobody'" in printed
 
 
 async def test_workers_say_of_which_installation_they_are(lake: Lake) -> None:

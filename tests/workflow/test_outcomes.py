@@ -78,7 +78,7 @@ async def test_the_reason_of_a_run_is_not_also_the_note_of_its_last_stage(
     status = await query_status(handle)
     assert status is not None and "the audit failed" in result.reason
     notes = {event.stage: event.note for event in status.events}
-    assert notes["compensating"] == ("quarantine" if on_failure == "quarantine" else "delete") + " the branch"
+    assert notes["cleaning up"] == ("quarantine" if on_failure == "quarantine" else "delete") + " the branch"
     assert result.reason not in notes.values()
 
 

@@ -32,9 +32,7 @@ async def compensate(calls: ActivityCalls, state: RunState, error: BaseException
     stage = state.stage
     rows_are_kept_already = request.resume or request.restore
     end = ending(cause, request.pipeline.on_failure, may_keep=request.publish and not rows_are_kept_already)
-    state.enter_stage(
-        "cleaning up" if end.outcome == "checked" else "compensating", _fate(end) if state.attempt.branch else ""
-    )
+    state.enter_stage("cleaning up", _fate(end) if state.attempt.branch else "")
     await end_workflow_task(calls, state, "record why the run ends before its branch is deleted")
     try:
         kept = await _keep_or_discard(calls, state, end, reason)
