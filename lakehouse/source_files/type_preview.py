@@ -42,7 +42,7 @@ from sluice.pipeline.source import Source
 
 _FILES, _ROWS = 3, 5_000
 """Maximum number of files, and of rows of each, to read: the start of a run waits for it."""
-_MOST_RECORDS = 100_000
+_MOST_RECORDS = 10_000
 """Maximum number of JSON records in which a value that decides the type of a column is searched for after a load."""
 _FEWEST = 20
 """Minimum number of values of a column with a hint."""
