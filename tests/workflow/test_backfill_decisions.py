@@ -190,6 +190,6 @@ async def test_all_are_rejected_and_then_the_list_has_their_states(
 
 
 def test_nobody_is_asked_only_with_a_reason() -> None:
-    with pytest.raises(InvalidPipeline, match="say why, by --reason"):
+    with pytest.raises(InvalidPipeline, match="so it needs --reason"):
         check_reason(DecisionRequest(approve=True, reason="  ", named=["a" * 12]))
     check_reason(DecisionRequest(approve=True))

@@ -185,7 +185,7 @@ async def test_who_may_decide(chat: OnSlack) -> None:
     people = Path(chat.settings["sluice_slack_people_file"])
     for text in ("U0ANA ana\nU0ANA ben\n", "ana\n", "\udcff"):
         people.write_bytes(text.encode("utf-8", "surrogateescape"))
-        await chat.refused(run, approved(message), "because of an error of the page")
+        await chat.refused(run, approved(message), "the page had an error")
         assert str(people) not in chat.answers("chat.postEphemeral")[-1]["text"]
     await send(chat.page(sluice_slack_people_file=""), approved(message, "U0ANA"))
     assert "belongs to nobody here" in chat.answers("chat.postEphemeral")[-1]["text"]

@@ -192,4 +192,4 @@ def _why(error: Exception) -> str:
     _log.warning("a decision on Slack failed: %s", error, exc_info=not isinstance(error, SluiceError | RPCError))
     if isinstance(error, RPCError) or (isinstance(error, SluiceError) and error.is_retryable):
         return "Nothing is known to be decided: a service does not answer now. Look at the run before you try again."
-    return "Nothing was decided, because of an error of the page. Its log has the details."
+    return "Nothing was decided: the page had an error. Its log has the details."
