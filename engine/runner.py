@@ -54,6 +54,7 @@ def open_engine(settings: SparkJobSettings, unreachable: Mapping[str, str]) -> E
     if settings.spark.spark_engine == "connect":
         return ConnectEngine(settings, unreachable)
     if settings.spark.spark_engine == "auto" and settings.spark.spark_master.startswith("local"):
-        built_in, programs = (ConnectEngine(settings, unreachable, name=name) for name in ("", "-programs"))
+        built_in = ConnectEngine(settings, unreachable)
+        programs = ConnectEngine(settings, unreachable, name="-programs", runs_built_in=False)
         return AutomaticEngine(settings, built_in, programs, SubmitEngine(settings))
     return SubmitEngine(settings)

@@ -60,7 +60,7 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
     """Return the columns with values that the table cannot store exactly, each with a count and the first file.
 
     Args:
-        advice: what the user should do if there is no table yet.
+        advice: what the user should do, if neither another type of the column nor a CAST is the remedy.
     """
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
@@ -81,7 +81,7 @@ def cannot_be_stored(have: StructField, wanted: DataType, count: int, details: s
 
     Args:
         details: the first file, and a value if it is shown.
-        advice: what the user should do if there is no table yet.
+        advice: what the user should do, as in `inexact_values`.
     """
     where = f" ({details})" if details else ""
     return (

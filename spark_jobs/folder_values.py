@@ -81,7 +81,7 @@ def with_typed_folders(
     known = {field.name.lower(): field.dataType for field in wanted or ()}
     typed: dict[str, Column] = {}
     guessed: list[GuessedColumn] = []
-    misread = {name: _misread(values) for name, values in encoded_values(spec).items()}
+    misread = {name: _misread(name, values) for name, values in encoded_values(spec).items()}
     for name, values in columns_of_folders(spec).items():
         type = known.get(name.lower())
         given = values - {_NO_VALUE}
@@ -146,7 +146,16 @@ def _decoded(read: Column, misread: Mapping[str, str]) -> Column:
     return F.coalesce(F.element_at(words, read), read)
 
 
-def _misread(values: set[str]) -> Mapping[str, str]:
-    """Return the decoded values, by the values that Spark reads, for those that differ."""
-    as_read = {_ENCODED.sub(lambda byte: chr(int(byte[1], 16)), value): unquote(value) for value in values}
+def _misread(name: str, values: set[str]) -> Mapping[str, str]:
+    """Return the decoded values, by the values that Spark reads, for those that differ.
+
+    Raises:
+        InvalidInput: Spark reads two different values as one: `%C3%A9`, which is `é`, and the letters `Ã©`.
+    """
+    as_read: dict[str, str] = {}
+    for value in sorted(values):
+        read, meant = _ENCODED.sub(lambda byte: chr(int(byte[1], 16)), value), unquote(value)
+        if as_read.setdefault(read, meant) != meant:
+            both = f"{name}={as_read[read]} and {name}={meant}"
+            raise InvalidInput(f"Spark cannot tell the folders {both} apart: rename one of them")
     return {read: meant for read, meant in as_read.items() if read != meant}

@@ -38,6 +38,7 @@ from spark_jobs.times import FIRST_SECOND, LAST_SECOND, MOMENTS, TIMES
 
 NEGATIVE_NANOSECONDS = "nanos > 999999999 or < 0"
 """Text of Java's error when Spark reads a time of an ORC file with negative nanoseconds."""
+_NAMES_OF_UTC = ("UTC", "GMT", "UCT", "Universal", "Zulu", "Z")
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _SECONDS = DecimalType(38, 9)
 """The type as which ORC's reader returns times with all their digits: seconds since 1970."""
@@ -63,6 +64,29 @@ def check_foreign_times(spark: SparkSession, spec: IngestSpec) -> None:
         problems = [each for group in spec.foreign_times for each in _problems(spark, group, _RULES[group.kind], spec)]
     if problems:
         raise InvalidInput("; ".join(problems))
+
+
+def check_zone(spark: SparkSession, spec: IngestSpec, schema: StructType) -> None:
+    """Check that Spark's JVM runs in UTC if ORC files have times.
+
+    Such times have no zone, and Spark reads them in the zone of its JVM. Sluice starts its jobs in UTC, but options of
+    Java can overrule this, and an external server has its own zone.
+
+    Args:
+        schema: the schema of the files.
+
+    Raises:
+        InvalidInput: the JVM runs in another zone.
+    """
+    source = spec.write.source
+    if source is None or source.reader_format() != "orc" or not contains_type(schema, MOMENTS):
+        return
+    zone = spark.range(1).select(F.java_method(F.lit("java.time.ZoneId"), F.lit("systemDefault"))).collect()[0][0]
+    if zone.rpartition("/")[2] not in _NAMES_OF_UTC:
+        raise InvalidInput(
+            f"Spark runs in the time zone {zone}, in which it would read the times of the ORC files as other times: "
+            "start its server with TZ=UTC, and leave out -Duser.timezone of Java"
+        )
 
 
 def negative_times(spark: SparkSession, spec: IngestSpec) -> list[str]:

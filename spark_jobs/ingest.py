@@ -31,7 +31,7 @@ from spark_jobs.create_table import create_table
 from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_names
-from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, negative_times
+from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, check_zone, negative_times
 from spark_jobs.guessed_texts import check_guessed_texts
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.merge_keys import check_keys, keys_as_in_table, merge
@@ -107,6 +107,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     report_progress(f"reading {format_count(len(spec.files), 'file')}")
     check_foreign_times(spark, spec)
     source, guessed = read_source(spark, spec, _target(spec, existing))
+    check_zone(spark, spec, source.schema)
     source = keep_not_null(source, spec)
     types = listed_types(guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()

@@ -19,10 +19,12 @@ from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
 from sluice.publishing.quarantine_tables import AT, CHECKS, RUN
+from spark_jobs.exact_values import inexact_values, keep_values_exact
 from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
-from spark_jobs.schemas import sql_type
+from spark_jobs.schemas import promotions, sql_type
 
+_ADVICE = "requeue or delete the rows of the quarantine table, and drop it"
 _BAD, _KEY = "sluice_bad", "sluice_key_of_bad"
 
 
@@ -93,7 +95,7 @@ def _with_group_column(rows: DataFrame, groups: DataFrame, number: int) -> DataF
 
 
 def _move(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSpec.BadRows, bad: DataFrame) -> None:
-    source, quarantine = (quoted_table(name, spec.spark_catalog) for name in (table.table, table.quarantine))
+    source = quoted_table(table.table, spec.spark_catalog)
     columns = spark.table(source).columns
     reserved = [name for name in columns if name.lower() in (CHECKS, RUN, AT)]
     if reserved:
@@ -106,8 +108,7 @@ def _move(spark: SparkSession, spec: QuarantineRowsSpec, table: QuarantineRowsSp
         F.lit(spec.run_id).alias(RUN),
         F.lit(spec.at).cast("timestamp").alias(AT),
     )
-    _create_or_extend(spark, quarantine, rows)
-    rows.writeTo(quarantine).append()
+    append_to_quarantine(spark, rows, table.quarantine, spec.spark_catalog)
     if table.keys:
         _keep_old_versions(spark, spec, table, bad)
     bad.select(FILE, POSITION).createOrReplaceTempView(_BAD)
@@ -143,17 +144,34 @@ def _keep_old_versions(
         missing.writeTo(source).append()
 
 
+def append_to_quarantine(spark: SparkSession, rows: DataFrame, name: str, spark_catalog: str) -> None:
+    """Append rows to a quarantine table as they are. Its columns may have the types of an earlier table.
+
+    Raises:
+        InvalidInput: the quarantine table cannot store a value.
+    """
+    quarantine = quoted_table(name, spark_catalog)
+    _create_or_extend(spark, quarantine, rows)
+    stored = spark.table(quarantine).schema
+    if problems := inexact_values(rows, stored, _ADVICE):
+        raise InvalidInput("; ".join(f"{name}.{problem}" for problem in problems))
+    keep_values_exact(rows, stored).writeTo(quarantine).append()
+
+
 def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> None:
-    """Create the quarantine table, or add the columns that it lacks."""
+    """Create the quarantine table, or add the columns that it lacks, and widen its types as those of the table were."""
     if not spark.catalog.tableExists(quarantine):
         nullable = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in rows.schema)
         spark.sql(f"CREATE TABLE {quarantine} ({nullable}) USING iceberg COMMENT 'Rows that broke a check'")
         return
-    present = {name.lower() for name in spark.table(quarantine).columns}
+    present = {each.name.lower(): each.dataType for each in spark.table(quarantine).schema}
     missing = [each for each in rows.schema if each.name.lower() not in present]
     if missing:
         listed = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in missing)
         spark.sql(f"ALTER TABLE {quarantine} ADD COLUMNS ({listed})")
+    for each in rows.schema:
+        for path, type in promotions(present.get(each.name.lower(), each.dataType), each.dataType, quoted(each.name)):
+            spark.sql(f"ALTER TABLE {quarantine} ALTER COLUMN {path} TYPE {sql_type(type)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Compare, merge and change the schemas of files: lost fields, a common schema, and replaced types."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql.types import (
     ArrayType,
@@ -9,7 +9,9 @@ from pyspark.sql.types import (
     DecimalType,
     DoubleType,
     FloatType,
+    IntegerType,
     IntegralType,
+    LongType,
     MapType,
     NullType,
     StructField,
@@ -141,6 +143,30 @@ def merged(
     if widens and types <= {FloatType, DoubleType, *IntegralType.__subclasses__()}:
         return DoubleType() if types & {FloatType, DoubleType} else max(left, right, key=_width)
     raise InvalidInput(f"{path} is {left.simpleString()} in some files and {right.simpleString()} in others: {advice}")
+
+
+def promotions(have: DataType, wanted: DataType, path: str) -> Iterator[tuple[str, DataType]]:
+    """Yield the columns and fields whose types Iceberg can change from one schema to another, with the new types.
+
+    Source: the Iceberg table specification, section "Schema Evolution".
+
+    Args:
+        path: the quoted name of the column.
+    """
+    match have, wanted:
+        case StructType(), StructType():
+            by_name = {field.name.lower(): field.dataType for field in have}
+            for field in wanted:
+                own = by_name.get(field.name.lower(), field.dataType)
+                yield from promotions(own, field.dataType, f"{path}.{quoted(field.name)}")
+        case ArrayType(), ArrayType():
+            yield from promotions(have.elementType, wanted.elementType, f"{path}.element")
+        case MapType(), MapType():
+            yield from promotions(have.valueType, wanted.valueType, f"{path}.value")
+        case (IntegerType(), LongType()) | (FloatType(), DoubleType()):
+            yield path, wanted
+        case DecimalType(), DecimalType() if have.scale == wanted.scale and have.precision < wanted.precision:
+            yield path, wanted
 
 
 def sql_type(type: DataType) -> str:

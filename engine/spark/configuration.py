@@ -31,6 +31,10 @@ _STRICT = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
+IN_UTC = {
+    f"{process}.TZ": "UTC" for process in ("spark.executorEnv", "spark.yarn.appMasterEnv", "spark.kubernetes.driverEnv")
+}
+"""Configuration that gives the zone UTC to processes on other machines: Spark reads times of ORC in that of the JVM."""
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXCLUDED_RULES = (
     # This rule would make Iceberg commit a DELETE of whole files without the properties of the session.
@@ -123,6 +127,7 @@ def properties(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
         **hadoop_s3(settings.storage),
+        **(IN_UTC if job.built_in else {}),
     }
 
 

@@ -26,7 +26,7 @@ from engine.process.supervise import SupervisedProcess
 from engine.spark.configuration import session, warm_up_catalogs
 from engine.spark.connect_server import ConnectServer, ExternalConnectServer, LocalConnectServer
 from engine.spark.java import find_java
-from engine.spark.submit import WARM_UP, environment
+from engine.spark.submit import CODE_ROOT, WARM_UP, environment
 from sluice.contracts.progress import Progress
 from sluice.contracts.spark_jobs import ConnectJobSpec
 from sluice.errors import SluiceError, SparkServerCrashed
@@ -91,16 +91,25 @@ class ConnectEngine:
 
     has_jvm = False
 
-    def __init__(self, settings: SparkJobSettings, unreachable: Mapping[str, str], *, name: str = "") -> None:
+    def __init__(
+        self,
+        settings: SparkJobSettings,
+        unreachable: Mapping[str, str],
+        *,
+        name: str = "",
+        runs_built_in: bool = True,
+    ) -> None:
         """Create the engine.
 
         Args:
             unreachable: the configuration of a catalog that cannot be reached, for the warm-up job.
             name: the name of this engine among those of the worker, for its folder.
+            runs_built_in: False if it runs only users' programs, which keep the time zone of the machine.
         """
-        self._settings, self._unreachable = settings, unreachable
+        self._settings, self._unreachable, self._runs_built_in = settings, unreachable, runs_built_in
         url = settings.spark.spark_connect_url
-        self._server: ConnectServer = ExternalConnectServer(url) if url else LocalConnectServer(settings)
+        own = LocalConnectServer(settings, runs_built_in=runs_built_in)
+        self._server: ConnectServer = ExternalConnectServer(url) if url else own
         # The key keeps jobs from deriving the ids of each other's sessions. If the server outlives its workers, the key
         # is in a file, so that each worker can end the sessions of a dead worker.
         keys = settings.storage.sluice_home.absolute() / "session.key"
@@ -206,7 +215,8 @@ class ConnectEngine:
         return await starting
 
     def _environment(self) -> dict[str, str]:
-        return {**environment(self._settings, find_java()), **self._server.client_variables()}
+        variables = environment(self._settings, find_java(), built_in=self._runs_built_in)
+        return {**variables, "PYTHONPATH": str(CODE_ROOT), **self._server.client_variables()}
 
     async def _release_session(self, specification: ConnectJobSpec) -> None:
         """Release a session for a client that was killed, or that got no answer from the server."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat, no_heartbeat, wait_with_heartbeat
 from engine.process.supervise import SupervisedProcess
 from engine.spark.class_data_archive import archive_option, find_archive
-from engine.spark.configuration import application, hadoop_s3, write_properties
+from engine.spark.configuration import IN_UTC, application, hadoop_s3, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.contracts.progress import Progress
@@ -107,8 +107,13 @@ class LocalConnectServer:
 
     is_own = True
 
-    def __init__(self, settings: SparkJobSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: SparkJobSettings, *, runs_built_in: bool = True) -> None:
+        """Create the server.
+
+        Args:
+            runs_built_in: False if only users' programs have sessions on it. They keep the time zone of the machine.
+        """
+        self._settings, self._runs_built_in = settings, runs_built_in
         self._token = secrets.token_urlsafe(24)
         self.shared_views = f"no_global_temp_{secrets.token_hex(8)}"
         self._starting = asyncio.Lock()
@@ -187,6 +192,7 @@ class LocalConnectServer:
         properties = {
             **application(self._settings, folder),
             **hadoop_s3(self._settings.storage),
+            **(IN_UTC if self._runs_built_in else {}),
             "spark.app.name": "sluice connect server",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self._port),
@@ -199,7 +205,7 @@ class LocalConnectServer:
             write_properties(folder / "spark.properties", properties), "--class", _SERVER, "spark-internal"
         )
         options = " ".join(filter(None, [archive_option(archive) if archive else "", _RETURN_MEMORY]))
-        variables = environment(self._settings, java, options)
+        variables = environment(self._settings, java, options, built_in=self._runs_built_in)
         return submit_command, variables
 
 

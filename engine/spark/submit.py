@@ -46,7 +46,7 @@ def environment(settings: SparkJobSettings, java: Path, options: str = "", *, bu
     """Return the environment of a Spark process.
 
     It contains those variables of the worker that `sluice/job_environment.py` lists, this Python, the given Java, and
-    for built-in jobs Sluice's modules on the path.
+    for built-in jobs Sluice's modules on the path and the time zone UTC. Programs keep the zone of the machine.
 
     Args:
         options: options for the JVM of the driver, added to those of the worker's own environment.
@@ -62,7 +62,7 @@ def environment(settings: SparkJobSettings, java: Path, options: str = "", *, bu
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         **({_OPTIONS: options} if options else {}),
-        **({"PYTHONPATH": str(CODE_ROOT)} if built_in else {}),
+        **({"PYTHONPATH": str(CODE_ROOT), "TZ": "UTC"} if built_in else {}),
         **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
     }
 

@@ -13,6 +13,7 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform, VoidTransform
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
@@ -41,6 +42,11 @@ class TableState:
     def types(self) -> dict[str, str]:
         """Iceberg type of each column, in order."""
         return {field.name: str(field.field_type) for field in self.table.schema().fields}
+
+    @cached_property
+    def plain_types(self) -> dict[str, str]:
+        """Iceberg type of each column, without the ids, the comments and the nullability of its fields."""
+        return {field.name: _plain_type(field.field_type) for field in self.table.schema().fields}
 
     @property
     def has_column_defaults(self) -> bool:
@@ -219,6 +225,17 @@ def _load_table(location: str, snapshot_id: int | None, properties: tuple[tuple[
         update = {"current_snapshot_id": snapshot_id, "refs": refs}
         table.metadata = table.metadata.model_copy(update=update)
     return table
+
+
+def _plain_type(kind: IcebergType) -> str:
+    match kind:
+        case StructType():
+            return f"struct<{', '.join(f'{field.name}: {_plain_type(field.field_type)}' for field in kind.fields)}>"
+        case ListType():
+            return f"list<{_plain_type(kind.element_type)}>"
+        case MapType():
+            return f"map<{_plain_type(kind.key_type)}, {_plain_type(kind.value_type)}>"
+    return str(kind)
 
 
 def _ancestry(table: StaticTable) -> Iterator[Snapshot]:

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from urllib.parse import unquote
 
 from lakehouse.source_files.file_system import describe_in_file_system, list_file_system
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
@@ -209,10 +210,10 @@ def _check_formats(files: Sequence[ListedFile], format: Format) -> None:
 
 
 def _check_folders(path: str, base: str | None) -> None:
-    """Verify that folders of a file that become columns have a name and a value.
+    """Verify that folders of a file that become columns have a name and a value, encoded as UTF-8.
 
     Raises:
-        InvalidInput: a folder lacks one of them, so that Spark refuses to read the file.
+        InvalidInput: a folder lacks one of them, so that Spark refuses to read the file or reads another value.
     """
     for folder in filter(None, partition_of(path, base).split("/")):
         column, _, value = folder.partition("=")
@@ -222,6 +223,13 @@ def _check_folders(path: str, base: str | None) -> None:
                 f"{path}: the folder {folder!r} is read as a column, but has no {'value' if column else 'name'}: "
                 f"rename it, for example to {example}"
             )
+        try:
+            unquote(folder, errors="strict")
+        except UnicodeDecodeError:
+            raise InvalidInput(
+                f"{path}: the folder {folder!r} is read as a column, but its encoded bytes are not UTF-8: rename it, "
+                "with %C3%A9 for é, for example"
+            ) from None
 
 
 def _list(path: str) -> Iterator[ListedFile]:

@@ -79,7 +79,7 @@ def spark(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
         **properties(settings.spark_jobs, job),
         **local,
     }
-    with mock.patch.dict(os.environ, SPARK_SUBMIT_OPTS=options):
+    with mock.patch.dict(os.environ, SPARK_SUBMIT_OPTS=options, TZ="UTC"):
         session = SparkSession.builder.config(map=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

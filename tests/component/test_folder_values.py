@@ -90,3 +90,8 @@ def test_the_zone_of_times_in_folders(job: Ingester) -> None:
     options = {"timeZone": "Europe/Berlin", "dateFormat": "dd.MM.yyyy"}
     job({**source, "schema": "id INT, at TIMESTAMP, d DATE", "options": options})
     assert job.rows() == [{"id": 0, "at": datetime(2026, 1, 31, 9, 30, tzinfo=timezone.utc), "d": date(2026, 1, 31)}]
+
+
+def test_folders_that_spark_reads_as_one_value_are_refused(job: Ingester) -> None:
+    refused = job.refused(folders(job, "csv", "sku=%C3%A9", "sku=Ã©"))
+    assert refused == "Spark cannot tell the folders sku=é and sku=Ã© apart: rename one of them"

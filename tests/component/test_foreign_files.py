@@ -105,6 +105,24 @@ def test_the_first_day_of_the_calendar_in_orc(job: Ingester) -> None:
     assert job.rows()[0]["d"] == first
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_times_of_orc_are_read_in_utc_alone(job: Ingester, spark: SparkSession, is_nested: bool) -> None:
+    """Spark would read 10:30 as 15:30 in the time zone of New York."""
+    time = datetime.datetime(2026, 1, 31, 10, 30)
+    path = _write(job.folder / "in.orc", id=[1], t=[[time] if is_nested else time])
+    zones = spark._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone("America/New_York"))
+    try:
+        refused = job.refused({"path": path})
+    finally:
+        zones.setDefault(before)
+    assert "in the time zone America/New_York, in which it would read the times of the ORC files as other" in refused
+    job({"path": path})
+    read = time.replace(tzinfo=datetime.timezone.utc)
+    assert job.rows()[0]["t"] == ([read] if is_nested else read)
+
+
 def test_old_days_and_times_that_spark_wrote_into_orc(job: Ingester, spark: SparkSession) -> None:
     folder = job.folder / "spark"
     old = "SELECT 1 AS id, DATE'1500-01-01' AS d, TIMESTAMP'1500-01-01 00:00:00.123456' AS t"

@@ -50,6 +50,8 @@ def test_a_name_that_is_not_in_utf_8_is_shown_and_stops_no_file(zone: Zone) -> N
         ("10:00.csv", "Spark cannot open a file with a colon in its name: rename it, for example to '10-00.csv'"),
         ("day=/a.csv", "the folder 'day=' is read as a column, but has no value: rename it"),
         ("=x/a.csv", "the folder '=x' is read as a column, but has no name: rename it, for example to x"),
+        ("city=Caf%E9/a.csv", "'city=Caf%E9' is read as a column, but its encoded bytes are not UTF-8: rename it"),
+        ("b%C3=1/a.csv", "the folder 'b%C3=1' is read as a column, but its encoded bytes are not UTF-8: rename it"),
     ],
 )
 def test_a_name_that_spark_cannot_open_is_refused_alone(zone: Zone, name: str, reason: str) -> None:

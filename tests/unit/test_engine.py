@@ -19,6 +19,7 @@ from engine.process import guard
 from engine.process.progress import OutputReader
 from engine.process.supervise import run_supervised
 from engine.spark.configuration import properties
+from engine.spark.connect_server import LocalConnectServer
 from engine.spark.jars import require_s3
 from engine.spark.java import find_java
 from engine.spark.job_errors import job_failure
@@ -116,6 +117,23 @@ def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest
     assert environment(Settings().spark_jobs, tmp_path, built_in=False)["PYTHONPATH"] == "/their/modules"
     built_in = properties(Settings.of(sluice_home=tmp_path).spark_jobs, spark_job(tmp_path, conf=lenient))
     assert built_in["spark.sql.ansi.enabled"] == "true" and built_in["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_only_built_in_jobs_run_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark reads the times of ORC files in the time zone of its JVM."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    monkeypatch.setattr("engine.spark.connect_server.find_java", lambda: tmp_path)
+    settings = Settings.of(sluice_home=tmp_path, spark_properties_file=str(tmp_path / "more")).spark_jobs
+    (tmp_path / "more").write_text("spark.executorEnv.TZ Europe/Berlin\n")
+    for built_in, zone, on_executors in ((True, "UTC", "UTC"), (False, "America/New_York", "Europe/Berlin")):
+        assert environment(settings, tmp_path, built_in=built_in)["TZ"] == zone
+        configuration = properties(settings, spark_job(tmp_path, built_in=built_in))
+        assert configuration["spark.executorEnv.TZ"] == on_executors
+        assert ("spark.yarn.appMasterEnv.TZ" in configuration) is built_in
+        _, variables = LocalConnectServer(settings, runs_built_in=built_in)._prepare(tmp_path / "warm")
+        assert variables["TZ"] == zone
+        started = (tmp_path / "warm" / "spark.properties").read_text()
+        assert f"spark.executorEnv.TZ {on_executors}\n" in started
 
 
 def test_settings_reach_the_job(tmp_path: Path) -> None:

@@ -43,13 +43,14 @@ def plan(
     /,
     pipeline: Pipeline = PIPELINE,
     quarantined: Mapping[str, str] = MappingProxyType(QUARANTINED),
+    columns: Mapping[str, str] = MappingProxyType(COLUMNS),
     **selection: Any,
 ) -> RequeuePlan:
     return plan_requeue(
         pipeline,
         "geo.cities",
         RequeueSelection.model_validate(selection),
-        columns=COLUMNS,
+        columns=columns,
         quarantined_columns=quarantined,
         quarantine_location=location,
         quarantine_snapshot=snapshot,
@@ -105,6 +106,38 @@ def test_no_value_of_a_renamed_column_is_lost() -> None:
     for value, column in {"note=name": "note", "quarantined_run=NULL": "quarantined_run"}.items():
         with pytest.raises(InvalidPipeline, match=f"'{column}' is not a column"):
             insert(value)
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted", "fits"),
+    [
+        ("int", "long", True),
+        ("int", "double", True),
+        ("float", "double", True),
+        ("decimal(9, 2)", "decimal(12, 4)", True),
+        ("date", "timestamptz", True),
+        ("struct<a: int>", "struct<a: int>", True),
+        ("double", "int", False),
+        ("double", "float", False),
+        ("long", "double", False),
+        ("long", "int", False),
+        ("decimal(9, 2)", "decimal(9, 1)", False),
+        ("decimal(9, 2)", "decimal(9, 3)", False),
+        ("timestamptz", "date", False),
+        ("string", "int", False),
+        ("struct<a: double>", "struct<a: int>", False),
+    ],
+)
+def test_a_requeue_rounds_and_cuts_no_value(have: str, wanted: str, fits: bool) -> None:
+    """The table was dropped and created again with another type."""
+    tables: dict[str, Any] = {"columns": {"id": "int", "v": wanted}, "quarantined": {"id": "int", "v": have}}
+    if fits:
+        assert "`v` AS `v`" in plan(**tables).pipeline.write.statements[0]
+        return
+    with pytest.raises(InvalidPipeline) as raised:
+        plan(**tables)
+    assert str(raised.value).startswith(f"the quarantined rows have 'v' as {have}, and geo.cities has it as {wanted}:")
+    assert "(round(v)) AS `v`" in plan(**tables, values=["v=round(v)"]).pipeline.write.statements[0]
 
 
 def test_the_condition_of_a_requeue_may_use_functions_of_the_row() -> None:
