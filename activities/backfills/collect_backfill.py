@@ -161,11 +161,11 @@ class CollectBackfillActivity:
     def _write_manifest(
         self, run_ref: RunRef, pipeline: Pipeline, base: str, commits: Sequence[CommitInfo]
     ) -> ManifestRef:
-        """Write one input manifest with the files of all runs. The merge records the loaded files through it."""
+        """Write one input manifest with the files that all runs loaded or left out. The merge records them by it."""
         records = [read_input_record(commit.properties) for commit in reversed(commits)]
         files: list[ManifestFile] = []
         for manifest in (record.manifest for record in records if record and record.manifest):
-            files += self.manifests.read(manifest).loaded
+            files += self.manifests.read(manifest).files
         header = ManifestHeader(
             run_id=run_ref.run_id,
             workflow_id=run_ref.workflow_id,

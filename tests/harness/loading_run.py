@@ -204,11 +204,15 @@ def release_plan(lake: MemoryLake, run_id: str) -> ReleasePlan:
 
 
 def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
+    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
+    publish_release(lake, plan)
+
+
+def publish_release(lake: MemoryLake, plan: ReleasePlan) -> None:
     ref = RunRef(run_id="release-".ljust(36, "0"), workflow_id="w-release", pipeline="p", label="p", attempt=1)
     append = Write.model_validate({"source": {"path": "/in.csv"}})
     input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
     resumed = run_activity(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
-    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
     properties = approved_properties(ref, resumed.write_result.head, "", [], [])
     properties.update(input_properties(plan.input_digest, [TABLE], plan.resume.manifest))
     head, published = resumed.write_result.head, plan.resume.published
