@@ -193,9 +193,9 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
         return describe_partly(partly)
     loads = [each.load for each in overlap]
     if not loads[0].path:  # known only by the identity of the whole input
-        return (
-            f"main contains its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
-        )
+        scope = f" for {loads[0].scope.label}" if loads[0].scope.label else ""
+        published = f"published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
+        return f"main contains its input{scope} already, {published}"
     names = ", ".join(f"{_shortened(each.path)}" for each in loads[:_NAMED])
     more = f" and {len(loads) - _NAMED} more" if len(loads) > _NAMED else ""
     runs = list(dict.fromkeys(each.workflow_id or each.run_id for each in loads))

@@ -20,14 +20,18 @@ from tests.harness.memory_catalog import MemoryCatalog
 class JointBackfill:
     """A backfill that publishes partitions of a folder together."""
 
-    def __init__(self, folder: Folder, catalog: MemoryCatalog, name: str, write: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: Folder, catalog: MemoryCatalog, name: str, write: Mapping[str, Any], **source: str
+    ) -> None:
         """Create the branch of the backfill.
 
         Args:
             name: a name of this backfill, which differs from those of other ones.
             write: the write of the pipeline, without its source.
+            source: the source of the pipeline, without its path.
         """
         self.folder, self.name, self.write = folder, name, write
+        self.source = source
         self.partitions: list[str] = []
         self._catalog = catalog
         activity = OpenBackfillActivity(catalog, "here")
@@ -50,9 +54,9 @@ class JointBackfill:
 
     async def collect(self) -> str:
         """Turn the branch into a quarantine of the whole; return the id of the run that keeps it."""
-        source = {"path": f"{self.folder.path}/{{{{ partition }}}}/*.csv"}
-        table = {"partition_by": ["id"]} if self.write.get("mode") == "overwrite_partitions" else {}
-        stated = {"name": "p", "write": {**self.write, "source": source}, "tables": {TABLE: table}}
+        source = {"path": f"{self.folder.path}/{{{{ partition }}}}/*.csv", **self.source}
+        write = {**self.write, "source": source}
+        stated = {"name": "p", "write": write, "tables": {TABLE: {"partition_by": ["id"]}}}
         input = CollectBackfillInput(
             branch=self.branch.name,
             catalog_id=self.branch.catalog_id,

@@ -156,7 +156,8 @@ class Run:
 
     def _check(self, selected: SelectedInput) -> PublicationCheck | None:
         if self.policy == "reload":
-            return PublicationCheck(tables=[TABLE], pipeline=self.pipeline, digest=self.digest, replaces=self.replaced)
+            check = PublicationCheck(tables=[TABLE], pipeline=self.pipeline, digest=self.digest, replaces=self.replaced)
+            return check.model_copy(update={"manifest": selected.manifest})
         return None if self.again else PublicationCheck(tables=[TABLE], manifest=selected.manifest)
 
     async def load(self) -> SelectedInput:
