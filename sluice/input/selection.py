@@ -215,6 +215,15 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
     )
 
 
+def describe_replacing_load(load: LoadedFile) -> str:
+    """Return the reason not to append rows after a load of their pipeline in a mode whose later rows replace others."""
+    return (
+        f"run {load.workflow_id or load.run_id} of another version of this pipeline, whose later rows replace earlier "
+        f"ones, wrote {load.table} after the files of this input were selected (commit {load.commit[:12]}, "
+        f"{format_time(load.at)}): main may have their rows already, or younger ones"
+    )
+
+
 def describe_overwritten_input(loads: Sequence[LoadedFile]) -> str:
     """Return the reason to refuse files of a landing zone whose paths main contains with other content."""
     return (
