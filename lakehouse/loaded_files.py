@@ -17,14 +17,14 @@ from lakehouse.iceberg.table_identity import commits_before_present_table, loads
 from lakehouse.input_manifests import InputManifests
 from lakehouse.intact_loads import is_intact
 from lakehouse.loaded_files_index import FileLoad, IndexMoved, LoadedFilesIndex
-from lakehouse.loaded_files_tables import IndexedCommit
+from lakehouse.loaded_files_tables import AFTER_COMMIT, IndexedCommit
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile, overtaken_files
 from sluice.input.manifest import ManifestFile
 from sluice.input.publications import read_input_record
 from sluice.pipeline.write_modes import Replaced
-from sluice.publishing.commit_properties import INPUT, PIPELINE
+from sluice.publishing.commit_properties import PIPELINE
 
 _TRIES = 20
 _AT_ONCE = 200
@@ -111,8 +111,8 @@ class LoadedFiles:
                 dropped since, it does not count.
             replaces: the rows that each load replaces. A run does not count if a later load replaced its rows.
         """
-        if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline, INPUT: digest}) is None:
-            return None  # no run published it, in effect or not: building the index is not necessary
+        if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline}) is None:
+            return None  # the pipeline published nothing: building the index is not necessary
         load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest, tables), at))
         if load and replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
             return None
@@ -127,28 +127,27 @@ class LoadedFiles:
         Raises:
             ManifestUnreadable: it is unknown which files this run, or another, loaded.
         """
-        if check.manifest:
-            manifest = self.manifests.read(check.manifest)
+        manifest = self.manifests.read(check.manifest) if check.manifest else None
+        if manifest and not check.digest:
             files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
             order_matters = manifest.header.order_matters
             held = self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
             return [each for each in held if each.overtaken_by is None]  # the selection decided about the others
-        earlier = None
-        if check.digest:
-            earlier = self.find_input(check.pipeline, check.digest, check.tables, check.replaces)
-        is_own = earlier is None or earlier.run_id == run_id
-        return [] if is_own or earlier is None else [HeldFile(WantedFile("", check.digest), earlier)]
+        digests = [each.digest for each in manifest.inputs] if manifest else [check.digest]
+        loads = (self.find_input(check.pipeline, each, check.tables, check.replaces) for each in filter(None, digests))
+        earlier = next((each for each in loads if each and each.run_id != run_id), None)
+        return [HeldFile(WantedFile("", earlier.identity), earlier)] if earlier else []
 
     def is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
         """Return True if a later run in effect of a pipeline loaded files into the tables of a run.
 
         Args:
-            load: the run.
+            load: the run, as `find_input` returned it.
             pipeline: the name of the pipeline.
             replaces: "partitions" if only loads of the same partition or scheduled time count.
         """
         same_scope = replaces == "partitions"
-        return self._ask(lambda index, _: index.is_replaced(load.commit, pipeline, same_scope=same_scope))
+        return self._ask(lambda index, _: index.is_replaced(load, pipeline, same_scope=same_scope))
 
     def _lacks_rows(self, load: LoadedFile, at: str) -> bool:
         """Return True if later loads, of whatever pipeline and partition, replaced rows of a run."""
@@ -196,7 +195,7 @@ class LoadedFiles:
             named, marks = ", ".join("?" * len(tables)), ", ".join("?" * len(paths))
             condition = f"r.in_effect AND f.table_name IN ({named}) AND f.path IN ({marks})"
             if since:
-                condition += " AND f.seq > coalesce((SELECT seq FROM commits WHERE hash = ?), -1)"
+                condition += f" AND {AFTER_COMMIT}"
             loads, _ = self.list_files(condition, [*tables, *paths, *filter(None, [since])], -1, tables)
             for load in loads:
                 file = wanted[load.file.path]
@@ -308,8 +307,7 @@ class LoadedFiles:
             manifest = self.manifests.read(record.manifest)
         except (ManifestUnreadable, ServiceUnavailable) as error:  # this concerns only runs into the same tables
             return IndexedCommit(commit.hash, at, record, problem=str(error))
-        header = manifest.header
-        return IndexedCommit(commit.hash, at, record, header.tables, manifest.files, header.replaces)
+        return IndexedCommit(commit.hash, at, record, manifest)
 
     def _read_missing_manifests(self, index: LoadedFilesIndex, tables: Sequence[str]) -> None:
         """Read the manifests that could not be read before: a person may have restored them.
@@ -326,4 +324,4 @@ class LoadedFiles:
                     f"the files that commit {hash[:12]} on main loaded into {', '.join(tables)} are unknown: {error}. "
                     "To load all files, even those that main contains, add --again"
                 ) from error
-            index.add_files(hash, manifest.header.tables, manifest.files, manifest.header.replaces)
+            index.add_manifest(hash, manifest)

@@ -18,17 +18,16 @@ from lakehouse.loaded_files_tables import (
     VERSION,
     IndexedCommit,
     add_commit,
-    add_files,
+    add_manifest,
     create_tables,
     loaded_file,
     read_later,
 )
 from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
-from sluice.input.manifest import ManifestFile
+from sluice.input.manifest import InputManifest
 from sluice.input.publications import are_others
 from sluice.pipeline.scope import LoadScope
-from sluice.pipeline.write_modes import Replaced
 
 _WAIT = 30.0
 """Maximum wait for another process that writes, in seconds."""
@@ -100,19 +99,13 @@ class LoadedFilesIndex:
 
         self._use(delete)
 
-    def add_files(
-        self, hash: str, tables: Sequence[str], files: Sequence[ManifestFile], replaces: Replaced = ""
-    ) -> None:
-        """Add the files of a run whose manifest could not be read before."""
+    def add_manifest(self, hash: str, manifest: InputManifest) -> None:
+        """Add the manifest of a run that could not be read before."""
 
         def add(database: sqlite3.Connection) -> None:
             database.execute("BEGIN IMMEDIATE")
             for (seq,) in database.execute("SELECT seq FROM runs WHERE hash = ?", [hash]).fetchall():
-                add_files(database, seq, tables, files)
-                database.execute(
-                    "UPDATE runs SET problem = '', tables = ?, replaces = ? WHERE seq = ?",
-                    [json.dumps(tables), replaces, seq],
-                )
+                add_manifest(database, seq, manifest)
             database.execute("COMMIT")
 
         self._use(add)
@@ -156,7 +149,7 @@ class LoadedFilesIndex:
         return str(row[0]) if row else ""
 
     def find_input(self, at: str, pipeline: str, digest: str, tables: Collection[str] = ()) -> LoadedFile | None:
-        """Return the latest run in effect of a pipeline that published a whole input.
+        """Return the latest run in effect of a pipeline that published a whole input, with the scope of the input.
 
         Args:
             tables: the present tables of the pipeline. A run that loaded files into other tables alone does not count.
@@ -166,8 +159,9 @@ class LoadedFilesIndex:
             database.execute("BEGIN")
             _require(database, at)
             rows = database.execute(
-                "SELECT tables, '', '', run_id, workflow_id, hash, at, digest, '', '' FROM runs "
-                "WHERE digest = ? AND pipeline = ? AND in_effect ORDER BY seq DESC",
+                "SELECT r.tables, '', '', r.run_id, r.workflow_id, r.hash, r.at, i.digest, i.path_scope, "
+                "i.content_scope FROM inputs i JOIN runs r ON r.seq = i.seq "
+                "WHERE i.digest = ? AND r.pipeline = ? AND r.in_effect ORDER BY r.seq DESC",
                 [digest, pipeline],
             )
             loads = (fields for loaded, *fields in rows if not are_others(json.loads(loaded), tables))
@@ -175,15 +169,16 @@ class LoadedFilesIndex:
 
         return self._use(read)
 
-    def is_replaced(self, commit: str, pipeline: str, *, same_scope: bool) -> bool:
+    def is_replaced(self, load: LoadedFile, pipeline: str, *, same_scope: bool) -> bool:
         """Return True if a later run in effect of a pipeline loaded files into the tables of a run.
 
         Args:
-            commit: the commit that published the run.
-            same_scope: True if only files of the same partition, or scheduled time, count.
+            load: the run, with the scope of its input.
+            same_scope: True if only files of this partition, or scheduled time, count.
         """
         select = REPLACED_IN_SCOPE if same_scope else REPLACED
-        given = {"commit": commit, "pipeline": pipeline}
+        given = {"commit": load.commit, "pipeline": pipeline}
+        given |= {"path_scope": load.scope.path, "content_scope": load.scope.content}
         return self._use(lambda database: database.execute(select, given).fetchone() is not None)
 
     def replaceable_tables(self, commit: str) -> list[str]:

@@ -8,24 +8,26 @@ from typing import Any
 
 from sluice.contracts.selected_input import ManifestRef
 from sluice.input.held_files import LoadedFile
-from sluice.input.manifest import ManifestFile
+from sluice.input.manifest import InputManifest
 from sluice.input.publications import InputRecord, effects_of_rollback
 from sluice.pipeline.scope import LoadScope
-from sluice.pipeline.write_modes import Replaced
 
-VERSION = 6
+VERSION = 7
 """Version of the tables below. An index of another version is rebuilt."""
-TABLES = ("commits", "runs", "files", "copies")
+TABLES = ("commits", "runs", "inputs", "files", "copies")
 _SCHEMA = """
 CREATE TABLE commits (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
 CREATE TABLE runs (
     seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, run_id TEXT NOT NULL, workflow_id TEXT NOT NULL,
-    pipeline TEXT NOT NULL, digest TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
-    replaces TEXT NOT NULL,
+    pipeline TEXT NOT NULL, at TEXT NOT NULL, tables TEXT NOT NULL, rolled_back TEXT NOT NULL,
+    replaces TEXT NOT NULL DEFAULT '', order_matters INTEGER NOT NULL DEFAULT 0,
     in_effect INTEGER NOT NULL DEFAULT 1, location TEXT NOT NULL, manifest TEXT NOT NULL, problem TEXT NOT NULL
 );
 CREATE INDEX runs_by_id ON runs (run_id);
-CREATE INDEX runs_by_input ON runs (digest, pipeline);
+CREATE TABLE inputs (
+    digest TEXT NOT NULL, seq INTEGER NOT NULL, path_scope TEXT NOT NULL, content_scope TEXT NOT NULL,
+    PRIMARY KEY (digest, seq)
+) WITHOUT ROWID;
 CREATE INDEX runs_with_problems ON runs (seq) WHERE problem != '';
 CREATE INDEX rollbacks ON runs (seq) WHERE rolled_back != '[]';
 CREATE TABLE files (
@@ -54,6 +56,8 @@ SELECT f.seq, {LOAD_COLUMNS}, '{{0}}' = 'left_out' FROM {{0}} f JOIN runs r ON r
 WHERE f.table_name = ? AND r.in_effect AND f.{{1}} IN ({{2}})
 """
 """Query for the loads, or the files that were left out, with these values of a column."""
+AFTER_COMMIT = "f.seq > coalesce((SELECT seq FROM commits WHERE hash = ?), -1)"
+"""Condition that selects the files loaded after a commit, or all files if the index does not contain it."""
 _LATER = f"""
 SELECT {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.seq > (SELECT seq FROM commits WHERE hash = :commit) AND f.table_name = :table AND f.identity != :identity
@@ -78,9 +82,8 @@ AND (l.pipeline != r.pipeline OR (later.path_scope = '' AND later.content_scope 
 
 Runs of other partitions of the same pipeline do not count: one that removes rows of this partition is stopped.
 """
-REPLACED_IN_SCOPE = f"""{REPLACED}
-AND (later.path_scope, later.content_scope) IN (SELECT path_scope, content_scope FROM files WHERE seq = r.seq)
-"""
+REPLACED_IN_SCOPE = f"{REPLACED} AND later.path_scope = :path_scope AND later.content_scope = :content_scope"
+_ADD_INPUT = "INSERT OR REPLACE INTO inputs (digest, seq, path_scope, content_scope) VALUES (?, ?, ?, ?)"
 _LATEST_OF_PATH = """
 SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table
 AND f.path = :path AND f.path_scope = :path_scope AND f.content_scope = :content_scope AND f.seq < :seq
@@ -115,13 +118,9 @@ class IndexedCommit:
     hash: str
     at: str
     record: InputRecord | None = None
-    tables: Sequence[str] = ()
-    """Tables into which the files were loaded."""
-    files: Sequence[ManifestFile] = ()
-    replaces: Replaced = ""
-    """Rows that the load replaced."""
+    manifest: InputManifest | None = None
     problem: str = ""
-    """Reason why the files are unknown, if the manifest cannot be read."""
+    """Reason why the manifest cannot be read."""
 
 
 def create_tables(database: sqlite3.Connection) -> None:
@@ -145,27 +144,27 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
     if record is None:
         return
     manifest = record.manifest or ManifestRef(location="", digest="")
-    tables = list(commit.tables or record.tables)
     database.execute(
-        "INSERT INTO runs (seq, hash, run_id, workflow_id, pipeline, digest, at, tables, rolled_back, location, "
-        "manifest, replaces, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO runs (seq, hash, run_id, workflow_id, pipeline, at, tables, rolled_back, location, manifest, "
+        "problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             seq,
             commit.hash,
             record.run_id,
             record.workflow_id,
             record.pipeline,
-            record.digest,
             commit.at,
-            json.dumps(tables),
+            json.dumps(record.tables),
             json.dumps(record.rolled_back),
             manifest.location,
             manifest.digest,
-            commit.replaces,
             commit.problem,
         ],
     )
-    add_files(database, seq, tables, commit.files)
+    if commit.manifest:
+        add_manifest(database, seq, commit.manifest)
+    elif record.digest:
+        database.execute(_ADD_INPUT, [record.digest, seq, "", ""])
     if record.rolled_back:
         rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
         rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}
@@ -173,8 +172,15 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
             database.execute("UPDATE runs SET in_effect = ? WHERE run_id = ?", [int(in_effect), run_id])
 
 
-def add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], files: Sequence[ManifestFile]) -> None:
-    """Add the files that a run loaded into some tables, or left out."""
+def add_manifest(database: sqlite3.Connection, seq: int, manifest: InputManifest) -> None:
+    """Add the content of a run's manifest: its inputs, and the files that it loaded into its tables, or left out."""
+    header = manifest.header
+    database.execute(
+        "UPDATE runs SET problem = '', tables = ?, replaces = ?, order_matters = ? WHERE seq = ?",
+        [json.dumps(header.tables), header.replaces, int(header.order_matters), seq],
+    )
+    inputs = [[each.digest, seq, each.scope.path, each.scope.content] for each in manifest.inputs]
+    database.executemany(_ADD_INPUT, inputs)
     for statement, is_loaded in ((_ADD_FILE, True), (_ADD_COPY, False)):
         database.executemany(
             statement,
@@ -188,8 +194,8 @@ def add_files(database: sqlite3.Connection, seq: int, tables: Sequence[str], fil
                     "path_scope": file.scope.path,
                     "content_scope": file.scope.content,
                 }
-                for table in tables
-                for file in files
+                for table in header.tables
+                for file in manifest.files
                 if (file.left_out is None) == is_loaded
             ),
         )

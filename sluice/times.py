@@ -41,6 +41,15 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(_FRACTION.sub("", text).replace("Z", "+00:00"))
 
 
+def parse_moment(text: str) -> datetime | None:
+    """Return the moment that a text names by a time with an offset, or None for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
+
+
 def _in_utc(time: str | datetime) -> datetime:
     known = parse_time(time) if isinstance(time, str) else time
     return known.astimezone(timezone.utc) if known.tzinfo else known.replace(tzinfo=timezone.utc)

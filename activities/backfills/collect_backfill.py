@@ -161,11 +161,9 @@ class CollectBackfillActivity:
     def _write_manifest(
         self, run_ref: RunRef, pipeline: Pipeline, base: str, commits: Sequence[CommitInfo]
     ) -> ManifestRef:
-        """Write one input manifest with the files of all runs. The merge records the loaded files through it."""
+        """Write one input manifest with the files that all runs loaded or left out. The merge records them by it."""
         records = [read_input_record(commit.properties) for commit in reversed(commits)]
-        files: list[ManifestFile] = []
-        for manifest in (record.manifest for record in records if record and record.manifest):
-            files += self.manifests.read(manifest).loaded
+        manifests = [self.manifests.read(record.manifest) for record in records if record and record.manifest]
         header = ManifestHeader(
             run_id=run_ref.run_id,
             workflow_id=run_ref.workflow_id,
@@ -176,10 +174,13 @@ class CollectBackfillActivity:
             policy=pipeline.write.loaded_files,
             again=False,
             input_digest="",
+            partitions=[input for manifest in manifests for input in manifest.inputs],
             order_matters=pipeline.write.traits.order_matters,
             replaces=pipeline.write.traits.replaces,
         )
-        return self.manifests.write(InputManifest(header=header, files=files))
+        return self.manifests.write(
+            InputManifest(header=header, files=[file for each in manifests for file in each.files])
+        )
 
 
 def _runs(branch: str, pipeline: str, commits: Sequence[CommitInfo]) -> dict[str, int]:

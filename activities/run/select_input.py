@@ -10,6 +10,7 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import describe_other_version
+from lakehouse.replacing_loads import find_replacing_load
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from lakehouse.source_files.listing import changed_since_start
 from sluice.contracts.input import SelectInputInput
@@ -24,6 +25,7 @@ from sluice.input.selection import (
     describe_changed_files,
     describe_other_content,
     describe_overwritten_input,
+    describe_replacing_load,
     describe_selection,
     name_left_out,
     refuse_changed_partition,
@@ -67,6 +69,7 @@ class SelectInputActivity:
         chosen = [file for file in selected if file.left_out is None]
         if input.one_content_per_path:
             self._refuse_overwritten(input, chosen)
+        self._refuse_after_replacing_load(input)
         changed = self._find_changed(input, chosen)
         if changed and asks_what_was_loaded(input.policy, again=input.again):
             self._refuse_doubled(input, chosen, changed)
@@ -136,6 +139,18 @@ class SelectInputActivity:
         """
         if overwritten := self.loaded_files.find_other_content(input.tables, files):
             raise InputChanged(describe_overwritten_input(overwritten))
+
+    def _refuse_after_replacing_load(self, input: SelectInputInput) -> None:
+        """Check that the run does not append after a load of its pipeline, by now edited, that may replace rows.
+
+        Raises:
+            InputChanged: there was such a load after the first attempt selected its files.
+        """
+        if input.listed is None or input.again:
+            return
+        header = self.loaded_files.manifests.read(input.listed).header
+        if replacing := find_replacing_load(self.loaded_files, header):
+            raise InputChanged(f"{describe_replacing_load(replacing)}. Start the pipeline again as it is now")
 
     def _refuse_doubled(self, input: SelectInputInput, chosen: list[ManifestFile], changed: list[LoadedFile]) -> None:
         """Check that the run does not append a partition again, nor files whose other content was loaded meanwhile.

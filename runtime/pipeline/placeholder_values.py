@@ -1,6 +1,6 @@
 """Placeholder values that a person gives to one run."""
 
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -56,4 +56,5 @@ def _in_zone(time: datetime, schedule: Schedule | None, given: str) -> datetime:
     if schedule is None:
         return time
     zone = ZoneInfo(schedule.zone)
-    return time.astimezone(zone) if time.tzinfo else time.replace(tzinfo=zone)
+    moment = time if time.tzinfo else time.replace(tzinfo=zone)
+    return moment.astimezone(timezone.utc).astimezone(zone)  # moves a time in the hour that the zone skips

@@ -47,9 +47,10 @@ class PublicationCheck(WireMessage):
 
     tables: list[str]
     manifest: ManifestRef | None = None
-    """Manifest of the files; None if the input has no files, or they are not known one by one."""
+    """Manifest of the files, if the input has any."""
     pipeline: str = ""
     digest: str = ""
-    """Identity of the whole input. The check uses it if files may be loaded again together with others."""
+    """Identity of the whole input, if its files may be loaded again together with others. Then it is looked up, and
+    not the files. Those of a joint publish are the identities in the manifest."""
     replaces: Replaced = ""
     """Scope that each load of the pipeline replaces. A publication that a later one replaced does not count."""

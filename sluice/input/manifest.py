@@ -28,6 +28,13 @@ class ManifestFile(StrictModel):
     """Partition and scheduled time for which it is loaded."""
 
 
+class PublishedInput(StrictModel):
+    """The input of one run: the identity of its files, and the partition and scheduled time of the load."""
+
+    digest: str
+    scope: LoadScope = NO_SCOPE
+
+
 class ManifestHeader(StrictModel):
     """First line of a manifest: the run to which the files belong, and its options."""
 
@@ -46,6 +53,8 @@ class ManifestHeader(StrictModel):
     loads_all_contents: bool = False
     """True if a file is published although other content of its path was loaded meanwhile."""
     input_digest: str
+    partitions: list[PublishedInput] = []
+    """Inputs of the partitions of a joint publish."""
     order_matters: bool = False
     """True if rows of a later load replace those of an earlier one."""
     replaces: Replaced = ""
@@ -67,6 +76,12 @@ class InputManifest(StrictModel):
     def loaded(self) -> list[ManifestFile]:
         """Files that the run loads."""
         return [file for file in self.files if file.left_out is None]
+
+    @property
+    def inputs(self) -> list[PublishedInput]:
+        """Inputs that the run publishes: its own, or those of all partitions for a joint publish."""
+        scope = self.files[0].scope if self.files else NO_SCOPE
+        return self.header.partitions or [PublishedInput(digest=self.header.input_digest, scope=scope)]
 
     def to_bytes(self) -> bytes:
         """Return the manifest as JSON lines: its header, then one line for each file."""

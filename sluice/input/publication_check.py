@@ -25,7 +25,9 @@ def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> Publicati
         return PublicationCheck(tables=tables, manifest=manifest)
     name, write = request.pipeline.name, request.pipeline.write
     replaces = write.traits.replaces if write.built_in else ""
-    return PublicationCheck(tables=tables, pipeline=name, digest=request.input.digest, replaces=replaces)
+    return PublicationCheck(
+        tables=tables, manifest=manifest, pipeline=name, digest=request.input.digest, replaces=replaces
+    )
 
 
 def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | None) -> PublicationCheck | None:
@@ -45,5 +47,7 @@ def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | 
         return PublicationCheck(tables=header.tables, manifest=record.manifest)
     if record.digest:
         replaces = header.replaces if header else ""
-        return PublicationCheck(tables=[], pipeline=record.pipeline, digest=record.digest, replaces=replaces)
+        return PublicationCheck(
+            tables=[], manifest=record.manifest, pipeline=record.pipeline, digest=record.digest, replaces=replaces
+        )
     return None

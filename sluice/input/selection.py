@@ -194,9 +194,9 @@ def describe_overlap(overlap: Sequence[HeldFile]) -> str:
         return describe_partly(partly)
     loads = [each.load for each in overlap]
     if not loads[0].path:  # known only by the identity of the whole input
-        return (
-            f"main contains its input already, published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
-        )
+        scope = f" for {loads[0].scope.label}" if loads[0].scope.label else ""
+        published = f"published by run {loads[0].workflow_id}, commit {loads[0].commit[:12]}"
+        return f"main contains its input{scope} already, {published}"
     names = format_list([_shortened(each.path) for each in loads], _NAMED)
     runs = list(dict.fromkeys(each.workflow_id or each.run_id for each in loads))
     first = loads[0]
@@ -213,6 +213,15 @@ def describe_other_content(loads: Sequence[LoadedFile]) -> str:
         f"main contains other content of {_shortened(first.path)}{more}: run {first.workflow_id or first.run_id} "
         f"loaded {'the first' if more else 'it'} into {first.table} (commit {first.commit[:12]}, "
         f"{format_time(first.at)})"
+    )
+
+
+def describe_replacing_load(load: LoadedFile) -> str:
+    """Return the reason not to append rows after a load of their pipeline in a mode whose later rows replace others."""
+    return (
+        f"run {load.workflow_id or load.run_id} of another version of this pipeline, whose later rows replace earlier "
+        f"ones, wrote {load.table} after the files of this input were selected (commit {load.commit[:12]}, "
+        f"{format_time(load.at)}): main may have their rows already, or younger ones"
     )
 
 

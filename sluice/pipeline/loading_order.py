@@ -13,6 +13,7 @@ from sluice.pipeline.schedule import Schedule
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.sizes import format_list
+from sluice.times import parse_moment
 
 _NAMED = 3
 
@@ -112,7 +113,7 @@ def partition_of(values: Mapping[str, str]) -> str:
 
 def is_scheduled_time(partition: str) -> bool:
     """Return True if a load is named by a scheduled time, which has an offset. Others are partitions, also hours."""
-    return _moment(partition) is not None
+    return parse_moment(partition) is not None
 
 
 def is_later(one: str, other: str) -> bool:
@@ -121,7 +122,7 @@ def is_later(one: str, other: str) -> bool:
     Only dates and times are compared; a name is never later. Two times are compared as moments. A time is compared with
     a date by its own date, regardless of its offset.
     """
-    moment, other_moment = _moment(one), _moment(other)
+    moment, other_moment = parse_moment(one), parse_moment(other)
     if moment and other_moment:
         return moment > other_moment
     span, other_span = _span(one), _span(other)
@@ -145,15 +146,6 @@ def _span(partition: str) -> tuple[datetime, datetime] | None:
         return (time, time) if "T" in last else None  # some versions of Python also read 20260302
     except (InvalidPipeline, ValueError):
         return None
-
-
-def _moment(partition: str) -> datetime | None:
-    """Return a scheduled time that states its offset, or None for any other partition."""
-    try:
-        time = datetime.fromisoformat(partition)
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def out_of_order(partitions: Sequence[str]) -> tuple[str, str] | None:

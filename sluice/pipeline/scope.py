@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from sluice.base_model import StrictModel
 from sluice.pipeline.placeholders import placeholders_in
+from sluice.times import parse_moment
 
 _WRITES_NOTHING = ("checks",)
 """The keys of a table whose placeholders do not decide what is written."""
@@ -13,6 +15,8 @@ _TIME = re.compile(r"\d{4}(-\d\d){0,2}|\d{4}-\d\d-\d\dT\d\d(:\d\d){0,2}([+-]\d\d
 """A year, a month, a day, an hour or a time. One contains another if it is its beginning."""
 _NEXT_PART = ("-", "T", ":")
 """Characters that may follow a date or an hour where the next smaller part begins."""
+_SEPARATOR = ", "
+"""Separator of the values of several placeholders."""
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = 4, 7, 10, 13, 16
 """Length of a time in ISO 8601 down to each part, in characters."""
 _EXACTNESS = {"year": _YEAR, "month": _MONTH, "day": _DAY, "date": _DAY, "hour": _HOUR, "minute": _MINUTE}
@@ -38,7 +42,7 @@ class LoadScope(StrictModel):
     @property
     def label(self) -> str:
         """The scope as people read it."""
-        return ", ".join(dict.fromkeys(filter(None, (self.content, self.path))))
+        return _SEPARATOR.join(dict.fromkeys(filter(None, (self.content, self.path))))
 
     def covers(self, wanted: "LoadScope", *, is_same_path: bool) -> bool:
         """Return True if a load with this scope counts as the wanted load of a file with the same content.
@@ -46,9 +50,9 @@ class LoadScope(StrictModel):
         Copies of one file in the folders of two partitions are two loads. A path that names no partition belongs to
         any partition.
         """
-        if self.content != wanted.content:
+        if not _are_same(self.content, wanted.content):
             return False
-        return is_same_path or self.path == wanted.path or not self.path or not wanted.path
+        return is_same_path or not self.path or not wanted.path or _are_same(self.path, wanted.path)
 
     def overlaps_partly(self, wanted: "LoadScope") -> bool:
         """Return True if the two loads are of different parts of a file that have rows in common.
@@ -64,7 +68,7 @@ class LoadScope(StrictModel):
 
     def shares_rows(self, other: "LoadScope") -> bool:
         """Return True if two loads of one path have rows in common: of the same part, or of parts that overlap."""
-        return self.content == other.content or self.overlaps_partly(other)
+        return _are_same(self.content, other.content) or self.overlaps_partly(other)
 
 
 NO_SCOPE = LoadScope()
@@ -109,7 +113,16 @@ def _describe(names: Collection[str], values: Mapping[str, str]) -> str:
     for name in names:
         root, _, part = name.partition(".")
         parts.setdefault(root, set()).add(part)
-    return ", ".join(_exact(values.get(root, ""), parts[root]) for root in sorted(parts))
+    return _SEPARATOR.join(_exact(values.get(root, ""), parts[root]) for root in sorted(parts))
+
+
+def _are_same(one: str, other: str) -> bool:
+    """Return True if two scopes have the same values. One moment in two time zones is the same scheduled time."""
+    return one == other or _moments(one) == _moments(other)
+
+
+def _moments(scope: str) -> list[datetime | str]:
+    return [parse_moment(value) or value for value in scope.split(_SEPARATOR)]
 
 
 def _exact(value: str, parts: set[str]) -> str:

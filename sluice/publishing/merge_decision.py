@@ -35,7 +35,7 @@ def decide_merge(main: MainBeforeMerge, published: PublicationCheck | None) -> l
     if main.conflicts:
         return list(main.conflicts)
     if main.overlap:
-        if published is None or published.manifest is None:
+        if published is None or published.digest:
             raise AlreadyPublished(f"{main.overlap}. To publish it again, add --again")
         return published.tables  # a rewrite leaves out the files that main contains
     check_no_repeated_files(main.repeated_files)

@@ -156,7 +156,8 @@ class Run:
 
     def _check(self, selected: SelectedInput) -> PublicationCheck | None:
         if self.policy == "reload":
-            return PublicationCheck(tables=[TABLE], pipeline=self.pipeline, digest=self.digest, replaces=self.replaced)
+            check = PublicationCheck(tables=[TABLE], pipeline=self.pipeline, digest=self.digest, replaces=self.replaced)
+            return check.model_copy(update={"manifest": selected.manifest})
         return None if self.again else PublicationCheck(tables=[TABLE], manifest=selected.manifest)
 
     async def load(self) -> SelectedInput:
@@ -204,11 +205,15 @@ def release_plan(lake: MemoryLake, run_id: str) -> ReleasePlan:
 
 
 def release(lake: MemoryLake, plan: ReleasePlan, run: Run) -> None:
+    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
+    publish_release(lake, plan)
+
+
+def publish_release(lake: MemoryLake, plan: ReleasePlan) -> None:
     ref = RunRef(run_id="release-".ljust(36, "0"), workflow_id="w-release", pipeline="p", label="p", attempt=1)
     append = Write.model_validate({"source": {"path": "/in.csv"}})
     input = ResumeBranchInput(run_ref=ref, resume=plan.resume, write=append, tables=[TABLE])
     resumed = run_activity(ResumeBranchActivity(lake.catalog, {}, "here", lake.loaded_files).resume_branch, input)
-    assert plan.input_digest == run.digest and plan.resume.manifest == run.listed
     properties = approved_properties(ref, resumed.write_result.head, "", [], [])
     properties.update(input_properties(plan.input_digest, [TABLE], plan.resume.manifest))
     head, published = resumed.write_result.head, plan.resume.published

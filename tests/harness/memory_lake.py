@@ -1,6 +1,7 @@
 """Iceberg tables in a folder, on the branches of a catalog in memory: runs without a server and without Spark."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,12 @@ class MemoryLake:
         self.arrow_schema = self._schema.as_arrow()
         self.manifests = InputManifests((folder / "lake").as_uri(), {})
         self.loaded_files = LoadedFiles(catalog, self.manifests, folder / "home")
+
+    def with_catalog(self, catalog: BranchCatalog) -> "MemoryLake":
+        """Return this lake with another catalog of its tables, such as one that publishes to a branch of a backfill."""
+        other = copy(self)
+        other.catalog, other.loaded_files = catalog, LoadedFiles(catalog, self.manifests, self._folder / "home")
+        return other
 
     def append(self, branch: str, name: str, ids: Sequence[int], run_ref: RunRef | None = None) -> None:
         """Append rows to a table on a branch, with the marks of an attempt if given. Create the table if need be."""

@@ -58,8 +58,6 @@ class PublishedRun:
     run_id: str
     loads: tuple[Load, ...]
     before: tuple[Entry, ...]
-    is_joint: bool = False
-    """True if it published the partitions of a backfill together."""
     number: int = 0
     """Number of commits on main before it."""
 
@@ -122,8 +120,7 @@ class PartitionModel:
         """Return the files that a run loads: each content once, without those that main has.
 
         A run that replaces rows loads all of its files, unless the latest run of its table, or of its partition, loaded
-        exactly these. A run that published partitions together does not count: main identifies its input as a whole,
-        not by partition.
+        exactly these for its partition.
         """
         if self.replaces_rows:
             each = {load.content: load for load in reversed(list(wanted))}
@@ -131,9 +128,8 @@ class PartitionModel:
             names = {partition for _, partition in asked}
             runs = [run for run in self.published if names & {load.partition for load in run.loads}]
             latest = (self.published if self.mode == "overwrite" else runs)[-1:]
-            is_held = any(
-                {(load.content, load.partition) for load in run.loads} == asked and not run.is_joint for run in latest
-            )
+            loaded = ({(load.content, load.partition) for load in run.loads} for run in latest)
+            is_held = any({each for each in loads if each[1] in names} == asked for loads in loaded)
             return () if is_held else tuple(reversed(each.values()))
         new = {load.content: load for load in reversed(list(wanted)) if not self.is_held(load)}
         return tuple(reversed(new.values()))
@@ -157,7 +153,7 @@ class PartitionModel:
         wanted = [(p, load.partition) for load in loads for _, _, p in self._rows_of(load, repaired=False)]
         return any(e.row[2] == p and e.load.partition != partition for e in self.entries for p, partition in wanted)
 
-    def publish(self, run_id: str, loads: tuple[Load, ...], *, repaired: bool = False, is_joint: bool = False) -> None:
+    def publish(self, run_id: str, loads: tuple[Load, ...], *, repaired: bool = False) -> None:
         """Record that these loads were published.
 
         Raises:
@@ -166,7 +162,7 @@ class PartitionModel:
         before = tuple(self.entries)
         for partition in dict.fromkeys(load.partition for load in loads):
             self._add([load for load in loads if load.partition == partition], repaired=repaired)
-        self.published.append(PublishedRun(run_id, loads, before, is_joint, self.commits))
+        self.published.append(PublishedRun(run_id, loads, before, self.commits))
         self.commits += 1
 
     def roll_back(self, run_id: str) -> None:

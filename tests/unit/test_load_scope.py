@@ -168,6 +168,19 @@ def test_main_holds_a_partition_of_a_file(loaded: tuple[str, str], wanted: tuple
     assert ("free" if held is None else "partly" if held.is_partly else "held") == state
 
 
+@pytest.mark.parametrize("field", ["path", "content"])
+def test_a_moment_in_two_time_zones_is_one_scheduled_time(field: str) -> None:
+    """In an earlier version, a start by hand in UTC appended what the schedule in Berlin had loaded."""
+    berlin, utc, other = (
+        LoadScope.model_validate({field: f"2018, {time}"})
+        for time in ("2026-03-02T05:30:00+01:00", "2026-03-02T04:30:00+00:00", "2026-03-02T05:30:00+00:00")
+    )
+    wanted = WantedFile("copy.csv", "1", utc)
+    assert find(wanted, load(path_scope=berlin.path, content=berlin.content))
+    assert find(wanted, load(path_scope=other.path, content=other.content)) is None
+    assert berlin.shares_rows(utc) and berlin.shares_rows(other) == (field == "path")
+
+
 def test_a_file_at_its_own_path_is_of_no_other_partition() -> None:
     """A schedule and a backfill may name the same folder in two ways."""
     day, month = LoadScope(path="2018-01-31"), LoadScope(path="2018-01")

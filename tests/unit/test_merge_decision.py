@@ -7,8 +7,8 @@ from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import AlreadyPublished, UnexpectedWrite
 from sluice.publishing.merge_decision import MainBeforeMerge, decide_merge
 
-WHOLE = PublicationCheck(tables=["t.x"])
 FILES = PublicationCheck(tables=["t.x"], manifest=ManifestRef(location="m.json", digest="d"))
+WHOLE = FILES.model_copy(update={"digest": "d"})
 
 
 def test_a_run_is_merged_if_main_changed_nothing_that_it_uses() -> None:

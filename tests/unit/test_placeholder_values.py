@@ -35,6 +35,14 @@ def test_a_time_is_in_the_zone_of_the_schedule_or_as_it_is_written(plain: Path, 
     assert time_of(scheduled, "2026-03-02T05:00") == "2026-03-02T05:00:00+09:00"
 
 
+def test_a_time_in_the_hour_that_a_zone_skips_is_the_same_moment_as_written_with_its_offset(tmp_path: Path) -> None:
+    """In an earlier version, it had the parts and the offset of a time that does not exist."""
+    file = tmp_path / "berlin.yml"
+    file.write_text(f"{FILE}schedule: {{cron: 0 5 * * *, zone: Europe/Berlin}}\n")
+    moved = {time_of(file, given) for given in ("2026-03-29T02:30", "2026-03-29T02:30+01:00", "2026-03-29T03:30")}
+    assert moved == {"2026-03-29T03:30:00+02:00"}
+
+
 def test_a_partition_has_its_parts(plain: Path) -> None:
     values = placeholder_values(plain, "", "2018-01")
     assert (values["partition"], values["partition.month"], values["partition.end"]) == ("2018-01", "01", "2018-02-01")

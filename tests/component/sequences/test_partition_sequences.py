@@ -123,7 +123,7 @@ class PartitionSequence(CommandSequence):
         if new:
             assert outcomes <= {"published", "already published"}, (expected, ended)
             joint = tuple(load for _, loads in expected.values() for load in loads)
-            self.model.publish(new[0][0], joint, is_joint=True)
+            self.model.publish(new[0][0], joint)
         elif outcomes <= {"published", "already published"} and "published" in outcomes:
             assert self.model.mode != "append", ended
         self._end_backfill()

@@ -1,0 +1,25 @@
+"""Find loads that replaced rows after the files of an append were selected."""
+
+from lakehouse.loaded_files import LoadedFiles
+from lakehouse.loaded_files_tables import AFTER_COMMIT
+from sluice.input.held_files import LoadedFile
+from sluice.input.manifest import ManifestHeader
+
+
+def find_replacing_load(loaded_files: LoadedFiles, header: ManifestHeader) -> LoadedFile | None:
+    """Return the latest load in effect of a run's pipeline, after the selection of its files, that may replace rows.
+
+    A person then edited the pipeline while the run waited. If the run itself replaces rows, the result is None.
+
+    Args:
+        header: the header of the run's input manifest.
+
+    Raises:
+        ManifestUnreadable: it is unknown which files a run loaded into one of the tables.
+    """
+    if header.order_matters:
+        return None
+    named = ", ".join("?" * len(header.tables))
+    condition = f"r.in_effect AND r.order_matters AND r.pipeline = ? AND f.table_name IN ({named}) AND {AFTER_COMMIT}"
+    loads, _ = loaded_files.list_files(condition, [header.pipeline, *header.tables, header.base], 1, header.tables)
+    return loads[0].file if loads else None
