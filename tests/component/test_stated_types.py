@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import orc, parquet
 
 from tests.harness.ingester import Ingester
 
@@ -51,6 +51,16 @@ def test_nested_decimals_are_not_read_as_whole_numbers(precision: int, stated: s
     given = source(job, prices, f"STRUCT<p: {stated}>", store_decimal_as_integer=True)
     refused = f"{given['path']}: v is struct<p:decimal({precision},2)>, and source.schema has "
     assert job.refused(given).startswith(refused)
+
+
+@pytest.mark.parametrize(("precision", "stated", "value"), [(20, "BIGINT", 2**63), (10, "INT", 2**31)])
+def test_large_decimals_of_orc_are_not_read_as_whole_numbers(
+    precision: int, stated: str, value: int, job: Ingester
+) -> None:
+    path = str(job.folder / "in.orc")
+    orc.write_table(pa.table({"id": [1], "v": pa.array([Decimal(value)], pa.decimal128(precision, 0))}), path)
+    refused = f"{path}: v is decimal({precision},0), and source.schema has {stated.lower()}"
+    assert job.refused({"path": path, "schema": f"id BIGINT, v {stated}"}) == refused
 
 
 @pytest.mark.parametrize(
