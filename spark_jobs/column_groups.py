@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 
 from sluice.contracts.spark_jobs import ColumnGroup
 from sluice.identifiers import quoted
+from spark_jobs.column_types import are_of_one_kind
 from spark_jobs.exact_values import inexact_values, keep_values_exact
 from spark_jobs.many_columns import with_columns
 from spark_jobs.schemas import STATE_TYPE, merged
@@ -42,8 +43,9 @@ class GroupedFiles:
     """The schema that the pipeline states, or the schema of the table; None if there is neither."""
     folders: Mapping[str, DataType]
     """Types of the columns that Spark makes from folders. They have a value in every file."""
-    check_fields: Callable[[Sequence[StructType]], None] | None = None
-    """A function that refuses files with more fields than the stated schema; None if the pipeline states no schema."""
+    check_stated: Callable[[Sequence[StructType]], None] | None = None
+    """A function that refuses files with other fields or types than the stated schema; None if there is no such schema.
+    """
 
     def read(self) -> DataFrame:
         """Return the rows of all groups. A value that a common type would round or cut fails the read.
@@ -79,10 +81,10 @@ class GroupedFiles:
 
     @property
     def _stated(self) -> StructType | None:
-        return self.wanted if self.check_fields is not None else None
+        return self.wanted if self.check_stated is not None else None
 
     def _frames(self) -> list[DataFrame]:
-        return _frames(self.load, self.groups, self._stated, self.folders, self.check_fields)
+        return _frames(self.load, self.groups, self._stated, self.folders, self.check_stated)
 
     def _typed(self, whole: Sequence[DataFrame]) -> tuple[list[DataFrame], dict[str, DataType]]:
         """Return the rows of each group without its untyped columns, and the target types of the casts."""
@@ -95,9 +97,9 @@ def _frames(
     groups: Sequence[ColumnGroup],
     stated: StructType | None,
     folders: Mapping[str, DataType],
-    check_fields: Callable[[Sequence[StructType]], None] | None,
+    check_stated: Callable[[Sequence[StructType]], None] | None,
 ) -> list[DataFrame]:
-    """Return the rows of each group, with numbers in the types of the group's files.
+    """Return the rows of each group, with numbers and times in the types of the group's files.
 
     Other columns are read with one type for all groups, without a later cast. Spark's reader matches the fields of a
     struct by name, but a cast matches them by position.
@@ -108,8 +110,8 @@ def _frames(
         StructType([field for field in frame.schema if field.name.lower() not in without])
         for frame, without in zip(frames, untyped, strict=True)
     ]
-    if check_fields is not None:
-        check_fields(typed)
+    if check_stated is not None:
+        check_stated(typed)
     known = _by_name(stated or ())
     others = _nested_types(typed, known) | {name.lower(): type for name, type in folders.items()}
     for number, (group, frame, without) in enumerate(zip(groups, frames, untyped, strict=True)):
@@ -128,7 +130,7 @@ def _read_as(field: StructField, stated: Mapping[str, DataType], others: Mapping
     """Return a column of files with the type that Spark's reader is given for it."""
     name, own = field.name.lower(), field.dataType
     type = others.get(name) or stated.get(name, own)
-    is_cast = name not in others and isinstance(own, NumericType) and isinstance(type, NumericType)
+    is_cast = name not in others and are_of_one_kind(own, type)
     return StructField(field.name, own if is_cast else type)
 
 

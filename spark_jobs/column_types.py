@@ -10,9 +10,9 @@ from itertools import islice
 from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     ByteType,
     DataType,
-    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -26,20 +26,24 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
+from spark_jobs import nanoseconds
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.load_files import load_plainly, parse_schema
+from spark_jobs.times import MOMENTS, TIMES
 
 _MAX_FILES = 1000
 """Maximum number of files whose types are compared."""
 _MAX_PROBLEMS = 5
-_WHOLE = ((ByteType, 3), (ShortType, 5), (IntegerType, 10), (LongType, 20))
-"""The types of whole numbers, each with the number of digits that a decimal needs so that Spark can read it as one."""
-_TIMESTAMPS = (TimestampType, TimestampNTZType)
+_DIGITS_NEEDED: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
+"""Number of digits that a decimal needs so that Spark can read a type of whole numbers as one."""
+_DIGITS_STORED: Mapping[type[DataType], int] = {ByteType: 2, ShortType: 4, IntegerType: 9, LongType: 18}
+"""Number of digits up to which a type stores every whole number."""
+_TEXT = (StringType, BinaryType)
+_KINDS = ((NumericType,), TIMES)
+"""Kinds of types. Spark casts and stores values in a column of another type of the same kind."""
 _MERGED = ((IntegralType, FloatType, DoubleType), DecimalType)
 _EXACT_IN_DOUBLE = (ByteType, ShortType, IntegerType, FloatType)
 
@@ -65,15 +69,16 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     expected = {field.name.lower(): field.dataType for field in wanted or ()}
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it. Without a stated schema, Spark merges the files' types."""
-    left_out = {*columns_of_folders(spec), *(each.name for each in spec.nanoseconds)}  # Spark reads these as numbers
+    options = _options(source.options) | nanoseconds.options_of(spec.nanoseconds)
+    folders = columns_of_folders(spec)
     untyped = {file: {name.lower() for name in group.untyped} for group in spec.column_groups for file in group.files}
     for file in spec.files[:_MAX_FILES]:
-        schema = load_plainly(spark, source.reader_format(), _options(source.options), [file], None).schema
+        schema = load_plainly(spark, source.reader_format(), options, [file], None).schema
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
-            is_good = is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else _is_readable
-            if field.name in left_out or name in untyped.get(file, ()):
+            is_good = is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else is_readable
+            if field.name in folders or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
                 yield _problem(file, field, owner, other)
@@ -127,7 +132,7 @@ def value_types(have: DataType, wanted: DataType) -> Iterator[tuple[DataType, Da
 def _value_fits(have: DataType, wanted: DataType) -> bool:
     if isinstance(have, NumericType) and isinstance(wanted, NumericType):
         return have == wanted or _is_exact_in(have, wanted)
-    are_timestamps = isinstance(have, _TIMESTAMPS) and isinstance(wanted, _TIMESTAMPS)
+    are_timestamps = isinstance(have, MOMENTS) and isinstance(wanted, MOMENTS)
     return isinstance(have, NullType) or have == wanted or are_timestamps
 
 
@@ -135,28 +140,37 @@ def _is_exact_in(have: NumericType, wanted: NumericType) -> bool:
     """Return True if every number of type `have` is also a number of type `wanted`."""
     if isinstance(wanted, DoubleType):
         return isinstance(have, _EXACT_IN_DOUBLE)
-    own, most = _digits(have), _digits(wanted)
-    if own is None or most is None:
+    needed, stored = _digits(have, _DIGITS_NEEDED), _digits(wanted, _DIGITS_STORED)
+    if needed is None or stored is None:
         return False
-    return own[0] <= most[0] and own[1] <= most[1]
+    return needed[0] <= stored[0] and needed[1] <= stored[1]
 
 
-def _digits(type: NumericType) -> tuple[int, int] | None:
-    """Return the maximum number of digits of a type before and after the point, or None for floating point."""
-    if isinstance(type, DecimalType):
-        return type.precision - type.scale, type.scale
-    return next(((digits, 0) for whole, digits in _WHOLE if isinstance(type, whole)), None)
+def _digits(number: NumericType, of_whole: Mapping[type[DataType], int]) -> tuple[int, int] | None:
+    """Return the number of digits of a type before and after the point, or None for floating point."""
+    if isinstance(number, DecimalType):
+        return number.precision - number.scale, number.scale
+    digits = of_whole.get(type(number))
+    return None if digits is None else (digits, 0)
 
 
-def _is_readable(have: DataType, wanted: DataType) -> bool:
-    """Return True if a Parquet column can be read as another type. Numbers can, as far as values stay the same."""
-    return fits(have, wanted) or (isinstance(have, NumericType) and isinstance(wanted, NumericType))
+def are_of_one_kind(have: DataType, wanted: DataType) -> bool:
+    """Return True if both types are numbers, or both are days or times. A cast can change a value, but not its kind."""
+    return any(isinstance(have, kind) and isinstance(wanted, kind) for kind in _KINDS)
+
+
+def is_readable(have: DataType, wanted: DataType) -> bool:
+    """Return True if a Parquet column can be loaded as another type. Values of one kind can if they stay the same.
+
+    Spark's reader accepts more pairs of types, but reads the bits of one as the other: a day as the number of days.
+    """
+    return are_of_one_kind(have, wanted) or all(
+        _value_fits(own, other) or (isinstance(own, _TEXT) and isinstance(other, _TEXT))
+        for own, other in value_types(have, wanted)
+    )
 
 
 def is_assignable(have: DataType, wanted: DataType) -> bool:
     """Return True if Spark can write values of one type to a column of another, and fails on a too large value."""
-    kinds = (NumericType, (DateType, *_TIMESTAMPS))
-    if any(isinstance(have, kind) and isinstance(wanted, kind) for kind in kinds):
-        return True
     is_nested = isinstance(have, StructType | ArrayType | MapType)
-    return fits(have, wanted) or (isinstance(wanted, StringType) and not is_nested)
+    return are_of_one_kind(have, wanted) or fits(have, wanted) or (isinstance(wanted, StringType) and not is_nested)

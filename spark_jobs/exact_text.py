@@ -36,7 +36,6 @@ from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
 from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
 from spark_jobs.times import FIRST_YEAR, TIMES, is_known_year
 
-NOT_EXACT = "not exactly a value of its type"
 # In Java, `$` matches before a line break at the end; `\z` does not.
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
@@ -85,7 +84,8 @@ def convert(read: Column, field: StructField, as_read: DataType, rules: Rules = 
     Args:
         as_read: the type with which the column was read, with text at any depth.
     """
-    message = f"{NOT_EXACT}: a value of the column {field.name} ({field.dataType.simpleString()})"
+    # Several columns of one type are converted by one expression, which has no name of a column.
+    message = f"a text is not exactly a value of the type {field.dataType.simpleString()}"
     return _converted(read, field.dataType, as_read, _Conversion(message, rules))
 
 

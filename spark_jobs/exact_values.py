@@ -20,30 +20,24 @@ from pyspark.sql.types import (
     ArrayType,
     ByteType,
     DataType,
-    DateType,
     DoubleType,
     FloatType,
     IntegerType,
     IntegralType,
     LongType,
     MapType,
-    NumericType,
     ShortType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.column_types import fits, value_types
+from spark_jobs.column_types import are_of_one_kind, fits, value_types
 from spark_jobs.job import log_error
 from spark_jobs.load_files import path_of_address
 from spark_jobs.many_columns import with_columns
 
-_KINDS = ((NumericType,), (DateType, TimestampType, TimestampNTZType))
-"""Kinds of types. Spark stores values in a column of another type of the same kind."""
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _MAX_WHOLE = 2.0**53
 """Bound above which every DOUBLE is whole, so that a whole number no longer suggests an identifier."""
@@ -106,10 +100,7 @@ def _lossy_columns(have: StructType, target: StructType) -> Iterator[tuple[Struc
 
 
 def _may_lose(have: DataType, wanted: DataType) -> bool:
-    return any(
-        not fits(own, other) and any(isinstance(own, kind) and isinstance(other, kind) for kind in _KINDS)
-        for own, other in value_types(have, wanted)
-    )
+    return any(are_of_one_kind(own, other) and not fits(own, other) for own, other in value_types(have, wanted))
 
 
 def _guarded(have: StructField, wanted: DataType) -> Column:

@@ -10,6 +10,9 @@ from sluice.identifiers import suggestion
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.schemas import lost_fields
 
+_SHOWN = 5
+"""Maximum number of names in a message about missing fields."""
+
 
 def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
     """Check that the input and the table have the same column names, in any order.
@@ -64,6 +67,26 @@ def check_merged_fields(read: Sequence[StructType], wanted: StructType, table: s
             f"the files have no field {', '.join(sorted(missing))}, and a merge would set it to NULL in {table}: add "
             "it to the records, or take its value from the table by a transform"
         )
+
+
+def check_merged_files(spec: IngestSpec, target: StructType) -> None:
+    """Check that Parquet and ORC files have all columns and fields of the table.
+
+    A merge would set the missing ones to NULL, also in rows of the table.
+
+    Raises:
+        InvalidInput: a file lacks what other files have.
+    """
+    have = {name.lower() for name in target.names}
+    for each in spec.missing_fields:
+        names = [path for column, paths in each.fields.items() if column.lower() in have for path in paths]
+        if names:
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            raise InvalidInput(
+                f"{each.file} has no column or field {', '.join(names[:_SHOWN])}{more}, and a merge would set it to "
+                f"NULL in {next(iter(spec.tables))}: write it into the file, or state `transform: SELECT * FROM "
+                "source` if NULL is right"
+            )
 
 
 def named_as_in_files(wanted: StructType, read: Sequence[StructType]) -> StructType:

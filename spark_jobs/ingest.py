@@ -53,7 +53,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     if spec.write.mode in _JOBS_ON_TABLES:
         return _JOBS_ON_TABLES[spec.write.mode](spark, spec)
     (name,) = spec.tables
-    existing = _existing_schema(spark, quoted_table(name, spec.spark_catalog))
+    table = quoted_table(name, spec.spark_catalog)
+    existing = _existing_schema(spark, table)
     try:
         return _load(spark, spec, _WRITERS[spec.write.mode], existing)
     except (PySparkException, Py4JJavaError) as error:
@@ -63,6 +64,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             raise InvalidInput("; ".join(negative)) from None
         if answer.error_kind != "InvalidInput":
             raise
+        if existing is not None:
+            existing = _existing_schema(spark, table)  # the job may have added columns to it
         target = _target(spec, existing)
         problems = type_problems(spark, spec, target)
         if not problems and any(sign in str(error) for sign in (LOSS, LOST_NANOSECONDS)):

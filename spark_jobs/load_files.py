@@ -70,7 +70,7 @@ class Reading:
         return field.dataType.simpleString() + self.notation.describe(field.dataType)
 
     def _rules(self, field: StructField) -> Rules:
-        return Rules(self._is_of_table(field), self.notation)
+        return Rules(self.is_of_table(field), self.notation)
 
     def _value(self, column: Column, field: StructField) -> Column:
         """Return a column of text with plain numbers. In CSV, empty text is NULL, and an option may name NaN."""
@@ -105,12 +105,13 @@ class Reading:
             ]
         )
 
-    def _is_of_table(self, field: StructField) -> bool:
+    def is_of_table(self, field: StructField) -> bool:
+        """Return True if the type of a field is known from the table alone."""
         return field.name.lower() in self.of_table
 
     def _converted_types(self, field: StructField) -> tuple[type[DataType], ...]:
         """Return the types whose text is converted. Numbers of JSON have no leading zeros, so Spark may read them."""
-        return (*CONVERTED, IntegralType) if self.format == "csv" and self._is_of_table(field) else CONVERTED
+        return (*CONVERTED, IntegralType) if self.format == "csv" and self.is_of_table(field) else CONVERTED
 
 
 def load(spark: SparkSession, reading: Reading, files: list[str], options: Mapping[str, str]) -> DataFrame:
@@ -139,7 +140,11 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
 def converted(rows: DataFrame, reading: Reading) -> DataFrame:
     """Return rows that were read as text with all columns converted to their types."""
     read = {field.name: field.dataType for field in rows.schema}
-    return with_each(rows, reading.converted, lambda column, field: reading.convert(column, field, read[field.name]))
+
+    def as_value(column: Column, field: StructField) -> Column:
+        return reading.convert(column, field, read[field.name])
+
+    return with_each(rows, reading.converted, as_value, reading.is_of_table)
 
 
 def keeps_digits(options: Mapping[str, str]) -> bool:

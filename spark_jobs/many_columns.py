@@ -9,7 +9,7 @@ from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DataType, StructField
 
 from sluice.identifiers import quoted
 
@@ -19,12 +19,21 @@ values as fast."""
 _ARRAY = "sluice_array_"
 
 Expression = Callable[[Column, StructField], Column]
-"""A function that returns the expression for a column of text and the field that the column becomes."""
+"""A function that returns the expression for a column of text and the field that the column becomes. The expression
+must not depend on the name of the field, since fields of one type have one expression."""
+Rule = Callable[[StructField], bool]
+"""A function that divides fields of one type into those with one expression, and those with another."""
 
 
-def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expression) -> DataFrame:
+def _no_rule(_: StructField) -> bool:
+    return True
+
+
+def with_each(
+    rows: DataFrame, fields: Sequence[StructField], expression: Expression, rule: Rule = _no_rule
+) -> DataFrame:
     """Return the rows with an expression in place of each of some columns."""
-    groups = _groups(fields)
+    groups = _groups(fields, rule)
     arrays = [_transformed(group, expression).alias(f"{_ARRAY}{number}") for number, group in enumerate(groups)]
     in_arrays = {
         field.name: F.col(f"{_ARRAY}{number}").getItem(position)
@@ -40,9 +49,9 @@ def with_each(rows: DataFrame, fields: Sequence[StructField], expression: Expres
     return with_arrays.select(*columns)
 
 
-def any_of(fields: Sequence[StructField], condition: Expression) -> Column:
+def any_of(fields: Sequence[StructField], condition: Expression, rule: Rule = _no_rule) -> Column:
     """Return a column that is true if at least one of some columns meets a condition."""
-    groups = _groups(fields)
+    groups = _groups(fields, rule)
     grouped = {field.name for group in groups for field in group}
     parts = [F.array_contains(_transformed(group, condition), F.lit(True)) for group in groups]
     parts += [condition(F.col(quoted(field.name)), field) for field in fields if field.name not in grouped]
@@ -62,9 +71,12 @@ def _transformed(fields: Sequence[StructField], expression: Expression) -> Colum
     return F.transform(array, lambda each: expression(each, fields[0]))
 
 
-def _groups(fields: Sequence[StructField]) -> list[list[StructField]]:
-    """Return groups of many fields with one type. Other fields are omitted."""
-    by_type: dict[str, list[StructField]] = {}
+def _groups(fields: Sequence[StructField], rule: Rule) -> list[list[StructField]]:
+    """Return groups of many fields with one expression. Other fields are omitted.
+
+    Two types with the same name differ if their fields differ in NOT NULL.
+    """
+    groups: dict[tuple[DataType, bool, bool], list[StructField]] = {}
     for field in fields:
-        by_type.setdefault(field.dataType.simpleString(), []).append(field)
-    return [group for group in by_type.values() if len(group) >= _MANY]
+        groups.setdefault((field.dataType, field.nullable, rule(field)), []).append(field)
+    return [group for group in groups.values() if len(group) >= _MANY]

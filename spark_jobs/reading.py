@@ -5,12 +5,13 @@ are one value each, and the number of rows.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
+    DataType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -25,10 +26,10 @@ from sluice.pipeline.encodings import WIDE_ENCODINGS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
-from spark_jobs.column_types import fits, type_problems
+from spark_jobs.column_types import fits, is_readable, type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
-from spark_jobs.file_columns import check_fields
+from spark_jobs.file_columns import check_fields, check_merged_files
 from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
 from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
 from spark_jobs.json_schema import json_schema
@@ -56,7 +57,7 @@ def read_source(
     if spec.nanoseconds:
         nanoseconds.allow(spark)
     reading = plan_reading(spark, spec, target)
-    if reading.format == "parquet" and (spec.column_groups or reading.schema is not None):
+    if _is_grouped(spec, reading):
         rows = _grouped_files(spark, spec, reading, target).read()
     else:
         frames = [load(spark, reading, files, more) for files, more in reading.groups]
@@ -79,7 +80,7 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
     Args:
         target: the schema of the table, as for `read_source`.
     """
-    if not (spec.nanoseconds or spec.column_groups):
+    if spec.write.source is None or spec.write.source.reader_format() != "parquet":
         return []
     reading = plan_reading(spark, spec, target)
     if spec.nanoseconds:
@@ -87,15 +88,18 @@ def find_inexact_values(spark: SparkSession, spec: IngestSpec, target: StructTyp
         times = nanoseconds.columns_in(reading.options)
         if lost := nanoseconds.inexact_times(load_plainly(spark, reading.format, plain, spec.files, None), times):
             return lost
-    if not spec.column_groups:
-        return []
-    return _grouped_files(spark, spec, reading, target).inexact_values()
+    return _grouped_files(spark, spec, reading, target).inexact_values() if _is_grouped(spec, reading) else []
+
+
+def _is_grouped(spec: IngestSpec, reading: Reading) -> bool:
+    """Return True if the files are read with their own types: Parquet of several types, or with a stated schema."""
+    return reading.format == "parquet" and bool(spec.column_groups or reading.schema is not None)
 
 
 def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, target: StructType | None) -> GroupedFiles:
-    """Return Parquet files that are read with their own types; their numbers are then cast to the wanted types.
+    """Return Parquet files that are read with their own types; numbers and times are then cast to the wanted types.
 
-    Spark's reader cannot read most numbers with another type than their own.
+    Spark's reader refuses most other types, and reads the stored bits as a value of some of them.
     """
     wanted = reading.schema or (with_text_in_folders(target, spec) if target is not None else None)
     groups = spec.column_groups or [ColumnGroup(files=spec.files, untyped=[])]
@@ -103,7 +107,7 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
 
     def check_stated(schemas: Sequence[StructType]) -> None:
         assert wanted is not None
-        check_fields(schemas, wanted, spec)
+        _check_stated(spark, spec, schemas, wanted, is_readable)
 
     return GroupedFiles(
         lambda files, schema: load(spark, replace(reading, schema=schema), files, {}),
@@ -140,6 +144,8 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table, notation=notation)
+    if spec.write.keys and stated is None and target is not None:
+        check_merged_files(spec, target)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
 
@@ -270,8 +276,29 @@ def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str]
         InvalidInput: the files have other fields or types.
     """
     read = load_plainly(spark, "orc", options, spec.files, None).schema
-    check_fields([read], wanted, spec)
-    folders = columns_of_folders(spec)
-    if not fits(StructType([field for field in read if field.name not in folders]), wanted):
-        problems = type_problems(spark, spec, None)
-        raise InvalidInput("; ".join(problems) or "the files have other types than source.schema")
+    _check_stated(spark, spec, [read], wanted, fits)
+
+
+def _check_stated(
+    spark: SparkSession,
+    spec: IngestSpec,
+    schemas: Sequence[StructType],
+    wanted: StructType,
+    is_good: Callable[[DataType, DataType], bool],
+) -> None:
+    """Check that typed files have the fields and types of the stated schema.
+
+    Args:
+        schemas: the columns of the files, which may be in groups.
+        is_good: a function that returns True if the first type can be read as the second.
+
+    Raises:
+        InvalidInput: the files have other fields or types.
+    """
+    check_fields(schemas, wanted, spec)
+    folders, stated = columns_of_folders(spec), {field.name.lower(): field.dataType for field in wanted}
+    for field in (field for schema in schemas for field in schema if field.name not in folders):
+        have, other = field.dataType, stated[field.name.lower()]
+        if not is_good(have, other):
+            problem = f"{field.name} is {have.simpleString()} in some files, and source.schema has "
+            raise InvalidInput("; ".join(type_problems(spark, spec, None)) or problem + other.simpleString())

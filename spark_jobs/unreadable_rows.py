@@ -181,8 +181,9 @@ def _inexact(rows: DataFrame, reading: Reading) -> DataFrame:
     def fits(column: Column, field: StructField) -> Column:
         return reading.is_exact(column, field, read[field.name])
 
-    bad = rows.filter(any_of(reading.converted, lambda column, field: ~fits(column, field)))
-    return with_each(bad, reading.converted, lambda column, field: F.when(fits(column, field), column))
+    own = reading.is_of_table
+    bad = rows.filter(any_of(reading.converted, lambda column, field: ~fits(column, field), own))
+    return with_each(bad, reading.converted, lambda column, field: F.when(fits(column, field), column), own)
 
 
 def _with_long_numbers(

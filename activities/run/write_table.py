@@ -131,6 +131,7 @@ class WriteTableActivity:
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
             foreign_times=loaded.inspection.foreign_times,
+            missing_fields=loaded.inspection.missing_fields,
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,

@@ -16,6 +16,7 @@ from lakehouse.source_files.json_content import check_line_encoding, read_json
 from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.line_ends import NAMES
 from lakehouse.source_files.listing import ListedFile, changed
+from lakehouse.source_files.missing_fields import Structs, missing_fields
 from lakehouse.source_files.orc_footer import read_orc_footer
 from lakehouse.source_files.orc_positions import check_positions
 from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
@@ -23,7 +24,7 @@ from lakehouse.source_files.paths import base_path
 from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
 from sluice.contracts.run_request import InputFile
-from sluice.contracts.spark_jobs import ColumnGroup, ForeignTimes, NanosecondColumn
+from sluice.contracts.spark_jobs import ColumnGroup, ForeignTimes, MissingFields, NanosecondColumn
 from sluice.pipeline.encodings import WIDE_ENCODINGS
 from sluice.pipeline.source import Format, Source
 
@@ -47,6 +48,8 @@ class Inspection:
     """Columns of Parquet files with times in nanoseconds."""
     foreign_times: list[ForeignTimes] = field(default_factory=list)
     """Files with times that Spark may read as other times."""
+    missing_fields: list[MissingFields] = field(default_factory=list)
+    """Parquet or ORC files with rows, and without columns or fields that others have."""
     states: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """State reported by the file system or store, by path. Another state later shows that the file was touched."""
 
@@ -61,6 +64,7 @@ class _Content:
     footer: ParquetFooter | None = None
     times: ColumnsOfTimes = NO_TIMES
     orc_names: Sequence[str] = ()
+    structs: Structs = ()
     first_line: str = ""
     state: tuple[object, ...] = ()
 
@@ -101,6 +105,7 @@ def inspect_files(
         column_groups=column_groups(footers),
         nanoseconds=nanosecond_columns(footers),
         foreign_times=foreign_times({path: content.times for path, content in inspected}),
+        missing_fields=missing_fields({path: content.structs for path, content in inspected if content.rows}),
         one_value=[path for path, content in inspected if content.is_one_value],
         rounded={path: content.rounded for path, content in inspected if content.rounded},
         states={path: content.state for path, content in inspected},
@@ -144,9 +149,9 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
     """Return the row count and the columns from the footer of a Parquet or ORC file."""
     if format == "parquet":
         footer = read_footer(file)
-        return _Content(rows=footer.rows, footer=footer, times=footer.int96)
+        return _Content(rows=footer.rows, footer=footer, times=footer.int96, structs=footer.structs)
     orc = read_orc_footer(file)
-    return _Content(rows=orc.rows, times=orc.times, orc_names=orc.names)
+    return _Content(rows=orc.rows, times=orc.times, orc_names=orc.names, structs=orc.structs)
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, is_of_spark
 from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
+from lakehouse.source_files.missing_fields import Structs, structs_of
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class OrcFooter:
     times: ColumnsOfTimes
     names: Sequence[str]
     """Names of its columns."""
+    structs: Structs
 
 
 def read_orc_footer(file: ListedFile) -> OrcFooter:
@@ -40,7 +42,7 @@ def read_orc_footer(file: ListedFile) -> OrcFooter:
     """
     content = open_orc(file)
     check_orc_columns(file.path, content.schema)
-    return OrcFooter(content.nrows, _times(content), _shared(tuple(content.schema.names)))
+    return OrcFooter(content.nrows, _times(content), _shared(tuple(content.schema.names)), structs_of(content.schema))
 
 
 def open_orc(file: ListedFile) -> "orc.ORCFile":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, is_of_spark
 from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
+from lakehouse.source_files.missing_fields import Structs, structs_of
 from lakehouse.source_files.variants import variant_columns
 from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
@@ -51,6 +52,7 @@ class ParquetFooter:
     """Columns with times of the type INT96, unless Spark wrote the file: Spark writes no nanoseconds."""
     variants: Sequence[str] = ()
     """Columns and fields of the type VARIANT."""
+    structs: Structs = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def read_footer(file: ListedFile) -> ParquetFooter:
         _nanoseconds(file.path, metadata),
         _int96(metadata, schema),
         variant_columns(metadata),
+        structs_of(schema),
     )
 
 

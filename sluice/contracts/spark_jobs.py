@@ -27,6 +27,14 @@ class NanosecondColumn(WireMessage):
     """True for points in time, False for local times without a zone."""
 
 
+class MissingFields(WireMessage):
+    """A Parquet or ORC file without columns or fields that other files of the run have."""
+
+    file: str
+    fields: dict[str, list[str]]
+    """Paths of what is missing, by column: the column itself, or fields in it, in the form `a.b` or `list[].c`."""
+
+
 KindOfTimes = Literal["int96", "orc", "orc_without_calendar"]
 """Kinds of times that Spark may read as other times: INT96 of Parquet; times of ORC; times and days of ORC files that
 do not state the calendar of days before 1582-10-15."""
@@ -62,6 +70,8 @@ class IngestSpec(WireMessage):
     """All files in groups, if columns of Parquet files have no type or differ in type; otherwise empty."""
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)
     foreign_times: list[ForeignTimes] = Field(default_factory=list)
+    missing_fields: list[MissingFields] = Field(default_factory=list)
+    """Parquet or ORC files without columns or fields that others have: the first file of those with the same fields."""
     is_sorted: bool = False
     """True if the table exists and Spark sorts the written rows. Spark then samples the rows first."""
     base_path: str | None = None

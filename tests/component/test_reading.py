@@ -130,6 +130,15 @@ def test_leading_zeros_and_plus_signs_stay(job: Ingester) -> None:
     assert [row["code"] for row in folder.rows()] == ["007", "010"]
 
 
+@pytest.mark.parametrize("header", ["id,w,x", "id,x,w"])
+def test_a_code_in_a_column_of_the_table_beside_a_guessed_one_of_its_type(header: str, job: Ingester) -> None:
+    job.table = f"i.codes_{header.replace(',', '_')}"
+    job({"path": file(job, "1.csv", "id,x,w\n1,1.5,\n")})
+    values = {"id": "2", "w": "0.5", "x": "007.5"}
+    path = file(job, "2.csv", f"{header}\n{','.join(values[name] for name in header.split(','))}\n")
+    assert job.refused({"path": path}).startswith(f"{path}: x: '007.5' ")
+
+
 def test_headers_that_name_no_columns(job: Ingester) -> None:
     for header in ("id,id", "id,", "id,ID"):
         assert job.refused({"path": file(job, "in.csv", f"{header}\n1,2\n")}), header

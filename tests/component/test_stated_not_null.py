@@ -54,3 +54,21 @@ def test_a_folder_without_a_value_is_refused(job: Ingester) -> None:
     file(job, "days/day=__HIVE_DEFAULT_PARTITION__/a.csv", "id\n1\n")
     source = {"path": str(job.folder / "days"), "format": "csv", "schema": "id INT, day DATE NOT NULL"}
     assert f"is NULL, and {STATED}" in job.refused(source)
+
+
+def test_constraints_of_one_type_at_different_depths(job: Ingester) -> None:
+    """Columns of one type form one expression."""
+    schema = "id INT, a STRUCT<x: INT NOT NULL>, b STRUCT<x: INT> NOT NULL"
+    good = file(job, "a.jsonl", '{"id": 1, "a": null, "b": {"x": null}}\n{"id": 2, "a": {"x": 1}, "b": {}}\n')
+    job({"path": good, "schema": schema})
+    assert job.rows() == [{"id": 1, "a": None, "b": {"x": None}}, {"id": 2, "a": {"x": 1}, "b": {"x": None}}]
+    bad = file(job, "b.jsonl", '{"id": 1, "a": {"x": 1}, "b": null}\n')
+    assert f"{bad}: b is NULL, and {STATED}" in job.refused({"path": bad, "schema": schema})
+    bad = file(job, "c.jsonl", '{"id": 1, "a": {"x": null}, "b": {"x": 1}}\n')
+    assert f"{bad}: a is NULL, or has a field that is NULL, and {STATED}" in job.refused(
+        {"path": bad, "schema": schema}
+    )
+    flat = file(job, "d.csv", "id,m,n\n1,,2\n")
+    job.table += "_flat"
+    assert f"{flat}: m is NULL" in job.refused({"path": flat, "schema": "id INT, m INT NOT NULL, n INT"})
+    job({"path": flat, "schema": "id INT, m INT, n INT NOT NULL"})
