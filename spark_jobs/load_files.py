@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
+from sluice.pipeline.encodings import ENCODING_OPTIONS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.exact_text import CONVERTED, Rules, contains_type, convert, is_exact
@@ -131,8 +132,8 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
     all_options = {**reading.options, **options}
     if not reading.converted:
         return load_plainly(spark, reading.format, all_options, files, reading.schema)
-    if reading.format == "json" and not keeps_digits(all_options):
-        return _load_rounded_numbers(spark, reading, all_options, files)
+    if reading.format == "json" and not are_utf_8_lines(all_options):
+        return _load_rewritten_numbers(spark, reading, all_options, files)
     return converted(load_plainly(spark, reading.format, all_options, files, reading.as_text), reading)
 
 
@@ -142,17 +143,15 @@ def converted(rows: DataFrame, reading: Reading) -> DataFrame:
     return with_each(rows, reading.converted, lambda column, field: reading.convert(column, field, read[field.name]))
 
 
-def keeps_digits(options: Mapping[str, str]) -> bool:
-    """Return True if Spark reads JSON numbers as text without rounding: only line by line, and as UTF-8."""
-    stated = {name.lower(): value.lower() for name, value in options.items()}
-    encoding = stated.get("encoding", stated.get("charset", "utf-8"))
-    return stated.get("multiline") != "true" and encoding in ("utf-8", "utf8")
+def are_utf_8_lines(options: Mapping[str, str]) -> bool:
+    """Return True if Spark reads JSON line by line as UTF-8: as text, numbers then stay as they are written."""
+    return not {name.lower() for name in options} & {"multiline", *ENCODING_OPTIONS}
 
 
-def _load_rounded_numbers(
+def _load_rewritten_numbers(
     spark: SparkSession, reading: Reading, options: Mapping[str, str], files: list[str]
 ) -> DataFrame:
-    """Read JSON whose numbers Spark would round in text: check the text first, then read with the types."""
+    """Read JSON whose numbers Spark may rewrite in text: check the text first, then read with the types."""
     as_text = load_plainly(spark, "json", options, files, reading.as_text)
     converted(as_text, reading).write.format("noop").mode("overwrite").save()
     return load_plainly(spark, "json", options, files, reading.schema)
