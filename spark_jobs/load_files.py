@@ -8,10 +8,12 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ByteType,
     DataType,
     DoubleType,
     FloatType,
     IntegralType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -22,7 +24,7 @@ from sluice.identifiers import quoted
 from sluice.pipeline.encodings import ENCODING_OPTIONS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
-from spark_jobs.exact_text import CONVERTED, Rules, contains_type, convert, is_exact
+from spark_jobs.exact_text import CONVERTED, Rules, convert, is_exact
 from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 from spark_jobs.stated_notation import AS_USUAL, StatedNotation
@@ -91,20 +93,20 @@ class Reading:
         """The fields that are read as text and converted afterwards, since Spark's readers change values."""
         if self.format not in ("csv", "json"):
             return []
-        return [each for each in self.schema or () if contains_type(each.dataType, self._converted_types(each))]
+        return [each for each in self.schema or () if self._as_text(each) != each]
 
     @property
     def as_text(self) -> StructType | None:
-        """The schema with text in place of the types that are converted afterwards."""
+        """The schema with text in place of the types that are converted afterwards, and with SMALLINT for TINYINT."""
         if self.schema is None:
             return None
         names = {each.name for each in self.converted}
-        return StructType(
-            [
-                replace_types(each, self._converted_types(each), StringType()) if each.name in names else each
-                for each in self.schema
-            ]
-        )
+        return StructType([self._as_text(each) if each.name in names else each for each in self.schema])
+
+    def _as_text(self, field: StructField) -> StructField:
+        if self.format == "json":  # Spark would read the number 200 as the TINYINT -56
+            field = replace_types(field, (ByteType,), ShortType())
+        return replace_types(field, self._converted_types(field), StringType())
 
     def _is_of_table(self, field: StructField) -> bool:
         return field.name.lower() in self.of_table
