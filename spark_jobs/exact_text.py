@@ -82,7 +82,7 @@ def convert(read: Column, field: StructField, as_read: DataType, rules: Rules = 
     """Convert a column to the type of a field. A text that is not exactly a value of its type fails the job.
 
     Args:
-        as_read: the type with which the column was read, with text at any depth.
+        as_read: the type with which the column was read, with text, or numbers of another type, at any depth.
     """
     # Several columns of one type are converted by one expression, which has no name of a column.
     message = f"a text is not exactly a value of the type {field.dataType.simpleString()}"
@@ -108,8 +108,9 @@ def is_exact(read: Column, type: DataType, as_read: DataType, rules: Rules = PLA
             return _all(F.map_values(read), lambda each: inner(each, type.valueType, as_read.valueType))
     if isinstance(type, NullType):
         return read.isNull()
+    text = _text(read, as_read)
     is_stated = rules.notation.states(type)
-    exact = _stated_value(read, type, rules).isNotNull() if is_stated else _is_exact(read, type, rules)
+    exact = _stated_value(text, type, rules).isNotNull() if is_stated else _is_exact(text, type, rules)
     return F.coalesce(exact, F.lit(False)) | read.isNull()
 
 
@@ -137,10 +138,14 @@ def _converted(read: Column, type: DataType, as_read: DataType, conversion: _Con
             )
     if isinstance(type, NullType):
         return F.lit(None)
-    rules = conversion.rules
+    text, rules = _text(read, as_read), conversion.rules
     is_stated = rules.notation.states(type)
-    value = _stated_value(read, type, rules) if is_stated else F.when(_is_exact(read, type, rules), _value(read, type))
+    value = _stated_value(text, type, rules) if is_stated else F.when(_is_exact(text, type, rules), _value(text, type))
     return F.when(read.isNotNull(), F.coalesce(value, F.raise_error(F.lit(conversion.message))))
+
+
+def _text(read: Column, as_read: DataType) -> Column:
+    return read if isinstance(as_read, StringType) else read.cast(StringType())
 
 
 def _stated_value(text: Column, type: DataType, rules: Rules) -> Column:

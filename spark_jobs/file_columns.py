@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql.types import ArrayType, DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
@@ -121,4 +121,7 @@ def _named(wanted: DataType, read: Sequence[DataType], path: str) -> DataType:
         case ArrayType():
             elements = [each.elementType for each in read if isinstance(each, ArrayType)]
             return ArrayType(_named(wanted.elementType, elements, path), wanted.containsNull)
+        case MapType():  # JSON has no maps, so Spark inferred a field for each key
+            values = [field.dataType for each in read if isinstance(each, StructType) for field in each]
+            return MapType(wanted.keyType, _named(wanted.valueType, values, path), wanted.valueContainsNull)
     return wanted

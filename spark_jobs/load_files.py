@@ -8,10 +8,12 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ByteType,
     DataType,
     DoubleType,
     FloatType,
     IntegralType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -19,9 +21,10 @@ from pyspark.sql.types import (
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
+from sluice.pipeline.encodings import ENCODING_OPTIONS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
-from spark_jobs.exact_text import CONVERTED, Rules, contains_type, convert, is_exact
+from spark_jobs.exact_text import CONVERTED, Rules, convert, is_exact
 from spark_jobs.many_columns import with_each
 from spark_jobs.schemas import replace_types
 from spark_jobs.stated_notation import AS_USUAL, StatedNotation
@@ -90,20 +93,20 @@ class Reading:
         """The fields that are read as text and converted afterwards, since Spark's readers change values."""
         if self.format not in ("csv", "json"):
             return []
-        return [each for each in self.schema or () if contains_type(each.dataType, self._converted_types(each))]
+        return [each for each in self.schema or () if self._as_text(each) != each]
 
     @property
     def as_text(self) -> StructType | None:
-        """The schema with text in place of the types that are converted afterwards."""
+        """The schema with text in place of the types that are converted afterwards, and with SMALLINT for TINYINT."""
         if self.schema is None:
             return None
         names = {each.name for each in self.converted}
-        return StructType(
-            [
-                replace_types(each, self._converted_types(each), StringType()) if each.name in names else each
-                for each in self.schema
-            ]
-        )
+        return StructType([self._as_text(each) if each.name in names else each for each in self.schema])
+
+    def _as_text(self, field: StructField) -> StructField:
+        if self.format == "json":  # Spark would read the number 200 as the TINYINT -56
+            field = replace_types(field, (ByteType,), ShortType())
+        return replace_types(field, self._converted_types(field), StringType())
 
     def is_of_table(self, field: StructField) -> bool:
         """Return True if the type of a field is known from the table alone."""
@@ -132,8 +135,8 @@ def _load(spark: SparkSession, reading: Reading, files: list[str], options: Mapp
     all_options = {**reading.options, **options}
     if not reading.converted:
         return load_plainly(spark, reading.format, all_options, files, reading.schema)
-    if reading.format == "json" and not keeps_digits(all_options):
-        return _load_rounded_numbers(spark, reading, all_options, files)
+    if reading.format == "json" and not are_utf_8_lines(all_options):
+        return _load_rewritten_numbers(spark, reading, all_options, files)
     return converted(load_plainly(spark, reading.format, all_options, files, reading.as_text), reading)
 
 
@@ -147,17 +150,15 @@ def converted(rows: DataFrame, reading: Reading) -> DataFrame:
     return with_each(rows, reading.converted, as_value, reading.is_of_table)
 
 
-def keeps_digits(options: Mapping[str, str]) -> bool:
-    """Return True if Spark reads JSON numbers as text without rounding: only line by line, and as UTF-8."""
-    stated = {name.lower(): value.lower() for name, value in options.items()}
-    encoding = stated.get("encoding", stated.get("charset", "utf-8"))
-    return stated.get("multiline") != "true" and encoding in ("utf-8", "utf8")
+def are_utf_8_lines(options: Mapping[str, str]) -> bool:
+    """Return True if Spark reads JSON line by line as UTF-8: as text, numbers then stay as they are written."""
+    return not {name.lower() for name in options} & {"multiline", *ENCODING_OPTIONS}
 
 
-def _load_rounded_numbers(
+def _load_rewritten_numbers(
     spark: SparkSession, reading: Reading, options: Mapping[str, str], files: list[str]
 ) -> DataFrame:
-    """Read JSON whose numbers Spark would round in text: check the text first, then read with the types."""
+    """Read JSON whose numbers Spark may rewrite in text: check the text first, then read with the types."""
     as_text = load_plainly(spark, "json", options, files, reading.as_text)
     converted(as_text, reading).write.format("noop").mode("overwrite").save()
     return load_plainly(spark, "json", options, files, reading.schema)

@@ -13,8 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     DataType,
     DecimalType,
-    DoubleType,
-    FloatType,
     StringType,
     StructType,
 )
@@ -22,7 +20,7 @@ from pyspark.sql.types import (
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
-from sluice.pipeline.encodings import WIDE_ENCODINGS
+from sluice.pipeline.encodings import ENCODING_OPTIONS, READ_AS_UTF_8, UTF_8, WIDE_ENCODINGS
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
@@ -138,7 +136,6 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     notation = StatedNotation.of(spark, options, is_csv=format == "csv")
     if format == "json":
         schema, named, guessed = json_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
-        _check_digits(spec, schema)
         _check_locale(options, schema)
         return Reading(format, options, groups, schema, named, guessed, of_table, notation)
     if format == "csv":
@@ -147,20 +144,6 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if spec.write.keys and stated is None and target is not None:
         check_merged_files(spec, target)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
-
-
-def _check_digits(spec: IngestSpec, schema: StructType) -> None:
-    """Check that no number in a JSON value over several lines would be rounded: Spark keeps no text to compare.
-
-    Raises:
-        InvalidInput: a column is DOUBLE or FLOAT, and a file has a number that such a column would round.
-    """
-    if spec.rounded and contains_type(schema, (DoubleType, FloatType)):
-        path, number = next(iter(spec.rounded.items()))
-        raise InvalidInput(
-            f"{path} is one JSON value over several lines, and contains the number {number[:60]}, which Spark would "
-            "round: write one value in each line, or the number as text"
-        )
 
 
 def _check_locale(options: Mapping[str, str], schema: StructType) -> None:
@@ -238,10 +221,14 @@ def _options(format: Format, stated: Mapping[str, str], spec: IngestSpec) -> dic
     for name, value in stated.items():
         options[by_lower.get(name.lower(), name)] = value
     lower = {name.lower(): value for name, value in options.items()}
-    if format == "csv" and lower.get("encoding", lower.get("charset", "")).startswith(WIDE_ENCODINGS):
+    encoding = lower.get("encoding", lower.get("charset", UTF_8))
+    if format == "csv" and encoding.startswith(WIDE_ENCODINGS):
         options["multiLine"] = "true"  # else Spark splits lines at line breaks of one byte
     if format == "json":  # the inspection of each file decides, not the pipeline
-        options = {name: value for name, value in options.items() if name.lower() != "multiline"}
+        left_out = ["multiline"]
+        if encoding.upper() in READ_AS_UTF_8:  # with any stated encoding, Spark rounds numbers in text
+            left_out += ENCODING_OPTIONS
+        options = {name: value for name, value in options.items() if name.lower() not in left_out}
     if spec.base_path:
         options["basePath"] = spec.base_path
     return options

@@ -30,7 +30,7 @@ from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.job import log_error
 from spark_jobs.load_files import (
     Reading,
-    keeps_digits,
+    are_utf_8_lines,
     literal_paths,
     load_plainly,
     path_of_address,
@@ -150,7 +150,7 @@ def _refused(
     if reading.converted:
         with_record = _csv_with_record if reading.format == "csv" else _json_with_record
         yield _inexact(with_record(spark, reading, files, options), reading)
-    if reading.converted and reading.format == "json" and keeps_digits({**reading.options, **options}):
+    if reading.converted and reading.format == "json" and are_utf_8_lines({**reading.options, **options}):
         yield from _with_long_numbers(spark, reading, files, options)
 
 
@@ -226,7 +226,7 @@ def _json_with_record(spark: SparkSession, reading: Reading, files: list[str], o
     schema = reading.as_text
     assert schema is not None
     address = F.col("_metadata.file_path").alias(_FILE)
-    if keeps_digits({**reading.options, **options}):
+    if are_utf_8_lines({**reading.options, **options}):
         paths, literal = literal_paths(files)
         lines = spark.read.options(**literal).text(paths).select("value", address)
         rows = lines.select(F.from_json("value", schema).alias("row"), F.col("value").alias(_RECORD), _FILE)

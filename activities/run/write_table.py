@@ -127,7 +127,6 @@ class WriteTableActivity:
             rows=loaded.inspection.rows,
             read_whole=loaded.inspection.read_whole,
             one_value=loaded.inspection.one_value,
-            rounded=loaded.inspection.rounded,
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
             foreign_times=loaded.inspection.foreign_times,

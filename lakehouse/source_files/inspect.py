@@ -12,7 +12,7 @@ from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, forei
 from lakehouse.source_files.headers import check_headers
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
-from lakehouse.source_files.json_content import check_line_encoding, read_json
+from lakehouse.source_files.json_content import read_json
 from lakehouse.source_files.json_losses import without_losses
 from lakehouse.source_files.line_ends import NAMES
 from lakehouse.source_files.listing import ListedFile, changed
@@ -40,8 +40,6 @@ class Inspection:
     of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
     one_value: list[str] = field(default_factory=list)
     """JSON files that consist of one array or object instead of one value per line."""
-    rounded: dict[str, str] = field(default_factory=dict)
-    """First number that a DOUBLE would round, by JSON file that is one value."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
     """All Parquet files in groups, if columns have different types, or none, in some files; else empty."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
@@ -60,7 +58,6 @@ class _Content:
     is_read_whole: bool = False
     line_end: str = ""
     is_one_value: bool = False
-    rounded: str = ""
     footer: ParquetFooter | None = None
     times: ColumnsOfTimes = NO_TIMES
     orc_names: Sequence[str] = ()
@@ -107,7 +104,6 @@ def inspect_files(
         foreign_times=foreign_times({path: content.times for path, content in inspected}),
         missing_fields=missing_fields({path: content.structs for path, content in inspected if content.rows}),
         one_value=[path for path, content in inspected if content.is_one_value],
-        rounded={path: content.rounded for path, content in inspected if content.rounded},
         states={path: content.state for path, content in inspected},
     )
 
@@ -164,19 +160,14 @@ def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Ite
 def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping[str, str]) -> _Content:
     encoding = stated_encoding(options)
     texts = decoded(path, pieces, encoding, is_json=format == "json")
+    end = options.get("linesep")
     if format == "json":
-        texts = without_losses(path, texts)
-    if "linesep" in options and (format == "json" or options["linesep"] not in NAMES):
+        json = read_json(path, without_losses(path, texts), encoding, end)
+        return _Content(rows=json.rows, is_one_value=json.is_one_value)
+    if end is not None and end not in NAMES:
         for _ in texts:  # only Spark knows its lines then
             pass
-        if format == "json":
-            check_line_encoding(path, encoding, has_line_end=True)
         return _Content()
-    if format == "json":
-        json = read_json(path, texts)
-        if not json.is_one_value:
-            check_line_encoding(path, encoding, has_line_end=False)
-        return _Content(rows=json.rows, is_one_value=json.is_one_value, rounded=json.rounded)
     is_read_whole = options.get("multiline", "").lower() == "true" or encoding.startswith(WIDE_ENCODINGS)
     csv = CsvReader(path, options, is_read_whole=is_read_whole).read(texts)
     return _Content(

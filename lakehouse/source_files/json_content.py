@@ -6,25 +6,24 @@ Spark reads one value from a line, or one from a file, and silently drops the re
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from lakehouse.source_files.line_ends import WHITESPACE, whole_lines
+from lakehouse.source_files.json_numbers import without_rounded_numbers
+from lakehouse.source_files.line_ends import WHITESPACE, whole_lines, with_line_feeds
+from lakehouse.source_files.text import is_compressed
 from sluice.errors import InvalidInput
-from sluice.input.plain_notation import is_exact_double
-from sluice.pipeline.encodings import ENCODINGS_WITH_MARK, UTF_8
+from sluice.pipeline.encodings import ENCODINGS_WITH_MARK, READ_AS_UTF_8, UTF_8
 
 _START = 64 * 1024
 """Number of characters read to decide if the first line contains a whole value."""
-_AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^\s,}\]]|,[ \t]*[^\s\"])")
-"""Sign of more than one value in a line. Valid JSON may contain such text too, in a string or an array."""
+_AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^ \t\n,}\]]|,[ \t]*[^ \t\n])")
+"""Sign of more than one value in a line. One value may contain such text, too."""
 _OPENING = ("{", "[")
 _KINDS = {'"': "a text", **dict.fromkeys("-0123456789", "a number")}
 """Kinds of JSON values that are no objects, by their first character."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
-_LONG_FRACTION = re.compile(r"(?=[\d.]{17})\d+\.\d+", re.ASCII)
-_BEGUN_NUMBER = re.compile(r"[\d.]+$", re.ASCII)
 _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 
 
@@ -36,16 +35,24 @@ class JsonContent:
     """True if it is one array or object over several lines, instead of one value per line."""
     rows: int | None
     """Number of rows that Spark must read; None if an array hides it."""
-    rounded: str = ""
-    """First number of a multi-line value that a DOUBLE would round. Spark would round it silently."""
 
 
-def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
+def read_json(path: str, pieces: Iterator[str], encoding: str = UTF_8, end: str | None = None) -> JsonContent:
     """Read a whole file.
 
+    Args:
+        end: the text that ends a line, if the pipeline states it.
+
     Raises:
-        InvalidInput: Spark would drop a part of it.
+        InvalidInput: Spark would drop or round a part of it, or does not read its lines in this encoding.
     """
+    is_utf_8 = encoding.upper() in READ_AS_UTF_8
+    if end is not None:
+        check_line_encoding(path, encoding, has_line_end=True)
+        pieces = with_line_feeds(pieces, end)
+        if not is_utf_8:
+            pieces = without_rounded_numbers(path, pieces, _conversion(encoding))
+        return _read_lines(path, whole_lines(pieces), before=0)
     start = ""
     breaks: Counter[str] = Counter()
     for piece in pieces:
@@ -55,9 +62,14 @@ def read_json(path: str, pieces: Iterator[str]) -> JsonContent:
         if len(start) >= _START:
             break
     pieces, before = chain([start], pieces), max(breaks.values(), default=0)
-    if begins_one_value(start):
-        return JsonContent(is_one_value=True, rows=None, rounded=_read_one_value(path, pieces, before))
-    return _read_lines(path, whole_lines(pieces), before)
+    if not begins_one_value(start):
+        check_line_encoding(path, encoding, has_line_end=False)
+        return _read_lines(path, whole_lines(pieces), before)
+    if not is_utf_8 or is_compressed(path):
+        advice = "write one value in each line, or decompress the file" if is_utf_8 else _conversion(encoding)
+        pieces = without_rounded_numbers(path, pieces, advice, before=before)
+    _read_one_value(path, pieces, before)
+    return JsonContent(is_one_value=True, rows=None)
 
 
 def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) -> None:
@@ -91,9 +103,9 @@ def check_line_encoding(path: str, encoding: str, *, has_line_end: bool) -> None
     Raises:
         InvalidInput: Spark does not read lines in this encoding.
     """
-    if encoding.upper() == UTF_8:
+    if encoding.upper() in READ_AS_UTF_8:
         return
-    convert = f"convert the file, for example by `iconv -f {encoding} -t {UTF_8}`"
+    convert = _conversion(encoding)
     if encoding.upper() in ENCODINGS_WITH_MARK:
         raise InvalidInput(f"{path}: Spark does not read lines of JSON in {encoding}: {convert}")
     if not has_line_end:
@@ -101,6 +113,10 @@ def check_line_encoding(path: str, encoding: str, *, has_line_end: bool) -> None
             f"{path}: Spark reads lines of JSON in {encoding} only if their end is stated: set source.options.lineSep "
             f'to "\\n", or {convert}'
         )
+
+
+def _conversion(encoding: str) -> str:
+    return f"convert the file, for example by `iconv -f {encoding} -t {UTF_8}`"
 
 
 def _read_lines(path: str, texts: Iterator[str], before: int) -> JsonContent:
@@ -112,9 +128,10 @@ def _read_lines(path: str, texts: Iterator[str], before: int) -> JsonContent:
         if any(line[0] not in _OPENING for line in full):
             _check_objects(path, number, text)
         rows = None if rows is None or any(line[0] == "[" for line in full) else rows + len(full)
-        for match in _AFTER_VALUE.finditer(text):
-            line = text[text.rfind("\n", 0, match.start()) + 1 : _end(text, match.start())]
-            if not _is_one(line):
+        checked = 0
+        while match := _AFTER_VALUE.search(text, checked):
+            checked = _end(text, match.start())
+            if not _is_one(text[text.rfind("\n", 0, match.start()) + 1 : checked]):
                 number += text.count("\n", 0, match.start()) + 1
                 raise InvalidInput(
                     f"{path}: line {number:,} contains more than one JSON value, but Spark reads only the first: write "
@@ -151,7 +168,7 @@ def _is_one(line: str) -> bool:
     """Return True if a line contains exactly one value, except for a comma after it."""
     try:
         json.loads(line)
-    except ValueError:  # more than one, or a dialect of JSON that options of Spark allow
+    except (ValueError, RecursionError):  # more than one, or a dialect of JSON that options of Spark allow
         return line[_end_of_value(line, 0) :].strip(WHITESPACE) in ("", ",")
     return True
 
@@ -166,13 +183,13 @@ def _is_whole(line: str) -> bool:
     return False
 
 
-def _read_one_value(path: str, texts: Iterator[str], before: int) -> str:
-    """Read one array or object after `before` empty lines; return the first number that a DOUBLE would round.
+def _read_one_value(path: str, texts: Iterator[str], before: int) -> None:
+    """Read one array or object after `before` empty lines.
 
     Raises:
         InvalidInput: the value has no end, or something follows it.
     """
-    open_brackets = waiting = number = rounded = ""
+    open_brackets = waiting = ""
     in_string = ended = False
     line = before + 1
     for text in texts:
@@ -184,8 +201,6 @@ def _read_one_value(path: str, texts: Iterator[str], before: int) -> str:
         cut = len(whole.rstrip("\\"))  # a backslash at the end escapes a character of the next piece
         whole, waiting = whole[:cut], whole[cut:]
         parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
-        rounded = rounded or _first_rounded([number + parts[0], *parts[2::2]])
-        number = match[0] if (match := _BEGUN_NUMBER.search(parts[-1])) and len(parts) % 2 else ""
         in_string = len(parts) % 2 == 0
         brackets = open_brackets + _brackets(parts[::2])
         inner = _reduced(brackets[1:])
@@ -198,17 +213,6 @@ def _read_one_value(path: str, texts: Iterator[str], before: int) -> str:
         line += text.count("\n")
     if not ended:
         raise InvalidInput(f"{path} is truncated: its JSON value has no end. Write the whole file again")
-    return rounded
-
-
-def _first_rounded(outside: Sequence[str]) -> str:
-    """Return the first fraction that a DOUBLE would round; empty if there is none.
-
-    Args:
-        outside: the text outside of strings.
-    """
-    numbers = (match[0] for part in outside for match in _LONG_FRACTION.finditer(part))
-    return next((number for number in numbers if not is_exact_double(number)), "")
 
 
 def _brackets(parts: list[str]) -> str:

@@ -63,7 +63,7 @@ def with_stated_end(path: str, pieces: Iterator[str], end: str, quote: str) -> I
         InvalidInput: the first row ends otherwise. The first other line break outside of quotes shows it, so that a
             file in which the stated end never occurs is not read whole.
     """
-    texts = _with_stated_end(pieces, end)
+    texts = with_line_feeds(pieces, end)
     is_quoted = is_row = has_other_break = False
     for text in texts:
         for number, line in enumerate(text.split("\n")):
@@ -85,15 +85,15 @@ def with_stated_end(path: str, pieces: Iterator[str], end: str, quote: str) -> I
         yield text
 
 
-def _with_stated_end(pieces: Iterator[str], end: str) -> Iterator[str]:
+def with_line_feeds(pieces: Iterator[str], end: str) -> Iterator[str]:
     """Yield text whose lines end with LF instead of a stated end. No other line break remains in it."""
+    begun = [end[:length] for length in range(len(end) - 1, 0, -1)]
     held_back = ""
     for piece in pieces:
-        text = held_back + piece
-        held_back = "\r" if text.endswith("\r") and len(end) > 1 else ""
-        lines = text.removesuffix(held_back).split(end)
-        yield "\n".join(_END.sub(OTHER_BREAK, line) for line in lines)
-    yield OTHER_BREAK if held_back else ""
+        *lines, last = (held_back + piece).split(end)
+        held_back = next((each for each in begun if last.endswith(each)), "")
+        yield "\n".join(_END.sub(OTHER_BREAK, line) for line in [*lines, last.removesuffix(held_back)])
+    yield _END.sub(OTHER_BREAK, held_back)
 
 
 class LineEnds:

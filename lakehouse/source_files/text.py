@@ -15,6 +15,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+_COMPRESSED = (".gz", ".bz2")
+"""Suffixes of compressions that are read."""
 _COMPRESSED_OTHERWISE = (".lz4", ".snappy", ".deflate", ".zst", ".zstd", ".xz", ".zip", ".z")
 """Suffixes of other compressions. Spark reads some of them, but none is checked here."""
 _MAX_PIECE = 4 * 1024 * 1024
@@ -78,6 +80,11 @@ def _decoded(pieces: Iterator[bytes], encoding: str) -> Iterator[str]:
     yield _decode(decoder, b"", offset, line, encoding, final=True)
 
 
+def is_compressed(path: str) -> bool:
+    """Return True if the name of a file states a compression that Sluice reads."""
+    return path.lower().endswith(_COMPRESSED)
+
+
 def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress a file if its name states a compression.
 
@@ -85,10 +92,8 @@ def decompressed(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
         InvalidInput: it is truncated, followed by something else, or in an unsupported compression.
     """
     name = path.lower()
-    if name.endswith(".gz"):
-        return _members(path, pieces, _Gzip)
-    if name.endswith(".bz2"):
-        return _members(path, pieces, _Bzip2)
+    if is_compressed(path):
+        return _members(path, pieces, _Gzip if name.endswith(".gz") else _Bzip2)
     if name.endswith(_COMPRESSED_OTHERWISE):
         raise InvalidInput(
             f"{path}: Sluice cannot check text in this compression: use gzip or bzip2, or do not compress it"

@@ -64,8 +64,6 @@ class IngestSpec(WireMessage):
     it."""
     one_value: list[str] = Field(default_factory=list)
     """JSON files that are one array or object, instead of one value per line."""
-    rounded: dict[str, str] = Field(default_factory=dict)
-    """First number that a DOUBLE would round, by JSON file that is one value."""
     column_groups: list[ColumnGroup] = Field(default_factory=list)
     """All files in groups, if columns of Parquet files have no type or differ in type; otherwise empty."""
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)

@@ -83,9 +83,10 @@ def digits_of(number: str) -> tuple[int, int]:
 
 
 def is_exact_double(number: str) -> bool:
-    """Return True if a DOUBLE represents a number in plain notation exactly: its digits identify the DOUBLE."""
-    digits = _significant(number)
-    return len(digits) <= DOUBLE_DIGITS or digits == _significant(repr(float(number)))
+    """Return True if a DOUBLE represents a number exactly: its digits identify the DOUBLE."""
+    lower = number.lower()
+    is_short = len(number) <= DOUBLE_DIGITS and "e" not in lower
+    return is_short or _significant(lower) == _significant(repr(float(number)))
 
 
 def _significant(number: str) -> str:

@@ -3,6 +3,8 @@
 import codecs
 
 UTF_8 = "UTF-8"
+READ_AS_UTF_8 = (UTF_8, "US-ASCII")
+"""Spark's names of the encodings whose bytes are UTF-8."""
 ENCODINGS_WITH_MARK = ("UTF-16", "UTF-32")
 """Encodings whose byte order a mark at the beginning of the file states."""
 WIDE_ENCODINGS = ("UTF-16", "UTF-32")

@@ -65,6 +65,10 @@ def test_nested_fields_of_maps_and_of_stated_schemas(job: Ingester) -> None:
     assert dict(job.rows()[0]["m"]) == {"k": {"a": 1}, "l": {"a": 2}}
     assert "m[].b" in job.refused({"path": file(job, "2.json", '{"id": 2, "m": {"k": {"b": 1}}}'), "schema": schema})
     assert "m[].b" in job.refused({"path": f"{job.folder}/2.json"})
+    job({"path": file(job, "4.json", '{"id": 4, "m": {"k": {"A": 3}}}')})
+    assert dict(job.rows()[1]["m"]) == {"k": {"a": 3}}
+    both = file(job, "5.json", '{"id": 5, "m": {"k": {"A": 1}, "l": {"a": 2}}}')
+    assert "m.A and m.a, which differ in capital letters alone" in job.refused({"path": both, "schema": schema})
     assert "extra" in job.refused({"path": file(job, "3.json", '{"id": 3, "extra": 1}'), "schema": "id INT"})
     parquet.write_table(pa.table({"id": [1], "s": [{"a": 1, "b": 2}]}), job.folder / "4.parquet")
     stated = {"path": f"{job.folder}/4.parquet", "schema": "id BIGINT, s STRUCT<a: BIGINT>"}

@@ -45,7 +45,6 @@ class Ingester:
             rows=inspection.rows,
             read_whole=inspection.read_whole,
             one_value=inspection.one_value,
-            rounded=inspection.rounded,
             column_groups=inspection.column_groups,
             nanoseconds=inspection.nanoseconds,
             foreign_times=inspection.foreign_times,

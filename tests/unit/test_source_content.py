@@ -14,7 +14,6 @@ from pyarrow import orc, parquet
 
 from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, text
 from lakehouse.source_files.csv_content import CsvReader
-from lakehouse.source_files.json_content import read_json
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 
@@ -53,6 +52,10 @@ def inspect(folder: Path, content: dict[str, str | bytes], **source: object) -> 
         ("in.jsonl", '{"id": 1}{"id": 2}\n', "line 1 contains more than one JSON value"),
         ("in.json", '[{"id": 1},\n{"id": 2}]\n[{"id": 3}]', "the next begins on line 3: write"),
         ("in.json", '\n\n[{"id": 1},\n{"id": 2}]\n\n \n[{"id": 3}]', "the next begins on line 7: write"),
+        ("in.jsonl", '{"id": 1}\n{"id": 2},"t": 5}\n', "line 2 contains more than one JSON value"),
+        ("in.jsonl", '{"a": [{"b": 1}, {"b": 2}]},"t": {"c": 5}\n', "line 1 contains more than one JSON value"),
+        ("in.jsonl", '[{"id": 1}], "x"\n', "line 1 contains more than one JSON value"),
+        ("in.jsonl", '{"id": 1}\xa0{"id": 2}\n', "line 1 contains more than one JSON value"),
         ("in.json", '[{"id": 1},\n{"id": 2}', "is truncated"),
     ],
 )
@@ -214,6 +217,7 @@ def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
         ('{"a": 1},\n{"a": 2},\n', 2, False),
         ("{'a': [{'b': 1},{'b': 2}]}\n{'a': 1}", 2, False),
         ('{"a": [[1], [2]], "b": {"c": {}}}', 1, False),
+        ('{"a": {"b": [1]}, "c": "}, 5"},\n{"a": {"b": {}},"c": 1}\n', 2, False),
         ('{"a": "\\"[", "b": 1}\n{"a": "x", "b": 2}\n', 2, False),
         ('{"a": "\\"", "b": [1]}\n{"a": "x", "b": [2]}\n', 2, False),
         ('\ufeff[{"a": "]"},\n {"a": 2}]\n', None, True),
@@ -315,22 +319,24 @@ def test_folders_that_are_columns_are_no_part_of_a_header(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "is_kept"),
+    ("content", "end", "rows"),
     [
-        ('[{"a": 0.1234567890123456},\n{"a": 12345678901234567890}]', True),
-        ('[{"a": "0.123456789012345678901"},\n{"a": 0.10000000000000000000000}]', True),
-        ('[{"a": 0.123456789012345678},\n{"a": 1}]', False),
-        ('[{"a": 9007199254740993.5},\n{"a": 1}]', False),
-        ('[{"a": 12345678901234.567},\n{"a": 0.30000000000000004}]', False),
-        ('{"b": "\\"",\n"a": [1234567890123.456789]}', False),
+        ('{"a": 1}\n\n{"a": 2}\r\n\r\n', "\n", 2),
+        ('{"a": 1}\n\r\n{"a":\r2,\n"b": [1]}\r\n', "\r\n", 2),
+        ('{"a": 1}||{"a": {"b": "|"},"c": 2}||\n||', "||", 2),
+        ('[{"a": 1}]|{"a": 2}', "|", None),
+        ('{"a": "ø"}\n{"a": "x"}\n'.encode("latin1"), "\n", 2),
     ],
 )
-def test_an_array_names_a_number_that_a_double_would_round(tmp_path: Path, content: str, is_kept: bool) -> None:
-    """Spark reads the numbers of an array over several lines as DOUBLE, and rounds them without a message."""
-    seen = inspect(tmp_path, {"in.json": content})
-    assert seen.one_value and bool(seen.rounded) is not is_kept
+def test_lines_of_json_with_a_stated_end(tmp_path: Path, content: str | bytes, end: str, rows: int | None) -> None:
+    options = {"lineSep": end} | ({"encoding": "latin1"} if isinstance(content, bytes) else {})
+    assert inspect(tmp_path, {"in.json": content}, options=options).rows == rows
 
 
-def test_a_number_is_seen_across_the_pieces_of_a_file() -> None:
-    pieces = iter(['[{"a": "x"},\n{"a": 0.1234567890', "12345678901}]"])
-    assert read_json("in.json", pieces).rounded == "0.123456789012345678901"
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [('{"a": 1}\n{"a": 2}{"a": 3}\n', "\n"), ('\r\n{"a": 2}\n{"a": 3}\r\n', "\r\n"), ('|{"a": 2}\n{"a": 3}|', "|")],
+)
+def test_two_values_in_a_line_with_a_stated_end(tmp_path: Path, content: str, end: str) -> None:
+    with pytest.raises(InvalidInput, match=r"line 2 contains more than one JSON value"):
+        inspect(tmp_path, {"in.json": content}, options={"lineSep": end})
