@@ -18,6 +18,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from sluice.contracts.spark_jobs import ColumnGroup
@@ -130,7 +132,8 @@ def _read_as(field: StructField, stated: Mapping[str, DataType], others: Mapping
     """Return a column of files with the type that Spark's reader is given for it."""
     name, own = field.name.lower(), field.dataType
     type = others.get(name) or stated.get(name, own)
-    is_cast = name not in others and are_of_one_kind(own, type)
+    is_moment = isinstance(own, TimestampNTZType) and isinstance(type, TimestampType)  # read at once: casts are slow
+    is_cast = name not in others and are_of_one_kind(own, type) and not is_moment
     return StructField(field.name, own if is_cast else type)
 
 
