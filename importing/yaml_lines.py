@@ -42,7 +42,7 @@ class _Constructor(LocatedConstructor):
             ConstructorError: the key is set already.
         """
         if key in mapping:
-            problem = f"the key {str(key)[:60]!r} stands twice in one mapping"
+            problem = f"the key {str(key)[:60]!r} occurs twice in one mapping"
             raise ConstructorError(None, None, problem, key_node.start_mark)
         return True
 

@@ -129,7 +129,7 @@ def table() -> dict[tuple[Way, Kind], Rule]:
 
 def why_in_order(kind: Kind) -> str:
     """Return the reason why loads of a kind run one at a time."""
-    return f"with {name_of(kind)} rows of a later load replace rows of an earlier one"
+    return f"with {name_of(kind)}, rows of a later load replace rows of an earlier one"
 
 
 def _order(traits: WriteMode) -> Order:

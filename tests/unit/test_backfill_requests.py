@@ -9,7 +9,7 @@ from sluice.contracts.starting import PipelineText
 
 PIPELINE = PipelineText(name="rides.yml", text="name: rides\n", folder="/home/ana/lake")
 EDITED = PIPELINE.model_copy(update={"text": "name: rides\ntables: [b.rides]\n"})
-ELSEWHERE = PIPELINE.model_copy(update={"folder": "/home/bo/lake"})
+IN_OTHER_FOLDER = PIPELINE.model_copy(update={"folder": "/home/bo/lake"})
 
 
 def problem(pipeline: PipelineText, *partitions: str, running: bool = False) -> str:
@@ -38,4 +38,4 @@ def test_an_edited_file_is_refused_for_partitions_that_the_start_does_not_name()
 
 def test_a_file_of_another_folder_is_refused() -> None:
     """Its relative paths name other files."""
-    assert "was started in /home/ana/lake, from rides.yml" in problem(ELSEWHERE, "2018-02", "2018-03")
+    assert "was started in /home/ana/lake, from rides.yml" in problem(IN_OTHER_FOLDER, "2018-02", "2018-03")

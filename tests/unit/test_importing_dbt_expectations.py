@@ -66,8 +66,8 @@ def test_values_that_are_unique_in_each_row_are_no_nulls() -> None:
     assert check["where"] == "NOT (`a` IS NULL AND `b` IS NULL)"
     check = of_test(f"{test}, ignore_row_if: any_value_is_missing}}")["expression_is_true"]
     assert check["where"] == "NOT (`a` IS NULL OR `b` IS NULL)"
-    assert "is not known" in reason_of(f"{test}, ignore_row_if: sometimes}}")
-    assert "is not known" in reason_of("expect_compound_columns_to_be_unique: {column_list: [a], ignore_row_if: x}")
+    assert "is not a known value of ignore_row_if" in reason_of(f"{test}, ignore_row_if: sometimes}}")
+    assert "a known value" in reason_of("expect_compound_columns_to_be_unique: {column_list: [a], ignore_row_if: x}")
 
 
 def test_pairs_of_values_are_written_into_sql_as_they_are() -> None:

@@ -283,7 +283,7 @@ def test_columns_of_which_nothing_is_said(tmp_path: Path, content: str, source: 
 
 def test_values_with_line_breaks_count_their_lines(tmp_path: Path) -> None:
     text = 'id,note\n"1","a\nb"\n' + "".join(f"{n},x\n" for n in range(50)) + "odd,x\n"
-    assert "not 'odd' in in.csv, line 54" in hints(tmp_path, text)[0]
+    assert "because of 'odd' in in.csv, line 54" in hints(tmp_path, text)[0]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_hint_is_part_of_a_check(tmp_path: Path) -> None:
     text = "name: orders\nwrite:\n  source: {path: FILE}\ntables: [t.orders]\n"
     file = orders(tmp_path, text, HEADER + "1,2026-01-01,2,DE\n" * 40 + "1,2026-01-01,many,DE\n")
     inspected = inspect_input(load_pipeline(file, {}, tmp_path), file)
-    assert "not 'many' in " in inspected.hints[0] and ", line 42. " in inspected.hints[0]
+    assert "because of 'many' in " in inspected.hints[0] and ", line 42: " in inspected.hints[0]
 
 
 SQL_PIPELINE = """\
