@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.iceberg.table_identity import commits_before_present_table, loads_on_main
+from lakehouse.iceberg.table_identity import commits_of_other_tables, loads_on_main
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.loaded_files_index import FileLoad
 from lakehouse.traced_runs import TracedRuns, trace_runs
@@ -13,6 +13,7 @@ from sluice.errors import InvalidInput, ManifestUnreadable
 from sluice.input.held_files import LoadedFile
 from sluice.input.publications import read_input_record
 from sluice.input.selection import describe_correction, describe_dropped_table, refuse_unknown_runs
+from sluice.publishing.commit_properties import RUN_ID
 from sluice.publishing.load_properties import published_runs
 
 _AT_ONCE = 200
@@ -41,7 +42,9 @@ def check_requeued_files(
     refuse_unknown_runs(traced.unknown)
     manifests = _manifests_of(traced)
     io, head = loaded_files.manifests.io, catalog.head(catalog.main)
-    if commits_before_present_table(catalog, io, tables[0], list(reversed(manifests)), head):
+    oldest_first = (commit for commit in reversed(traced.commits) if commit.hash in manifests)
+    loaded_by = {commit.hash: commit.properties.get(RUN_ID, "") for commit in oldest_first}
+    if commits_of_other_tables(catalog, io, tables[0], loaded_by, head):
         raise InvalidInput(describe_dropped_table(tables[0]))
     try:
         for own, later in _corrections(catalog, loaded_files, tables, list(manifests)):

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
 from lakehouse.corrected_files import check_requeued_files
-from lakehouse.iceberg.table_identity import commits_before_present_table
+from lakehouse.iceberg.table_identity import commits_of_other_tables
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
 from lakehouse.loaded_files import LoadedFiles
 from lakehouse.published_commits import read_published_commits
@@ -111,11 +111,10 @@ def find_loaded_partitions(
     if not wanted:
         return set()
     taken = runs_taken_back(read_published_commits(catalog))
-    # the binary search below needs commits in effect: a roll-back of a roll-back puts an earlier table back
     in_effect = [each for each in wanted if each.properties.get(RUN_ID, "") not in taken]
     head = catalog.head(catalog.main)
-    oldest_first = [each.hash for each in reversed(in_effect)]
-    lost = [{*commits_before_present_table(catalog, io, table, oldest_first, head)} for table in tables]
+    runs = {each.hash: each.properties.get(RUN_ID, "") for each in reversed(in_effect)}
+    lost = [commits_of_other_tables(catalog, io, table, runs, head) for table in tables]
     dropped = set.intersection(*lost) if lost else set[str]()
     return {each.properties[PARTITION] for each in in_effect if each.hash not in dropped}
 

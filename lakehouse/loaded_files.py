@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.iceberg.table_identity import commits_before_present_table, loads_on_main
+from lakehouse.iceberg.table_identity import commits_of_other_tables, loads_on_main
 from lakehouse.input_manifests import InputManifests
 from lakehouse.intact_loads import is_intact
 from lakehouse.loaded_files_index import FileLoad, IndexMoved, LoadedFilesIndex
@@ -240,7 +240,7 @@ class LoadedFiles:
         """Return True if a table of an earlier hash of main was dropped since, and maybe created again."""
         head = self._catalog.head(self._catalog.main)
         io = self.manifests.io
-        return any(commits_before_present_table(self._catalog, io, table, [since], head) for table in tables)
+        return any(commits_of_other_tables(self._catalog, io, table, {since: ""}, head) for table in tables)
 
     @property
     def key(self) -> str:

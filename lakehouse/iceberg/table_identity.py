@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from lakehouse.catalog import BranchCatalog, TableVersion
-from lakehouse.iceberg.table_state import load_table
+from lakehouse.iceberg.table_state import load_table, snapshot_property
 from sluice.errors import CatalogRefused, NoSuchBranch
 from sluice.input.held_files import LoadedFile
+from sluice.publishing.commit_properties import RUN_MARK
 
 
 def table_uuid(version: TableVersion, io: Mapping[str, str]) -> str:
@@ -47,20 +48,23 @@ def loads_on_main(
     """
     lost: set[tuple[str, str]] = set()
     for table in {load.table for load in loads}:
-        commits = {load.commit: datetime.fromisoformat(load.at) for load in loads if load.table == table}
-        ordered = sorted(commits, key=lambda commit: commits[commit])
-        lost |= {(table, commit) for commit in commits_before_present_table(catalog, io, table, ordered, at)}
+        of_table = [load for load in loads if load.table == table]
+        runs = {load.commit: load.run_id for load in sorted(of_table, key=lambda load: datetime.fromisoformat(load.at))}
+        lost |= {(table, commit) for commit in commits_of_other_tables(catalog, io, table, runs, at)}
     return [load for load in loads if (load.table, load.commit) not in lost]
 
 
-def commits_before_present_table(
-    catalog: BranchCatalog, io: Mapping[str, str], table: str, commits: Sequence[str], at: str
-) -> Sequence[str]:
+def commits_of_other_tables(
+    catalog: BranchCatalog, io: Mapping[str, str], table: str, runs: Mapping[str, str], at: str
+) -> set[str]:
     """Return the commits on main at which this name stood for another table than it does now.
 
+    The present table has the snapshots of its own runs. After the first commit of such a run, those of runs without a
+    snapshot are looked up one by one: another table may have had the name until this one was restored. Before it, where
+    snapshots may have expired, a binary search reads few commits.
+
     Args:
-        commits: commits in effect, oldest first. A name stands for one table after the other, so a binary search reads
-            few of them.
+        runs: run id by commit, for commits in effect, oldest first.
     """
     present = catalog.table_version(catalog.main, table, at)
 
@@ -71,10 +75,24 @@ def commits_before_present_table(
             return False
         return then is not None and (present is None or is_another_table(then, present, io))
 
-    first, end = 0, len(commits)
-    if not commits or not is_lost(commits[0]):
-        return ()
+    commits, own = list(runs), _runs_of(present, io)
+    first_own = next((number for number, commit in enumerate(commits) if runs[commit] in own), len(commits))
+    lost = {commit for commit in commits[first_own:] if runs[commit] not in own and is_lost(commit)}
+    first, end = 0, first_own
+    if not first_own or not is_lost(commits[0]):
+        return lost
     while first < end:
         middle = (first + end) // 2
         first, end = (middle + 1, end) if is_lost(commits[middle]) else (first, middle)
-    return commits[:first]
+    return lost | {*commits[:first]}
+
+
+def _runs_of(version: TableVersion | None, io: Mapping[str, str]) -> set[str]:
+    """Return the ids of the runs that made the snapshots of a table, as far as it keeps them."""
+    if version is None:
+        return set()
+    try:
+        snapshots = load_table(version, io).metadata.snapshots
+    except (FileNotFoundError, ValueError):  # as in `table_uuid`
+        return set()
+    return {run for each in snapshots if (run := snapshot_property(each, RUN_MARK))}
