@@ -1,11 +1,12 @@
 """List the files of runs for people: files loaded on main, files of open runs, and files of quarantines."""
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, BranchInfo
 from lakehouse.loaded_files import LoadedFiles
+from lakehouse.loaded_files_index import FileLoad
 from lakehouse.quarantine import PREFIX
 from sluice.contracts.lake_queries import FileEntry, FileOutcome, ListFilesInput, ListFilesResult
 from sluice.errors import ManifestUnreadable, NoSuchBranch
@@ -32,6 +33,7 @@ def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFil
                 continue  # its run ended meanwhile
     condition, values = _condition(query)
     loads, total = loaded_files.list_files(condition, values, query.limit)
+    present = {*loaded_files.on_present_tables(loads)}
     published = [
         FileEntry(
             path=load.file.path,
@@ -41,7 +43,7 @@ def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFil
             run_id=load.file.run_id,
             workflow_id=load.file.workflow_id,
             pipeline=load.pipeline,
-            outcome="published" if load.in_effect else "rolled back",
+            outcome=_outcome(load, present),
             since=load.file.at,
             commit=load.file.commit,
             partition=load.file.scope.label,
@@ -50,6 +52,12 @@ def list_files(catalog: BranchCatalog, loaded_files: LoadedFiles, query: ListFil
     ]
     files = newest_first([*entries, *published])[: query.limit]
     return ListFilesResult(files=files, total=len(entries) + total, unknown=unknown[: query.limit])
+
+
+def _outcome(load: FileLoad, present: Collection[FileLoad]) -> FileOutcome:
+    if not load.in_effect:
+        return "rolled back"
+    return "published" if load in present else "table dropped"
 
 
 def newest_first(files: Sequence[FileEntry]) -> list[FileEntry]:

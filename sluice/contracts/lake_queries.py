@@ -132,7 +132,7 @@ class ListFilesInput(LakeQueryMessage):
     limit: int = Field(default=100, ge=1, le=5000)
 
 
-FileOutcome = Literal["published", "rolled back", "under way", "quarantined"]
+FileOutcome = Literal["published", "rolled back", "table dropped", "under way", "quarantined"]
 
 
 class FileEntry(WireMessage):

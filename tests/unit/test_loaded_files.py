@@ -87,6 +87,7 @@ async def test_files_whose_rows_went_with_their_table_are_loaded_again(
     lake.catalog.commit_tables("main", lake.catalog.head("main"), "drop", [TableCommit(TABLE, None)])
     if is_created_again:
         lake.append("main", TABLE, [7])
+    assert outcomes(lake) == [("b.csv", "table dropped"), ("a.csv", "table dropped")]
     again = await folder.run().load()
     assert names(lake, again) == ["a.csv", "b.csv"] and len(lake.ids(TABLE)) == 2 + is_created_again
     folder.file("c.csv", "3")
