@@ -5,7 +5,7 @@ the head of main. It is rebuilt if it is missing, damaged, or of another history
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -111,15 +111,21 @@ class LoadedFiles:
                 dropped since, it does not count.
             replaces: the rows that each load replaces. A run does not count if a later load replaced its rows.
         """
+        return next(self._find_inputs(pipeline, [digest], tables, replaces), None)
+
+    def _find_inputs(
+        self, pipeline: str, digests: Sequence[str], tables: Sequence[str], replaces: Replaced
+    ) -> Iterator[LoadedFile]:
+        """Yield the latest run in effect for each of some inputs. See `find_input`."""
         if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline}) is None:
-            return None  # the pipeline published nothing: building the index is not necessary
-        load, at = self._ask(lambda index, at: (index.find_input(at, pipeline, digest, tables), at))
-        if load and replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
-            return None
-        if load is None or not tables:
-            return load
-        loads = [replace(load, table=table) for table in tables]
-        return load if loads_on_main(self._catalog, self.manifests.io, loads, at) else None
+            return  # the pipeline published nothing: building the index is not necessary
+        loads, at = self._ask(lambda index, at: (index.find_inputs(at, pipeline, digests, tables), at))
+        for load in loads:
+            if replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
+                continue
+            into = [replace(load, table=table) for table in tables]
+            if not into or loads_on_main(self._catalog, self.manifests.io, into, at):
+                yield load
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return the files of a run's input that main contains now, loaded by other runs.
@@ -130,12 +136,11 @@ class LoadedFiles:
         manifest = self.manifests.read(check.manifest) if check.manifest else None
         if manifest and not check.digest:
             files = [WantedFile(file.path, file.identity, file.scope) for file in manifest.loaded]
-            order_matters = manifest.header.order_matters
-            held = self.find(check.tables, files, order_matters=order_matters, but_of_run=run_id)
+            held = self.find(check.tables, files, order_matters=manifest.header.order_matters, but_of_run=run_id)
             return [each for each in held if each.overtaken_by is None]  # the selection decided about the others
-        digests = [each.digest for each in manifest.inputs] if manifest else [check.digest]
-        loads = (self.find_input(check.pipeline, each, check.tables, check.replaces) for each in filter(None, digests))
-        earlier = next((each for each in loads if each and each.run_id != run_id), None)
+        digests = [each.digest for each in manifest.inputs if each.digest] if manifest else [check.digest]
+        loads = self._find_inputs(check.pipeline, digests, check.tables, check.replaces)
+        earlier = next((each for each in loads if each.run_id != run_id), None)
         return [HeldFile(WantedFile("", earlier.identity), earlier)] if earlier else []
 
     def is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
@@ -143,7 +148,6 @@ class LoadedFiles:
 
         Args:
             load: the run, as `find_input` returned it.
-            pipeline: the name of the pipeline.
             replaces: "partitions" if only loads of the same partition or scheduled time count.
         """
         same_scope = replaces == "partitions"
@@ -231,8 +235,7 @@ class LoadedFiles:
         A load that was rolled back stays known: its roll-back may have dropped the table.
         """
         head = self._catalog.head(self._catalog.main)
-        in_effect = [load.file for load in loads if load.in_effect]
-        present = loads_on_main(self._catalog, self.manifests.io, in_effect, head)
+        present = loads_on_main(self._catalog, self.manifests.io, [each.file for each in loads if each.in_effect], head)
         kept = {(load.table, load.commit) for load in present}
         return [load for load in loads if not load.in_effect or (load.file.table, load.file.commit) in kept]
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lakehouse.loaded_files_tables import (
     FIND,
+    FIND_INPUTS,
     LOAD_COLUMNS,
     REPLACEABLE,
     REPLACED,
@@ -148,24 +149,26 @@ class LoadedFilesIndex:
         row = self._use(lambda database: database.execute(select, [commit]).fetchone())
         return str(row[0]) if row else ""
 
-    def find_input(self, at: str, pipeline: str, digest: str, tables: Collection[str] = ()) -> LoadedFile | None:
-        """Return the latest run in effect of a pipeline that published a whole input, with the scope of the input.
+    def find_inputs(
+        self, at: str, pipeline: str, digests: Sequence[str], tables: Collection[str] = ()
+    ) -> list[LoadedFile]:
+        """Return the latest run in effect of a pipeline that published each of some inputs, with the input's scope.
 
         Args:
             tables: the present tables of the pipeline. A run that loaded files into other tables alone does not count.
         """
 
-        def read(database: sqlite3.Connection) -> LoadedFile | None:
+        def read(database: sqlite3.Connection) -> list[LoadedFile]:
             database.execute("BEGIN")
             _require(database, at)
-            rows = database.execute(
-                "SELECT r.tables, '', '', r.run_id, r.workflow_id, r.hash, r.at, i.digest, i.path_scope, "
-                "i.content_scope FROM inputs i JOIN runs r ON r.seq = i.seq "
-                "WHERE i.digest = ? AND r.pipeline = ? AND r.in_effect ORDER BY r.seq DESC",
-                [digest, pipeline],
-            )
-            loads = (fields for loaded, *fields in rows if not are_others(json.loads(loaded), tables))
-            return next(map(loaded_file, loads), None)
+            latest: dict[str, LoadedFile] = {}
+            for some in _chunks(list(digests)):
+                rows = database.execute(FIND_INPUTS.format(", ".join("?" * len(some))), [pipeline, *some])
+                for loaded, *fields in rows:
+                    if not are_others(json.loads(loaded), tables):
+                        load = loaded_file(fields)
+                        latest.setdefault(load.identity, load)
+            return list(latest.values())
 
         return self._use(read)
 

@@ -83,6 +83,12 @@ AND (l.pipeline != r.pipeline OR (later.path_scope = '' AND later.content_scope 
 Runs of other partitions of the same pipeline do not count: one that removes rows of this partition is stopped.
 """
 REPLACED_IN_SCOPE = f"{REPLACED} AND later.path_scope = :path_scope AND later.content_scope = :content_scope"
+FIND_INPUTS = """
+SELECT r.tables, '', '', r.run_id, r.workflow_id, r.hash, r.at, i.digest, i.path_scope, i.content_scope
+FROM inputs i JOIN runs r ON r.seq = i.seq WHERE r.pipeline = ? AND r.in_effect AND i.digest IN ({})
+ORDER BY r.seq DESC
+"""
+"""Query for the runs in effect of a pipeline that published some inputs, latest first."""
 _ADD_INPUT = "INSERT OR REPLACE INTO inputs (digest, seq, path_scope, content_scope) VALUES (?, ?, ?, ?)"
 _LATEST_OF_PATH = """
 SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table

@@ -20,6 +20,9 @@ def find_replacing_load(loaded_files: LoadedFiles, header: ManifestHeader) -> Lo
     if header.order_matters:
         return None
     named = ", ".join("?" * len(header.tables))
-    condition = f"r.in_effect AND r.order_matters AND r.pipeline = ? AND f.table_name IN ({named}) AND {AFTER_COMMIT}"
-    loads, _ = loaded_files.list_files(condition, [header.pipeline, *header.tables, header.base], 1, header.tables)
+    # SQLite begins with the few runs, and not with all files of a table, since `+` keeps it from the index of tables
+    replacing = f"SELECT f.seq FROM runs f WHERE f.in_effect AND f.order_matters AND f.pipeline = ? AND {AFTER_COMMIT}"
+    condition = f"f.seq IN ({replacing}) AND +f.table_name IN ({named})"
+    known = [] if header.policy == "reload" else header.tables  # such a run is not asked what was loaded
+    loads, _ = loaded_files.list_files(condition, [header.pipeline, header.base, *header.tables], 1, known)
     return loads[0].file if loads else None

@@ -24,23 +24,23 @@ def problem_of_addition(input: BackfillInput, progress: BackfillProgress, added:
         )
     if is_together and set(added.partitions) - set(progress.state.partitions):
         return f"a backfill that publishes partitions together cannot take more partitions. {ending}"
-    return _problem_of_edit(input, progress, added) if added.pipeline != input.pipeline else ""
-
-
-def _problem_of_edit(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:
-    """Return the reason why the waiting partitions cannot run with an edited pipeline, or an empty string."""
-    if progress.running:
+    if added.pipeline != input.pipeline and progress.running:
         return (
             f"a backfill of another version of the pipeline is under way. Pause it by `backfill pause {input.name}`, "
             f"and start again when none of its partitions runs; or cancel it by `backfill cancel {input.name}`"
         )
+    return ""
+
+
+def problem_of_edit(input: BackfillInput, progress: BackfillProgress, added: AddPartitions) -> str:
+    """Return the reason why the waiting partitions cannot run with an edited pipeline, or an empty string."""
     if added.pipeline.folder != input.pipeline.folder:
         return (
             f"the backfill under way was started in {input.pipeline.folder}, from {input.pipeline.name}. "
             f"{_how_to_end(input.name, progress)}"
         )
-    waiting = set(progress.waiting)
-    if left := sorted(waiting - set(added.partitions)):
+    is_edited = added.pipeline.text != input.pipeline.text and not progress.running
+    if is_edited and (left := sorted(set(progress.waiting) - set(added.partitions))):
         return (
             f"the pipeline file was changed, and the backfill under way has {format_count(len(left), 'more partition')}"
             f" that would run with it, {left[0]} for example. Name them too, or cancel the backfill by "

@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from pydantic import ValidationError
+
 from sluice.base_model import StrictModel
 from sluice.errors import ManifestUnreadable
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
@@ -88,7 +90,8 @@ class InputManifest(StrictModel):
         return b"".join(self._lines())
 
     def _lines(self) -> Iterator[bytes]:
-        yield _line(self.header.model_dump())
+        # without defaults, since a worker of an earlier release refuses keys that it does not know
+        yield _line({"version": self.header.version, **self.header.model_dump(exclude_defaults=True)})
         for file in self.files:
             yield _line(file.model_dump(exclude_defaults=True))
 
@@ -102,7 +105,7 @@ def read_manifest(content: bytes, location: str, digest: str) -> InputManifest:
     """Parse a manifest after a check of its digest.
 
     Raises:
-        ManifestUnreadable: the bytes are not those that were written.
+        ManifestUnreadable: the bytes are not those that were written, or a later release wrote them.
     """
     if manifest_digest(content) != digest:
         raise ManifestUnreadable(
@@ -110,8 +113,13 @@ def read_manifest(content: bytes, location: str, digest: str) -> InputManifest:
             f"{manifest_digest(content)[:12]}, not {digest[:12]}): restore it from a backup"
         )
     first, *rest = content.splitlines()
-    header = ManifestHeader.model_validate_json(first)
-    return InputManifest(header=header, files=[ManifestFile.model_validate_json(line) for line in rest])
+    try:
+        header = ManifestHeader.model_validate_json(first)
+        return InputManifest(header=header, files=[ManifestFile.model_validate_json(line) for line in rest])
+    except ValidationError as error:
+        raise ManifestUnreadable(
+            f"the input manifest {location} is of a later release of Sluice: upgrade this worker"
+        ) from error
 
 
 def total_bytes(files: Sequence[ManifestFile]) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from sluice.backfills.progress import BackfillProgress
-from sluice.backfills.requests import problem_of_addition
+from sluice.backfills.requests import problem_of_addition, problem_of_edit
 from sluice.contracts.backfill import AddPartitions, BackfillInput, BackfillState
 from sluice.contracts.starting import PipelineText
 
@@ -18,9 +18,8 @@ def problem(pipeline: PipelineText, *partitions: str, running: bool = False) -> 
     if running:
         progress.started("2018-02")
     input = BackfillInput(pipeline=PIPELINE, name="rides", starter="ana", progress=progress.state)
-    return problem_of_addition(
-        input, progress, AddPartitions(pipeline=pipeline, partitions=[*partitions], starter="bo")
-    )
+    added = AddPartitions(pipeline=pipeline, partitions=[*partitions], starter="bo")
+    return problem_of_edit(input, progress, added) or problem_of_addition(input, progress, added)
 
 
 @pytest.mark.parametrize("partitions", [("2021-01",), ("2018-02", "2018-03"), ("2018-02", "2018-03", "2021-01")])
@@ -38,4 +37,10 @@ def test_an_edited_file_is_refused_for_partitions_that_the_start_does_not_name()
 
 def test_a_file_of_another_folder_is_refused() -> None:
     """Its relative paths name other files."""
-    assert "was started in /home/ana/lake, from rides.yml" in problem(IN_OTHER_FOLDER, "2018-02", "2018-03")
+    for running in (False, True):
+        why = problem(IN_OTHER_FOLDER, "2018-02", "2018-03", running=running)
+        assert "was started in /home/ana/lake, from rides.yml" in why
+
+
+def test_another_spelling_of_the_path_is_no_edit() -> None:
+    assert problem(PIPELINE.model_copy(update={"name": "./rides.yml"}), "2021-01") == ""

@@ -19,7 +19,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ChildWorkflowHand
 
 with workflow.unsafe.imports_passed_through():
     from sluice.backfills.progress import BackfillProgress
-    from sluice.backfills.requests import problem_of_addition, problem_of_change
+    from sluice.backfills.requests import problem_of_addition, problem_of_change, problem_of_edit
     from sluice.contracts.arrival_runs import WorkflowIds
     from sluice.contracts.backfill import (
         BACKFILL_WORKFLOW,
@@ -136,6 +136,12 @@ class Backfill:
             self._input = self._input.model_copy(update={"pipeline": added.pipeline, "starter": added.starter})
             self._progress.forget_askers()
         return self.status()
+
+    @add.validator
+    def _refuse_edit(self, added: AddPartitions) -> None:
+        """Refuse the update before it is part of the history: an old history may have one that this rule refuses."""
+        if problem := problem_of_edit(self._input, self._progress, added):
+            raise _refused(problem)
 
     @workflow.update
     def change(self, change: BackfillChange) -> BackfillStatus:
