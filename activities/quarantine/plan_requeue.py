@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog, TableVersion
+from lakehouse.iceberg.exact_types import inexact_columns
 from lakehouse.iceberg.table_state import TableState
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan
 from sluice.errors import InvalidPipeline
@@ -31,13 +32,14 @@ class PlanRequeueActivity:
         head = self.catalog.head(self.catalog.main)
         table = requeued_table(input.pipeline, input.selection.table)
         version, quarantine = self._version(table, head), self._version(quarantine_table(table), head)
-        quarantined = TableState.load(quarantine, None, self.io)
+        quarantined, present = (TableState.load(each, None, self.io) for each in (quarantine, version))
         plan = plan_requeue(
             input.pipeline,
             table,
             input.selection,
-            columns=TableState.load(version, None, self.io).plain_types,
+            columns=present.plain_types,
             quarantined_columns=quarantined.plain_types,
+            inexact=inexact_columns(quarantined.table.schema(), present.table.schema()),
             quarantine_location=quarantine.metadata_location,
             quarantine_snapshot=quarantine.snapshot_id,
             spark_catalog=self.spark_catalog,

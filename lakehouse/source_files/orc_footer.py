@@ -95,7 +95,7 @@ def _names(field: "Field") -> Iterator[str]:
 
 
 def _times(content: "orc.ORCFile") -> ColumnsOfTimes:
-    """Return the columns with times, unless Spark wrote the file: Spark reads its own times exactly."""
+    """Return the columns with times, unless Spark wrote the file: Spark keeps the clock time of its own times."""
     if is_of_spark(content.metadata):
         return NO_TIMES
     has_calendar = content.software_version.startswith(_STATES_CALENDAR)

@@ -230,7 +230,7 @@ def describe_overwritten_input(loads: Sequence[LoadedFile]) -> str:
     return (
         f"{describe_other_content(loads)}. The pipeline loads one content of each path, so the run loads none of its "
         "files. If its landing zone is not deployed, move the overwritten files away, or `deploy` it: a landing zone "
-        "loads the other files. `overwritten: load` loads them all"
+        "loads the other files. With `overwritten: load`, the run loads all its files"
     )
 
 

@@ -1,8 +1,7 @@
 """SQL of a requeue: move quarantined rows back into their table, repaired, in a run of their pipeline."""
 
 import hashlib
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sluice.contracts.lake_queries import RequeuePlan, RequeueSelection
 from sluice.contracts.run_request import RunInput
@@ -17,9 +16,6 @@ from sluice.sql.expression import columns_of, determinism_problem, expression_pr
 
 _MAX_RUNS = 5000
 """Maximum number of runs whose rows one requeue moves. Its SQL names each run."""
-_EXACT = {("int", "long"), ("int", "double"), ("float", "double"), ("date", "timestamp"), ("date", "timestamptz")}
-"""Pairs of Iceberg types: the second stores every value of the first."""
-_DECIMAL = re.compile(r"decimal\((\d+), (\d+)\)")
 _CHECKED = "sluice_checked"
 _REPEATED = "two of the requeued rows have the same merge key: requeue them one by one, by --where or --run"
 _EMPTY = "a requeued row has no value in a merge key: give one by --set, or leave it out by --where"
@@ -62,6 +58,7 @@ def plan_requeue(
     *,
     columns: Mapping[str, str],
     quarantined_columns: Mapping[str, str],
+    inexact: Collection[str],
     quarantine_location: str,
     quarantine_snapshot: int | None,
     spark_catalog: str,
@@ -71,6 +68,7 @@ def plan_requeue(
     Args:
         columns: columns of the table, by name with their Iceberg types.
         quarantined_columns: columns of its quarantine table.
+        inexact: columns of both whose type in the table may not store a quarantined value as it is.
         quarantine_location: metadata location of the quarantine table.
         quarantine_snapshot: snapshot of the quarantine table. Location and snapshot are part of the input's identity.
         spark_catalog: name of the catalog in Spark.
@@ -84,7 +82,11 @@ def plan_requeue(
     where = _where_clause(selection, quarantined_columns)
     _check_all_used(table, values, columns, quarantined_columns)
     names = [name for name in columns if name in quarantined_columns or name in values]
-    _check_types(table, [name for name in names if name not in values], columns, quarantined_columns)
+    for name in (each for each in names if each in inexact and each not in values):
+        raise InvalidPipeline(
+            f"the quarantined rows have {name!r} as {quarantined_columns[name]}, and {table} has it as {columns[name]}"
+            f", so Spark may round or cut values. State the conversion by --set {name}=EXPRESSION"
+        )
     selected = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in names)
     target, source = (quoted_table(name, spark_catalog) for name in (table, quarantine_table(table)))
     keys = pipeline.write.keys
@@ -174,31 +176,6 @@ def _check_all_used(
                 f"the quarantined rows have a column {name!r} that {table} lacks: if it was renamed, name the new "
                 f"column by --set NEW={name}; to leave out its values, add --set {name}=NULL"
             )
-
-
-def _check_types(
-    table: str, names: Sequence[str], columns: Mapping[str, str], quarantined_columns: Mapping[str, str]
-) -> None:
-    """Check that columns of the table store each quarantined value, since Spark would round or cut it.
-
-    Raises:
-        InvalidPipeline: one may not, as after the table was dropped and created again.
-    """
-    for name in names:
-        have, wanted = quarantined_columns[name], columns[name]
-        if not _is_exact_in(have, wanted):
-            raise InvalidPipeline(
-                f"the quarantined rows have {name!r} as {have}, and {table} has it as {wanted}: state the conversion "
-                f"by --set, such as --set {name}={name} for Spark's own, which may round and cut"
-            )
-
-
-def _is_exact_in(have: str, wanted: str) -> bool:
-    own, other = _DECIMAL.fullmatch(have), _DECIMAL.fullmatch(wanted)
-    if own and other:
-        (precision, scale), (wider, finer) = ([int(number) for number in each.groups()] for each in (own, other))
-        return scale <= finer and precision - scale <= wider - finer
-    return have == wanted or (have, wanted) in _EXACT
 
 
 def _where_clause(selection: RequeueSelection, quarantined_columns: Mapping[str, str]) -> str:

@@ -109,6 +109,15 @@ def test_a_manifest_is_read_as_it_was_written_or_not_at_all() -> None:
         read_manifest(content.replace(b"/in/b", b"/in/c"), "here", manifest_digest(content))
 
 
+def test_a_manifest_stays_readable_between_releases() -> None:
+    """An earlier release refuses keys that it does not know: a new one is written only if it has a value."""
+    content = InputManifest(header=header(), files=[]).to_bytes()
+    assert b"partitions" not in content and content.startswith(b'{"version":1,')
+    later = content.replace(b'"run_id"', b'"new_key":1,"run_id"')
+    with pytest.raises(ManifestUnreadable, match="here is of a later release of Sluice: upgrade this worker"):
+        read_manifest(later, "here", manifest_digest(later))
+
+
 def test_a_commit_says_what_its_run_loaded() -> None:
     properties = {RUN_ID: "r", PIPELINE: "p", **input_properties("d", ["t.x", "t.y"], REF)}
     record = read_input_record(properties)

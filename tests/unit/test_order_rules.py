@@ -169,6 +169,7 @@ def test_rows_are_requeued_where_they_have_a_place(kind: Kind, rule: Rule, tmp_p
             RequeueSelection(),
             columns={"id": "int"},
             quarantined_columns={"id": "int", "quarantined_run": "string"},
+            inexact=(),
             quarantine_location="v1.json",
             quarantine_snapshot=1,
             spark_catalog="lake",
