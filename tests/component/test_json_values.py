@@ -42,7 +42,7 @@ def load(job: Ingester, form: str, structs: list[dict[str, str]]) -> str | None:
     rows = []
     for at, struct in enumerate(structs):
         fields = ", ".join(f'"{field[0].upper()}": {number}' for field, number in struct.items())
-        rows.append(f'{{"id": {at}, "m": {{"ø{at}": {{{fields}}}}}}}')
+        rows.append(f'{{"id": {at}, "m": {{"ø{at % 5}": {{{fields}}}}}}}')
     content = between.join(rows)
     encoded = (f"[{content}]" if between == _ARRAY else content).encode(options.get("encoding", "utf-8"))
     path = file(job, name, gzip.compress(encoded) if name.endswith(".gz") else encoded)
@@ -67,7 +67,7 @@ def test_a_number_of_json_is_loaded_as_it_is_written_or_refused(job: Ingester, f
     assert load(job, form, structs) is None
     for row, struct in zip(job.rows(), structs, strict=True):
         ((key, stored),) = row["m"]
-        assert key == f"ø{row['id']}"
+        assert key == f"ø{row['id'] % 5}"
         for field, number in struct.items():
             value = stored[field[0]]
             same = value == expected(field, number)
