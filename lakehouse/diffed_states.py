@@ -112,8 +112,8 @@ def _find_commit(catalog: BranchCatalog, named: str) -> CommitInfo:
     for commit in catalog.history(catalog.main):
         own = {commit.properties.get(key, "") for key in (RUN_ID, WORKFLOW_ID, RELEASED_RUN)}
         pipeline = commit.properties.get(PIPELINE, "")
-        is_named = named in (*own, pipeline) or (len(named) >= _HASH_DIGITS and commit.hash.startswith(named))
-        if commit.parent and is_named:
+        is_hash = len(named) >= _HASH_DIGITS and commit.hash.startswith(named)
+        if commit.parent and named and (named in (*own, pipeline) or is_hash):
             return commit
         pipelines.add(pipeline)
         ids |= own

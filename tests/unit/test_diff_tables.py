@@ -247,6 +247,7 @@ def test_a_quarantine(lake: MemoryLake, ask: Ask) -> None:
     ("what", "more", "message"),
     [
         ("nobody's", {}, "there is no branch, run or commit"),
+        ("", {}, "there is no branch, run or commit ''"),
         ("main", {}, "main has no base"),
         (RUN, {"table": "shop.order"}, "does not differ"),
         (RUN, {"other": "nobody's"}, "there is no branch, run or commit"),
