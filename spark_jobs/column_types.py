@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     BinaryType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -26,6 +27,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
@@ -42,6 +44,8 @@ _DIGITS_NEEDED: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, Integ
 _DIGITS_STORED: Mapping[type[DataType], int] = {ByteType: 2, ShortType: 4, IntegerType: 9, LongType: 18}
 """Number of digits up to which a type stores every whole number."""
 _TEXT = (StringType, BinaryType)
+_READ_EXACTLY = ((_TEXT, _TEXT), (DateType, TimestampNTZType))
+"""Pairs of types. Spark's reader of Parquet reads each value of the first as the same value of the second."""
 _KINDS = ((NumericType,), TIMES)
 """Kinds of types. Spark casts and stores values in a column of another type of the same kind."""
 _MERGED = ((IntegralType, FloatType, DoubleType), DecimalType)
@@ -165,7 +169,8 @@ def is_readable(have: DataType, wanted: DataType) -> bool:
     Spark's reader accepts more pairs of types, but reads the bits of one as the other: a day as the number of days.
     """
     return are_of_one_kind(have, wanted) or all(
-        _value_fits(own, other) or (isinstance(own, _TEXT) and isinstance(other, _TEXT))
+        _value_fits(own, other)
+        or any(isinstance(own, left) and isinstance(other, right) for left, right in _READ_EXACTLY)
         for own, other in value_types(have, wanted)
     )
 
