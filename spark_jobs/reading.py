@@ -27,7 +27,7 @@ from spark_jobs.column_groups import GroupedFiles
 from spark_jobs.column_types import fits, is_readable, type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
-from spark_jobs.file_columns import check_fields, check_merged_files
+from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
 from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
 from spark_jobs.json_schema import json_schema
@@ -141,8 +141,6 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table, notation=notation)
-    if spec.write.keys and stated is None and target is not None:
-        check_merged_files(spec, target)
     return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
 
 
