@@ -31,8 +31,8 @@ class MissingFields(WireMessage):
     """A Parquet or ORC file without columns or fields that other files of the run have."""
 
     file: str
-    fields: dict[str, list[str]]
-    """Paths of what is missing, by column: the column itself, or fields in it, in the form `a.b` or `list[].c`."""
+    fields: list[str]
+    """Columns, and fields in the form `a.b` or `list[].c`."""
 
 
 KindOfTimes = Literal["int96", "orc", "orc_without_calendar"]
