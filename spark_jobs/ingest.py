@@ -55,7 +55,7 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     (name,) = spec.tables
     table = quoted_table(name, spec.spark_catalog)
     existing = _existing_schema(spark, table)
-    if spec.write.needs_all_fields and existing is not None:
+    if existing is not None:
         check_merged_files(spec, existing)
     try:
         return _load(spark, spec, _WRITERS[spec.write.mode], existing)
