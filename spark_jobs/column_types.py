@@ -4,7 +4,7 @@ Spark's own errors name neither the file nor both types. Its ORC reader raises n
 as NULL.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from pyspark.sql import SparkSession
@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
+from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.load_files import load_plainly, parse_schema
@@ -70,6 +71,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     assert source is not None
     wanted = parse_schema(source.schema_) if source.schema_ else target
     owner = "source.schema" if source.schema_ else next(iter(spec.tables))
+    is_good = readable_as(source.reader_format()) if source.schema_ else is_assignable
     expected = {field.name.lower(): field.dataType for field in wanted or ()}
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it. Without a stated schema, Spark merges the files' types."""
@@ -81,7 +83,6 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
-            is_good = is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else is_readable
             if field.name in folders or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
@@ -161,6 +162,11 @@ def _digits(number: NumericType, of_whole: Mapping[type[DataType], int]) -> tupl
 def are_of_one_kind(have: DataType, wanted: DataType) -> bool:
     """Return True if both types are numbers, or both are days or times. A cast can change a value, but not its kind."""
     return any(isinstance(have, kind) and isinstance(wanted, kind) for kind in _KINDS)
+
+
+def readable_as(format: Format) -> Callable[[DataType, DataType], bool]:
+    """Return the function that decides if a column of files of a format can be loaded as another type."""
+    return fits if format == "orc" else is_readable
 
 
 def is_readable(have: DataType, wanted: DataType) -> bool:
