@@ -4,7 +4,7 @@ Spark's own errors name neither the file nor both types. Its ORC reader raises n
 as NULL.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     BinaryType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -26,9 +27,11 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
+from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.load_files import load_plainly, parse_schema
@@ -42,6 +45,8 @@ _DIGITS_NEEDED: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, Integ
 _DIGITS_STORED: Mapping[type[DataType], int] = {ByteType: 2, ShortType: 4, IntegerType: 9, LongType: 18}
 """Number of digits up to which a type stores every whole number."""
 _TEXT = (StringType, BinaryType)
+_READ_EXACTLY = ((_TEXT, _TEXT), (DateType, TimestampNTZType))
+"""Pairs of types. Spark's reader of Parquet reads each value of the first as the same value of the second."""
 _KINDS = ((NumericType,), TIMES)
 """Kinds of types. Spark casts and stores values in a column of another type of the same kind."""
 _MERGED = ((IntegralType, FloatType, DoubleType), DecimalType)
@@ -66,6 +71,7 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
     assert source is not None
     wanted = parse_schema(source.schema_) if source.schema_ else target
     owner = "source.schema" if source.schema_ else next(iter(spec.tables))
+    is_good = readable_as(source.reader_format()) if source.schema_ else is_assignable
     expected = {field.name.lower(): field.dataType for field in wanted or ()}
     first: dict[str, tuple[DataType, str]] = {}
     """The type of each column in the first file that has it. Without a stated schema, Spark merges the files' types."""
@@ -77,7 +83,6 @@ def _problems(spark: SparkSession, spec: IngestSpec, target: StructType | None) 
         for field in schema:
             name, type = field.name.lower(), field.dataType
             other = expected.get(name)
-            is_good = is_assignable if not source.schema_ else fits if source.reader_format() == "orc" else is_readable
             if field.name in folders or name in untyped.get(file, ()):
                 continue
             if other is not None and not is_good(type, other):
@@ -159,13 +164,19 @@ def are_of_one_kind(have: DataType, wanted: DataType) -> bool:
     return any(isinstance(have, kind) and isinstance(wanted, kind) for kind in _KINDS)
 
 
+def readable_as(format: Format) -> Callable[[DataType, DataType], bool]:
+    """Return the function that decides if a column of files of a format can be loaded as another type."""
+    return fits if format == "orc" else is_readable
+
+
 def is_readable(have: DataType, wanted: DataType) -> bool:
     """Return True if a Parquet column can be loaded as another type. Values of one kind can if they stay the same.
 
     Spark's reader accepts more pairs of types, but reads the bits of one as the other: a day as the number of days.
     """
     return are_of_one_kind(have, wanted) or all(
-        _value_fits(own, other) or (isinstance(own, _TEXT) and isinstance(other, _TEXT))
+        _value_fits(own, other)
+        or any(isinstance(own, left) and isinstance(other, right) for left, right in _READ_EXACTLY)
         for own, other in value_types(have, wanted)
     )
 

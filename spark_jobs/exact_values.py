@@ -35,7 +35,7 @@ from sluice.identifiers import quoted
 from sluice.sizes import format_count
 from spark_jobs.column_types import are_of_one_kind, fits, value_types
 from spark_jobs.job import log_error
-from spark_jobs.load_files import path_of_address
+from spark_jobs.load_files import address_of_file, path_of_address
 from spark_jobs.many_columns import with_columns
 
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
@@ -59,7 +59,7 @@ def inexact_values(rows: DataFrame, target: StructType, advice: str = "") -> lis
     problems = []
     for have, wanted in _lossy_columns(rows.schema, target):
         is_changed = ~is_stored_exactly(F.col(quoted(have.name)), have.dataType, wanted)
-        changed = rows.select(is_changed.alias("is_changed"), F.input_file_name().alias("file")).filter("is_changed")
+        changed = rows.select(is_changed.alias("is_changed"), address_of_file(rows).alias("file")).filter("is_changed")
         try:
             count, file = changed.agg(F.count(F.lit(1)), F.min("file")).collect()[0]
         except (PySparkException, Py4JJavaError) as error:  # the caller then reports the error of the write itself

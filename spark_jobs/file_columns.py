@@ -7,8 +7,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import suggestion
+from sluice.sizes import format_list
 from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.schemas import lost_fields
+from spark_jobs.schemas import field_paths, lost_fields
 
 _SHOWN = 5
 """Maximum number of names in a message about missing fields."""
@@ -77,15 +78,13 @@ def check_merged_files(spec: IngestSpec, target: StructType) -> None:
     Raises:
         InvalidInput: a file lacks what other files have.
     """
-    have = {name.lower() for name in target.names}
+    of_table = {path.lower() for path in field_paths(target)}
     for each in spec.missing_fields:
-        names = [path for column, paths in each.fields.items() if column.lower() in have for path in paths]
-        if names:
-            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+        if names := [path for path in each.fields if path.lower() in of_table]:
             raise InvalidInput(
-                f"{each.file} has no column or field {', '.join(names[:_SHOWN])}{more}, and a merge would set it to "
-                f"NULL in {next(iter(spec.tables))}: write it into the file, or state `transform: SELECT * FROM "
-                "source` if NULL is right"
+                f"{each.file} has no column or field {format_list(names, _SHOWN)}, and a merge would set it to NULL in "
+                f"{next(iter(spec.tables))}: write it into the file, or state `transform: SELECT * FROM source` if "
+                "NULL is right"
             )
 
 

@@ -30,7 +30,7 @@ from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
 from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
-from spark_jobs.file_columns import check_names
+from spark_jobs.file_columns import check_merged_files, check_names
 from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, check_zone, negative_times
 from spark_jobs.guessed_texts import check_guessed_texts
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
@@ -55,6 +55,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
     (name,) = spec.tables
     table = quoted_table(name, spec.spark_catalog)
     existing = _existing_schema(spark, table)
+    if existing is not None:
+        check_merged_files(spec, existing)
     try:
         return _load(spark, spec, _WRITERS[spec.write.mode], existing)
     except (PySparkException, Py4JJavaError) as error:

@@ -48,11 +48,11 @@ def json_schema(
         merged = _merged_types(spark, options, groups, read) if waiting else StructType()
         guessed = _guessed([merged[name] for name in waiting])
         wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
-        if spec.write.keys:
+        if spec.write.needs_all_fields:
             check_merged_fields(read, wanted, next(iter(spec.tables)))
     check_fields(read, wanted, spec)
     named = named_as_in_files(wanted, read)
-    if spec.write.keys and not is_stated:
+    if spec.write.needs_all_fields:
         check_nested_fields(spark, options, groups, named, next(iter(spec.tables)))
     return named, wanted, guessed
 

@@ -16,7 +16,7 @@ from sluice.identifiers import quoted, suggestion
 from sluice.sizes import format_count
 from spark_jobs.column_types import fits, is_assignable
 from spark_jobs.exact_values import cannot_be_stored, is_stored_exactly
-from spark_jobs.load_files import path_of_address
+from spark_jobs.load_files import address_of_file, path_of_address
 from spark_jobs.many_columns import with_columns
 
 _INCOMING = "incoming"
@@ -63,7 +63,7 @@ def _check_exact(rows: DataFrame, keys: list[tuple[StructField, DataType]], spec
     """Check that keys stay the same in other types. Unlike other values, they are not rounded to a FLOAT."""
     if not keys:
         return
-    columns = [F.input_file_name().alias("file")]
+    columns = [address_of_file(rows).alias("file")]
     aggregates = []
     for number, (field, type) in enumerate(keys):
         column, text = F.col(quoted(field.name)), F.col(f"text{number}")
@@ -98,9 +98,10 @@ def check_keys(rows: DataFrame, keys: list[str], *, show_values: bool) -> int:
             raise InvalidInput(f"the merge key {key!r} is not a column of the input{suggestion(key, rows.columns)}")
     columns = [F.col(quoted(key)) for key in keys]
     has_no_key = F.expr(" OR ".join(f"{quoted(key)} IS NULL" for key in keys))
-    with_file = rows.select(F.when(has_no_key, F.input_file_name()).alias("file"))
-    number, without, file = with_file.agg(F.count(F.lit(1)), F.count("file"), F.min("file")).collect()[0]
+    number, without = rows.agg(F.count(F.lit(1)), F.count_if(has_no_key)).collect()[0]
     if without:
+        addresses = rows.filter(has_no_key).select(address_of_file(rows).alias("file"))
+        file = addresses.agg(F.min("file")).collect()[0][0]
         where = f" ({path_of_address(file)})" if file else ""
         raise InvalidInput(
             f"{format_count(without, 'row')} without a value in a merge key ({', '.join(keys)}){where}: write a value "

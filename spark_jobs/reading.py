@@ -5,13 +5,12 @@ are one value each, and the number of rows.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
-    DataType,
     DecimalType,
     StringType,
     StructType,
@@ -24,10 +23,10 @@ from sluice.pipeline.encodings import ENCODING_OPTIONS, READ_AS_UTF_8, UTF_8, WI
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
-from spark_jobs.column_types import fits, is_readable, type_problems
+from spark_jobs.column_types import readable_as, type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
-from spark_jobs.file_columns import check_fields, check_merged_files
+from spark_jobs.file_columns import check_fields
 from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
 from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
 from spark_jobs.json_schema import json_schema
@@ -105,7 +104,7 @@ def _grouped_files(spark: SparkSession, spec: IngestSpec, reading: Reading, targ
 
     def check_stated(schemas: Sequence[StructType]) -> None:
         assert wanted is not None
-        _check_stated(spark, spec, schemas, wanted, is_readable)
+        _check_stated(spark, spec, schemas, wanted)
 
     return GroupedFiles(
         lambda files, schema: load(spark, replace(reading, schema=schema), files, {}),
@@ -141,9 +140,9 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if format == "csv":
         of_csv, guessed = csv_schema(spark, spec, options, groups, wanted, is_stated=stated is not None)
         return Reading(format, options, groups, of_csv, guessed=guessed, of_table=of_table, notation=notation)
-    if spec.write.keys and stated is None and target is not None:
-        check_merged_files(spec, target)
-    return Reading(format, options, groups, _schema_of_typed_files(spark, spec, format, options, stated))
+    if stated is not None and format == "orc":
+        _check_orc(spark, spec, options, stated)
+    return Reading(format, options, groups, stated)
 
 
 def _check_locale(options: Mapping[str, str], schema: StructType) -> None:
@@ -243,19 +242,6 @@ def _groups(spec: IngestSpec, format: Format) -> list[tuple[list[str], dict[str,
     return [*([(lines, dict[str, str]())] if lines or not groups else []), *groups]
 
 
-def _schema_of_typed_files(
-    spark: SparkSession, spec: IngestSpec, format: Format, options: Mapping[str, str], stated: StructType | None
-) -> StructType | None:
-    """Return the stated schema, or None if Spark uses the schema of the files.
-
-    Raises:
-        InvalidInput: a part of the files would be dropped.
-    """
-    if stated is not None and format == "orc":
-        _check_orc(spark, spec, options, stated)
-    return stated
-
-
 def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], wanted: StructType) -> None:
     """Check that ORC files have the fields and types of the stated schema, since Spark reads others as NULL.
 
@@ -263,26 +249,21 @@ def _check_orc(spark: SparkSession, spec: IngestSpec, options: Mapping[str, str]
         InvalidInput: the files have other fields or types.
     """
     read = load_plainly(spark, "orc", options, spec.files, None).schema
-    _check_stated(spark, spec, [read], wanted, fits)
+    _check_stated(spark, spec, [read], wanted)
 
 
-def _check_stated(
-    spark: SparkSession,
-    spec: IngestSpec,
-    schemas: Sequence[StructType],
-    wanted: StructType,
-    is_good: Callable[[DataType, DataType], bool],
-) -> None:
+def _check_stated(spark: SparkSession, spec: IngestSpec, schemas: Sequence[StructType], wanted: StructType) -> None:
     """Check that typed files have the fields and types of the stated schema.
 
     Args:
         schemas: the columns of the files, which may be in groups.
-        is_good: a function that returns True if the first type can be read as the second.
 
     Raises:
         InvalidInput: the files have other fields or types.
     """
     check_fields(schemas, wanted, spec)
+    assert spec.write.source is not None
+    is_good = readable_as(spec.write.source.reader_format())
     folders, stated = columns_of_folders(spec), {field.name.lower(): field.dataType for field in wanted}
     for field in (field for schema in schemas for field in schema if field.name not in folders):
         have, other = field.dataType, stated[field.name.lower()]

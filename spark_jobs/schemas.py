@@ -50,6 +50,20 @@ def _lost_of_struct(have: StructType, wanted: StructType, path: str) -> list[str
     return lost
 
 
+def field_paths(type: DataType, path: str = "") -> Iterator[str]:
+    """Yield the paths of the columns and fields of a schema, at any depth, in the form `a.b`, `list[].c`."""
+    match type:
+        case StructType():
+            for field in type:
+                name = f"{path}.{field.name}" if path else field.name
+                yield name
+                yield from field_paths(field.dataType, name)
+        case ArrayType():
+            yield from field_paths(type.elementType, f"{path}[]")
+        case MapType():
+            yield from field_paths(type.valueType, f"{path}[]")
+
+
 def ambiguous_name(schema: StructType) -> str | None:
     """Return a name such as `a.b` that two columns or fields have if their dots are ignored, or None.
 

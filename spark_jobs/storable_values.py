@@ -21,7 +21,7 @@ from sluice.identifiers import quoted
 from sluice.sizes import format_count
 from spark_jobs.column_types import value_types
 from spark_jobs.exact_text import contains_type
-from spark_jobs.load_files import path_of_address
+from spark_jobs.load_files import address_of_file, path_of_address
 from spark_jobs.many_columns import with_columns, with_each
 from spark_jobs.nested_values import any_value
 from spark_jobs.schemas import replace_types
@@ -86,7 +86,9 @@ def _problem(rows: DataFrame, field: StructField, bad: Column, count: int, spec:
     repeats = any_value(F.col(quoted(field.name)), field.dataType, _repeats_key)
     repeats_key = (F.lit(False) if repeats is None else repeats).alias("repeats_key")
     first = (
-        rows.select(bad.alias("is_bad"), shown, repeats_key, F.input_file_name().alias("file")).filter("is_bad").take(1)
+        rows.select(bad.alias("is_bad"), shown, repeats_key, address_of_file(rows).alias("file"))
+        .filter("is_bad")
+        .take(1)
     )
     file, text = (path_of_address(first[0]["file"]), first[0]["shown"]) if first else ("", None)
     details = ", ".join(part for part in (file, f"such as {text}" if text and spec.show_values else "") if part)

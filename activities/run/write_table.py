@@ -130,7 +130,7 @@ class WriteTableActivity:
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
             foreign_times=loaded.inspection.foreign_times,
-            missing_fields=loaded.inspection.missing_fields,
+            missing_fields=loaded.inspection.missing_fields if input.write.needs_all_fields else [],
             is_sorted=bool(input.sorted_tables),
             base_path=base_path(source) if source else None,
             tables=input.tables,

@@ -108,8 +108,9 @@ class ConnectEngine:
         """
         self._settings, self._unreachable, self._runs_built_in = settings, unreachable, runs_built_in
         url = settings.spark.spark_connect_url
-        own = LocalConnectServer(settings, runs_built_in=runs_built_in)
-        self._server: ConnectServer = ExternalConnectServer(url) if url else own
+        self._server: ConnectServer = (
+            ExternalConnectServer(url) if url else LocalConnectServer(settings, runs_built_in=runs_built_in)
+        )
         # The key keeps jobs from deriving the ids of each other's sessions. If the server outlives its workers, the key
         # is in a file, so that each worker can end the sessions of a dead worker.
         keys = settings.storage.sluice_home.absolute() / "session.key"

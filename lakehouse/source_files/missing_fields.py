@@ -10,14 +10,14 @@ from sluice.contracts.spark_jobs import MissingFields
 if TYPE_CHECKING:
     from pyarrow import DataType, Field, Schema
 
-Structs = tuple[tuple[str, str, tuple[str, ...]], ...]
-"""The row of a file and each struct in it: its column, its path in the form `a.b` or `list[]`, and its fields. Column
-and path of the row are empty."""
+Structs = tuple[tuple[str, tuple[str, ...]], ...]
+"""The row of a file and each struct in it: its path in the form `a.b` or `list[]`, and its fields. The path of the row
+is empty."""
 
 
 def structs_of(schema: "Schema") -> Structs:
     """Return the structs of a file, at any depth of structs, lists and values of maps."""
-    return _shared(tuple(_structs("", "", schema)))
+    return _shared(tuple(_structs("", schema)))
 
 
 @lru_cache(maxsize=32)
@@ -26,23 +26,23 @@ def _shared(structs: Structs) -> Structs:
     return structs
 
 
-def _structs(column: str, path: str, fields: "Iterable[Field]") -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _structs(path: str, fields: "Iterable[Field]") -> Iterator[tuple[str, tuple[str, ...]]]:
     inner = [(intern(each.name), each.type) for each in fields]
-    yield column, path, tuple(name for name, _ in inner)
+    yield path, tuple(name for name, _ in inner)
     for name, type in inner:
         if type.num_fields:
-            yield from _structs_within(column or name, f"{path}.{name}" if path else name, type)
+            yield from _structs_within(f"{path}.{name}" if path else name, type)
 
 
-def _structs_within(column: str, path: str, type: "DataType") -> Iterator[tuple[str, str, tuple[str, ...]]]:
+def _structs_within(path: str, type: "DataType") -> Iterator[tuple[str, tuple[str, ...]]]:
     from pyarrow import types  # noqa: PLC0415  # slow to import
 
     if types.is_struct(type):
-        yield from _structs(column, path, [type.field(number) for number in range(type.num_fields)])
+        yield from _structs(path, [type.field(number) for number in range(type.num_fields)])
     elif types.is_map(type):
-        yield from _structs_within(column, f"{path}[]", type.item_type)
+        yield from _structs_within(f"{path}[]", type.item_type)
     elif types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
-        yield from _structs_within(column, f"{path}[]", type.value_type)
+        yield from _structs_within(f"{path}[]", type.value_type)
 
 
 def missing_fields(files: Mapping[str, Structs]) -> list[MissingFields]:
@@ -55,7 +55,7 @@ def missing_fields(files: Mapping[str, Structs]) -> list[MissingFields]:
         first.setdefault(structs, file)
     every: dict[str, dict[str, str]] = {}
     for structs in first:
-        for _, path, names in structs:
+        for path, names in structs:
             known = every.setdefault(path.lower(), {})
             for name in names:
                 known.setdefault(name.lower(), name)
@@ -63,11 +63,10 @@ def missing_fields(files: Mapping[str, Structs]) -> list[MissingFields]:
     return [MissingFields(file=file, fields=fields) for file, fields in missing if fields]
 
 
-def _missing(structs: Structs, every: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    missing: dict[str, list[str]] = {}
-    for column, path, names in structs:
+def _missing(structs: Structs, every: Mapping[str, Mapping[str, str]]) -> list[str]:
+    missing = []
+    for path, names in structs:
         own = {name.lower() for name in names}
-        for lower, name in every[path.lower()].items():
-            if lower not in own:
-                missing.setdefault(column or name, []).append(f"{path}.{name}" if path else name)
+        lacking = (name for lower, name in every[path.lower()].items() if lower not in own)
+        missing += [f"{path}.{name}" if path else name for name in lacking]
     return missing

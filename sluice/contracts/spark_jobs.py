@@ -31,8 +31,8 @@ class MissingFields(WireMessage):
     """A Parquet or ORC file without columns or fields that other files of the run have."""
 
     file: str
-    fields: dict[str, list[str]]
-    """Paths of what is missing, by column: the column itself, or fields in it, in the form `a.b` or `list[].c`."""
+    fields: list[str]
+    """Columns, and fields in the form `a.b` or `list[].c`."""
 
 
 KindOfTimes = Literal["int96", "orc", "orc_without_calendar"]
@@ -69,7 +69,8 @@ class IngestSpec(WireMessage):
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)
     foreign_times: list[ForeignTimes] = Field(default_factory=list)
     missing_fields: list[MissingFields] = Field(default_factory=list)
-    """Parquet or ORC files without columns or fields that others have: the first file of those with the same fields."""
+    """Parquet or ORC files without columns or fields that others have: the first file of those with the same fields.
+    Empty unless the write needs all fields of the table."""
     is_sorted: bool = False
     """True if the table exists and Spark sorts the written rows. Spark then samples the rows first."""
     base_path: str | None = None

@@ -120,6 +120,11 @@ class Write(StrictModel):
         return bool(self.keys)
 
     @property
+    def needs_all_fields(self) -> bool:
+        """True if each file must have all columns and fields of the table: a merge would set missing ones to NULL."""
+        return bool(self.keys) and not self.transform and not (self.source and self.source.schema_)
+
+    @property
     def only_deletes(self) -> bool:
         """True if it runs only `DELETE FROM` statements."""
         return bool(self.statements) and all(_DELETE.match(each) for each in self.statements)

@@ -111,3 +111,19 @@ def test_a_double_is_no_key_of_text(job: Ingester) -> None:
     refused = job.refused({"path": path, "format": "parquet"}, mode="merge", keys=["id"])
     assert "the merge key id is double in the input, and text in the table: 5 would become '5.0'" in refused
     assert [row["v"] for row in job.rows()] == ["a"]
+
+
+def test_a_transform_may_read_its_source_twice(job: Ingester) -> None:
+    """Spark then refuses to name the file of a row."""
+    transform = (
+        "SELECT s.* FROM source AS s JOIN (SELECT id, max(at) AS at FROM source GROUP BY id) AS newest "
+        "ON s.id = newest.id AND s.at = newest.at"
+    )
+    given = source(job, pa.array([1, 1, 2, None]), ["a", "b", "c", "d"], at=pa.array([1, 2, 3, 4]))
+    answer = job(given, mode="merge", keys=["id"], transform=transform)
+    assert (answer.rows_merged, [row["v"] for row in job.rows()]) == (2, ["b", "c"])
+    refused = job.refused(given, mode="merge", keys=["id"], transform=transform.replace(" JOIN ", " LEFT JOIN "))
+    assert refused.startswith("1 row without a value in a merge key (id): write a value into each"), refused
+    halves = source(job, pa.array([1.5]), ["a"], at=pa.array([1]))
+    refused = job.refused(halves, mode="merge", keys=["id"], transform=transform)
+    assert refused.startswith("the merge key id: 1 value of type double cannot be stored as bigint"), refused

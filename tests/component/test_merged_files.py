@@ -70,3 +70,10 @@ def test_a_column_without_a_type_yet_is_lacking_in_no_row(job: Ingester) -> None
     old, new = write(job.folder / "2.parquet", {"id": 1}), write(job.folder / "3.parquet", {"id": 2, "fee": 1.5})
     job({"path": [old, new]}, mode="merge", keys=["id"])
     assert job.rows() == [{"id": 1, "fee": None}, {"id": 2, "fee": 1.5}]
+
+
+def test_a_value_that_the_table_does_not_store_is_named_after_a_column_got_its_type(job: Ingester) -> None:
+    job({"path": write(job.folder / "1.parquet", {"id": 1, "n": 1, "fee": None})}, mode="merge", keys=["id"])
+    old, new = write(job.folder / "2.parquet", {"id": 1, "n": 1.5}), job.folder / "3.parquet"
+    refused = job.refused({"path": [old, write(new, {"id": 2, "n": 1.0, "fee": 1.5})]}, mode="merge", keys=["id"])
+    assert refused.startswith(f"n: 1 value of type double ({old}) cannot be stored as bigint"), refused

@@ -53,6 +53,14 @@ def test_nested_decimals_are_not_read_as_whole_numbers(precision: int, stated: s
     assert job.refused(given).startswith(refused)
 
 
+def test_days_of_orc_are_no_times(job: Ingester) -> None:
+    """Spark's reader of ORC fails on them."""
+    path = str(job.folder / "in.orc")
+    orc.write_table(pa.table({"id": [1], "v": pa.array([date(2026, 1, 5)])}), path)
+    refused = f"{path}: v is date, and source.schema has timestamp_ntz"
+    assert job.refused({"path": path, "schema": "id BIGINT, v TIMESTAMP_NTZ"}) == refused
+
+
 @pytest.mark.parametrize(("precision", "stated", "value"), [(20, "BIGINT", 2**63), (10, "INT", 2**31)])
 def test_large_decimals_of_orc_are_not_read_as_whole_numbers(
     precision: int, stated: str, value: int, job: Ingester
@@ -75,6 +83,7 @@ def test_large_decimals_of_orc_are_not_read_as_whole_numbers(
         (pa.array([[b"a"]]), "ARRAY<STRING>", ["a"]),
         (pa.array([MOMENT], pa.timestamp("us")), "TIMESTAMP", MOMENT.replace(tzinfo=timezone.utc)),
         (pa.array([date(2026, 1, 5)]), "TIMESTAMP_NTZ", datetime(2026, 1, 5)),
+        (pa.array([{"d": date(2026, 1, 5)}]), "STRUCT<d: TIMESTAMP_NTZ>", {"d": datetime(2026, 1, 5)}),
         (pa.array([datetime(2026, 1, 5)], pa.timestamp("ns")), "DATE", date(2026, 1, 5)),
         (pa.array([datetime(2026, 1, 5)], pa.timestamp("us")), "DATE", date(2026, 1, 5)),
     ],

@@ -48,7 +48,7 @@ class Ingester:
             column_groups=inspection.column_groups,
             nanoseconds=inspection.nanoseconds,
             foreign_times=inspection.foreign_times,
-            missing_fields=inspection.missing_fields,
+            missing_fields=inspection.missing_fields if stated.needs_all_fields else [],
             base_path=base_path(stated.source) if stated.source else None,
             tables={self.table: Table.model_validate(table or {})},
             answer="",

@@ -5,8 +5,11 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from temporalio.exceptions import ApplicationError
 
 from activities.run.source_progress import run_with_progress
@@ -103,9 +106,12 @@ def write(
     error: str = "",
     repeats_name: bool = False,
     unreadable: UnreadableRows | None = None,
+    schema: str | None = None,
+    **more: object,
 ) -> tuple[JobReport, Engine]:
     home = file.parent.parent
-    stated = Write.model_validate({"job": job, "source": {"path": str(file.parent), "format": file.suffix[1:]}})
+    source = {"path": str(file.parent), "format": file.suffix[1:], "schema": schema}
+    stated = Write.model_validate({"job": job, "source": source, **more})
     assert stated.source
     files = find_files(stated.source)
     digest = identify_input(files).digest
@@ -139,6 +145,26 @@ def test_the_job_is_told_which_files_it_reads_and_what_they_hold(file: Path) -> 
     _, engine = write(file)
     assert engine.spec
     assert ([Path(each).name for each in engine.spec.files], engine.spec.rows) == (["a.csv", "b.csv"], 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [
+        ({"mode": "merge", "keys": ["id"]}, [["n"]]),
+        ({"mode": "merge", "keys": ["id"], "transform": "SELECT * FROM source"}, []),
+        ({"mode": "merge", "keys": ["id"], "schema": "id BIGINT, n BIGINT"}, []),
+        ({"mode": "append"}, []),
+    ],
+)
+def test_only_a_merge_gets_the_fields_that_a_file_lacks(
+    more: dict[str, Any], missing: list[list[str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    parquet.write_table(pa.table({"id": [1], "n": [1]}), folder / "a.parquet")
+    parquet.write_table(pa.table({"id": [2]}), folder / "b.parquet")
+    _, engine = write(folder / "b.parquet", **more)
+    assert engine.spec and [each.fields for each in engine.spec.missing_fields] == missing
 
 
 @pytest.mark.parametrize("change", [replace_by_same_size, append, remove])
