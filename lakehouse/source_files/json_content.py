@@ -57,15 +57,8 @@ def read_json(path: str, pieces: Iterator[str], encoding: str = UTF_8, end: str 
         if not is_utf_8:
             pieces = without_rounded_numbers(path, pieces, _conversion(encoding))
         return _read_lines(path, whole_lines(pieces), before=0)
-    start = ""
-    breaks: Counter[str] = Counter()
-    for piece in pieces:
-        begun = start + piece
-        start = begun.lstrip("\ufeff").lstrip(WHITESPACE)
-        breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
-        if len(start) >= _START:
-            break
-    pieces, before = chain([start], pieces), max(breaks.values(), default=0)
+    start, before = beginning_of(pieces)
+    pieces = chain([start], pieces)
     if not begins_one_value(start):
         check_line_encoding(path, encoding, has_line_end=False)
         return _read_lines(path, whole_lines(pieces), before)
@@ -74,6 +67,23 @@ def read_json(path: str, pieces: Iterator[str], encoding: str = UTF_8, end: str 
         pieces = without_rounded_numbers(path, pieces, advice, before=before)
     _read_one_value(path, pieces, before)
     return JsonContent(is_one_value=True, rows=None)
+
+
+def beginning_of(pieces: Iterator[str]) -> tuple[str, int]:
+    """Read from a file until it is clear what it contains.
+
+    Returns:
+        The text from the first value on, and the number of empty lines before it.
+    """
+    start = ""
+    breaks: Counter[str] = Counter()
+    for piece in pieces:
+        begun = start + piece
+        start = begun.lstrip("\ufeff").lstrip(WHITESPACE)
+        breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
+        if len(start) >= _START:
+            break
+    return start, max(breaks.values(), default=0)
 
 
 def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) -> None:
