@@ -202,6 +202,13 @@ def test_csv_files_are_read_whole_by_the_ends_of_their_rows(tmp_path: Path) -> N
     assert seen.rows == 4
 
 
+def test_lines_of_one_quoted_column_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert inspect(tmp_path, {"in.csv": 'id\n"1\n\n2"\n""\n'}).rows == 2
+    monkeypatch.setattr(local, "CHUNK", 1024)
+    monkeypatch.delattr(CsvReader, "_read_line")
+    assert inspect(tmp_path, {"in.csv": 'id\n"1"\n"2\n3"\n"4""5"\n""\n6\n'}).rows == 5
+
+
 def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
     backslashes = inspect(tmp_path, {"a.csv": 'a;b\n1;"x\\";\n\\\\"\n2;y\n'}, options={"sep": ";", "escape": "\\"})
     assert (backslashes.rows, bool(backslashes.read_whole)) == (2, True)
