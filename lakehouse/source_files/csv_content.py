@@ -158,7 +158,8 @@ class CsvReader:
                 f"source.options.escape to '\\' if it is an escaped quote, or to '{self._quote}' if quotes are doubled"
             )
         is_in_pairs = self._escape == self._quote or len(set(ends)) <= 1
-        is_fast = is_in_pairs and not self._inside and self._columns != 1  # of one column, each line is read anyway
+        has_gap = self._columns == 1 and not all(line.strip(WHITESPACE) for line in lines)  # it may be within quotes
+        is_fast = is_in_pairs and not self._inside and not has_gap
         if is_fast and (outside := self._outside_of_quotes(text)) is not None:
             if outside.count("\n") != text.count("\n"):
                 self._spans = True

@@ -6,7 +6,7 @@ Spark reads one value from a line, or one from a file, and silently drops the re
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,13 +18,17 @@ from sluice.pipeline.encodings import ENCODINGS_WITH_MARK, READ_AS_UTF_8, UTF_8
 
 _START = 64 * 1024
 """Number of characters read to decide if the first line contains a whole value."""
-_AFTER_VALUE = re.compile(r"[}\]][ \t]*(?:[^ \t\n,}\]]|,[ \t]*[^ \t\n])")
-"""Sign of more than one value in a line. One value may contain such text, too."""
-_OPENING = ("{", "[")
+_OPENING, _CLOSING = ("{", "["), ("}", "]")
+_AFTER_VALUE = WHITESPACE + ","
+"""Characters that may follow the value of a line."""
 _KINDS = {'"': "a text", **dict.fromkeys("-0123456789", "a number")}
 """Kinds of JSON values that are no objects, by their first character."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
 _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
+_NO_SHAPE = bytes(each for each in range(256) if chr(each) not in '[]{}"\n')
+_BRACES = bytes.maketrans(b"[]", b"{}")
+_ONE_VALUE = b"(}"
+"""Shape of a line in which the first bracket and the last one enclose all others."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +57,8 @@ def read_json(path: str, pieces: Iterator[str], encoding: str = UTF_8, end: str 
         if not is_utf_8:
             pieces = without_rounded_numbers(path, pieces, _conversion(encoding))
         return _read_lines(path, whole_lines(pieces), before=0)
-    start = ""
-    breaks: Counter[str] = Counter()
-    for piece in pieces:
-        begun = start + piece
-        start = begun.lstrip("\ufeff").lstrip(WHITESPACE)
-        breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
-        if len(start) >= _START:
-            break
-    pieces, before = chain([start], pieces), max(breaks.values(), default=0)
+    start, before = beginning_of(pieces)
+    pieces = chain([start], pieces)
     if not begins_one_value(start):
         check_line_encoding(path, encoding, has_line_end=False)
         return _read_lines(path, whole_lines(pieces), before)
@@ -70,6 +67,23 @@ def read_json(path: str, pieces: Iterator[str], encoding: str = UTF_8, end: str 
         pieces = without_rounded_numbers(path, pieces, advice, before=before)
     _read_one_value(path, pieces, before)
     return JsonContent(is_one_value=True, rows=None)
+
+
+def beginning_of(pieces: Iterator[str]) -> tuple[str, int]:
+    """Read from a file until it is clear what it contains.
+
+    Returns:
+        The text from the first value on, and the number of empty lines before it.
+    """
+    start = ""
+    breaks: Counter[str] = Counter()
+    for piece in pieces:
+        begun = start + piece
+        start = begun.lstrip("\ufeff").lstrip(WHITESPACE)
+        breaks.update(each for each in begun[: len(begun) - len(start)] if each in "\r\n")
+        if len(start) >= _START:
+            break
+    return start, max(breaks.values(), default=0)
 
 
 def check_beginning(path: str, text: str, encoding: str, *, has_line_end: bool) -> None:
@@ -125,18 +139,13 @@ def _read_lines(path: str, texts: Iterator[str], before: int) -> JsonContent:
     number = before
     for text in texts:
         full = [line for each in text.split("\n") if (line := each.strip(WHITESPACE))]
-        if any(line[0] not in _OPENING for line in full):
+        first, last = {line[0] for line in full}, {line[-1] for line in full}
+        if not first.issubset(_OPENING):
             _check_objects(path, number, text)
-        rows = None if rows is None or any(line[0] == "[" for line in full) else rows + len(full)
-        checked = 0
-        while match := _AFTER_VALUE.search(text, checked):
-            checked = _end(text, match.start())
-            if not _is_one(text[text.rfind("\n", 0, match.start()) + 1 : checked]):
-                number += text.count("\n", 0, match.start()) + 1
-                raise InvalidInput(
-                    f"{path}: line {number:,} contains more than one JSON value, but Spark reads only the first: write "
-                    "one value in each line, or one array"
-                )
+        rows = None if rows is None or "[" in first else rows + len(full)
+        shapes = _shapes(text)
+        if not last.issubset(_CLOSING) or shapes.replace(b"\n" + _ONE_VALUE, b"").strip(b"\n"):
+            _check_single(path, number, text, shapes[1:].split(b"\n"))
         number += text.count("\n")
     return JsonContent(is_one_value=False, rows=rows)
 
@@ -159,17 +168,45 @@ def _check_objects(path: str, before: int, text: str) -> None:
             )
 
 
-def _end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return end if end >= 0 else len(text)
+def _check_single(path: str, before: int, text: str, shapes: Sequence[bytes]) -> None:
+    """Verify that each line contains one value. `before` lines of the file precede the text.
+
+    Only lines whose shape does not prove it are parsed, which takes much longer.
+
+    Raises:
+        InvalidInput: a line contains more than one value.
+    """
+    for number, (line, shape) in enumerate(zip(text.split("\n"), shapes, strict=True), before + 1):
+        is_proved = shape == _ONE_VALUE and line.rstrip(_AFTER_VALUE).endswith(_CLOSING)
+        if not is_proved and not _is_one(line):
+            raise InvalidInput(
+                f"{path}: line {number:,} contains more than one JSON value, but Spark reads only the first: write "
+                "one value in each line, or one array"
+            )
+
+
+def _shapes(text: str) -> bytes:
+    """Return the shapes of the lines of a text, each after a line break: their brackets without inner pairs.
+
+    The first bracket becomes `(`, so that a pair after its value stays: `(}{}`. A string without brackets leaves two
+    quotes, which are removed; the quotes of another string stay.
+    """
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    marks = plain.encode("ascii", "ignore").translate(_BRACES, _NO_SHAPE).replace(b'""', b"")
+    shapes = (b"\n" + marks).replace(b"\n{", b"\n(")
+    length = 0
+    while len(shapes) != length:
+        length = len(shapes)
+        shapes = shapes.replace(b"{}{}", b"{}").replace(b"{{}", b"{").replace(b"({}", b"(")
+    return shapes
 
 
 def _is_one(line: str) -> bool:
-    """Return True if a line contains exactly one value, except for a comma after it."""
+    """Return True if a line contains exactly one value, except for commas and brackets after it."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):  # more than one, or a dialect of JSON that options of Spark allow
-        return line[_end_of_value(line, 0) :].strip(WHITESPACE) in ("", ",")
+        return not line[_end_of_value(line, 0) :].strip(_AFTER_VALUE + "}]")
     return True
 
 

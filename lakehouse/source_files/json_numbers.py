@@ -18,6 +18,8 @@ _TOKEN = re.compile(
 """A text, the name of a field, or a word such as a number. Spark accepts single quotes by default."""
 _FRACTION = re.compile(r"-?\d+(?=[.eE])(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 """A number that is not written as a whole number. Spark keeps the digits of whole numbers."""
+_LONG = re.compile(r"[\d.](?<![\d.]{2})(?:[\d.]{16,}(?:[eE][+-]?\d+)?|[\d.]{,15}[eE][+-]?\d+)", re.ASCII)
+"""A number that a DOUBLE may round, without its sign: it has 17 characters, or an exponent."""
 
 
 def without_rounded_numbers(path: str, pieces: Iterator[str], advice: str, *, before: int = 0) -> Iterator[str]:
@@ -34,7 +36,7 @@ def without_rounded_numbers(path: str, pieces: Iterator[str], advice: str, *, be
     for piece in pieces:
         text = waiting + piece
         end, rest = len(text.rstrip(WHITESPACE)), len(text)
-        for match in _TOKEN.finditer(text):
+        for match in _TOKEN.finditer(text, _first_position(text)):
             if match.end() >= end:  # the next piece may continue this token
                 rest = match.start()
                 break
@@ -42,13 +44,35 @@ def without_rounded_numbers(path: str, pieces: Iterator[str], advice: str, *, be
                 name = match["text"]
             elif match["word"] and _is_rounded(match["word"]):
                 line += text.count("\n", 0, match.start())
+                field = f" in the field {name[1:-1]}" if name else ""
                 raise InvalidInput(
-                    f"{path}: line {line:,}: Spark would round a number in the field {name[1:-1]}: {advice}, or write "
-                    "the number as text"
+                    f"{path}: line {line:,}: Spark would round a number{field}: {advice}, or write the number as text"
                 )
         line += text.count("\n", 0, rest)
         waiting = text[rest:]
         yield piece
+
+
+def _first_position(text: str) -> int:
+    """Return the position of the last name in a text, or 0 if a number may be rounded.
+
+    The numbers of the next part may belong to that name.
+
+    Args:
+        text: a part of a file that begins outside of strings.
+    """
+    parts = text.replace("\\\\", "__").replace('\\"', "__").split('"')
+    outside = '"'.join(parts[::2])
+    has_single_quotes = "'" in outside  # then a quote may be a part of a string
+    if has_single_quotes or any(_is_rounded(match[0]) for match in _LONG.finditer(outside)):
+        return 0
+    start = len(text)
+    for number in range(len(parts) - 1, 0, -1):
+        start -= len(parts[number]) + 1
+        is_string = number % 2 == 1
+        if is_string and parts[number + 1 : number + 2] and parts[number + 1].lstrip(WHITESPACE).startswith(":"):
+            return start
+    return 0
 
 
 def _is_rounded(word: str) -> bool:

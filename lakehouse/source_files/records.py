@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any
 
 from lakehouse.source_files.identify import describe
-from lakehouse.source_files.json_content import begins_one_value
-from lakehouse.source_files.line_ends import WHITESPACE, whole_lines
+from lakehouse.source_files.json_content import beginning_of, begins_one_value
+from lakehouse.source_files.line_ends import WHITESPACE, whole_lines, with_uniform_ends
 from lakehouse.source_files.text import decoded
 from sluice.errors import InvalidInput
 
 _LARGEST_VALUE = 64 * 2**20
-"""Maximum number of characters of a JSON value over several lines in which a key is searched for."""
+"""Maximum number of characters of a file of one JSON value that is searched."""
 
 _SPACE = re.compile(f"[{re.escape(WHITESPACE)}]*")
 _DECODER = json.JSONDecoder()
@@ -47,15 +47,16 @@ def json_objects(path: str, encoding: str) -> Iterator[tuple[int, dict[str, Any]
     Raises:
         InvalidInput: the file is not text in that encoding, or is truncated.
     """
-    texts = whole_lines(decoded(path, describe(path).read(), encoding, is_json=True))
-    first = next(texts, "")
-    is_one_value = begins_one_value(first.lstrip(WHITESPACE))
-    values = _values_in(_value_of(path, encoding)) if is_one_value else _values_of_lines(chain([first], texts))
+    pieces = decoded(path, describe(path).read(), encoding, is_json=True)
+    start, before = beginning_of(pieces)
+    is_one_value = begins_one_value(start)
+    texts = whole_lines(chain([start], pieces))
+    values = _values_in(_value_of(path, encoding)) if is_one_value else _values_of_lines(texts, before)
     yield from ((line, value) for line, value in values if isinstance(value, dict))
 
 
-def _values_of_lines(texts: Iterable[str]) -> Iterator[tuple[int, object]]:
-    number = 0
+def _values_of_lines(texts: Iterable[str], before: int) -> Iterator[tuple[int, object]]:
+    number = before
     for text in texts:
         for line in text.removesuffix("\n").split("\n"):
             number += 1
@@ -80,13 +81,13 @@ def find_non_object(paths: Iterable[str], encoding: str) -> str | None:
 
 def _value_of(path: str, encoding: str) -> str:
     """Return the text of a file; empty if it is too large to be searched."""
-    texts, size = list[str](), 0
-    for text in whole_lines(decoded(path, describe(path).read(), encoding)):
-        texts.append(text)
-        size += len(text)
+    pieces, size = list[str](), 0
+    for piece in decoded(path, describe(path).read(), encoding):
+        pieces.append(piece)
+        size += len(piece)
         if size > _LARGEST_VALUE:
             return ""
-    return "".join(texts).removeprefix("\ufeff")
+    return with_uniform_ends("".join(pieces).removeprefix("\ufeff"))
 
 
 def _non_object(text: str) -> tuple[int, str] | None:

@@ -85,8 +85,10 @@ def digits_of(number: str) -> tuple[int, int]:
 def is_exact_double(number: str) -> bool:
     """Return True if a DOUBLE represents a number exactly: its digits identify the DOUBLE."""
     lower = number.lower()
-    is_short = len(number) <= DOUBLE_DIGITS and "e" not in lower
-    return is_short or _significant(lower) == _significant(repr(float(number)))
+    if len(number) <= DOUBLE_DIGITS and "e" not in lower:
+        return True
+    shortest = repr(float(number))
+    return number == shortest or _significant(lower) == _significant(shortest)
 
 
 def _significant(number: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.source_files import find_files, inspect_files
-from lakehouse.source_files.json_numbers import without_rounded_numbers
+from lakehouse.source_files.json_numbers import _first_position, without_rounded_numbers
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 
@@ -44,6 +44,18 @@ def test_a_number_that_a_double_would_round_is_named(record: str, name: str) -> 
         assert str(refused.value) == (
             f"in.json: line 5: Spark would round a number in the field {name}: convert it, or write the number as text"
         )
+
+
+def test_a_rounded_number_without_a_name_is_refused_by_its_line() -> None:
+    with pytest.raises(InvalidInput, match=r"line 2: Spark would round a number: convert it, or write"):
+        list(without_rounded_numbers("in.json", iter(["[1,\n0.123456789012345678]"]), "convert it"))
+
+
+def test_tokens_before_the_last_name_are_read_only_if_a_number_is_rounded() -> None:
+    kept = '{"a": 0.30000000000000004, "b": "3e5 0.123456789012345678 it\'s \\"", '
+    assert _first_position(kept + '"c" : [1, "d') == len(kept)
+    assert _first_position(kept + '"c": 0.123456789012345678, "d": 1') == 0
+    assert _first_position("[1, '\"', 2]") == 0
 
 
 @pytest.mark.parametrize("record", _KEPT)

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lakehouse.source_files import find_files, preview_types, with_deciding_values
+from lakehouse.source_files import find_files, json_content, local, preview_types, text, with_deciding_values
+from lakehouse.source_files import records as reading
 from lakehouse.source_files.records import find_non_object, json_objects
 from sluice.contracts.guessed_types import GuessedColumn, GuessedTypes
 from sluice.pipeline.source import Source
@@ -97,3 +99,22 @@ def test_an_element_that_is_no_object_is_still_found_by_its_line(tmp_path: Path)
     path.write_text('{"q":\n 1}')
     assert list(json_objects(str(path), "UTF-8")) == [(1, {"q": 1})]
     assert find_non_object([str(path)], "UTF-8") is None
+
+
+def test_one_value_in_one_line_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(records(*range(1_000))))
+    assert [each for _, each in json_objects(str(path), "UTF-8")] == records(*range(1_000))
+    sizes = list[int]()
+
+    def counted(*stated: Any, **options: Any) -> Iterator[str]:
+        for piece in text.decoded(*stated, **options):
+            sizes.append(len(piece))
+            yield piece
+
+    monkeypatch.setattr(local, "CHUNK", 50)
+    monkeypatch.setattr(json_content, "_START", 100)
+    monkeypatch.setattr(reading, "decoded", counted)
+    monkeypatch.setattr(reading, "_LARGEST_VALUE", 1_000)
+    assert not list(json_objects(str(path), "UTF-8"))
+    assert sum(sizes) < 1_000 + 5 * 50, "the rest of the file stays unread"

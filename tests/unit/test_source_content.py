@@ -12,7 +12,7 @@ import pytest
 from obstore.store import MemoryStore
 from pyarrow import orc, parquet
 
-from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, local, text
+from lakehouse.source_files import Inspection, check_unchanged, find_files, inspect_files, json_content, local, text
 from lakehouse.source_files.csv_content import CsvReader
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
@@ -54,6 +54,8 @@ def inspect(folder: Path, content: dict[str, str | bytes], **source: object) -> 
         ("in.json", '\n\n[{"id": 1},\n{"id": 2}]\n\n \n[{"id": 3}]', "the next begins on line 7: write"),
         ("in.jsonl", '{"id": 1}\n{"id": 2},"t": 5}\n', "line 2 contains more than one JSON value"),
         ("in.jsonl", '{"a": [{"b": 1}, {"b": 2}]},"t": {"c": 5}\n', "line 1 contains more than one JSON value"),
+        ("in.jsonl", '{"a": "{"}{"b": "}"}\n{"c": 1}\n', "line 1 contains more than one JSON value"),
+        ("in.jsonl", '{"a": 1}\n{"c": {"d": 1}\n{"id": 2},"t": 5}\n', "line 3 contains more than one JSON value"),
         ("in.jsonl", '[{"id": 1}], "x"\n', "line 1 contains more than one JSON value"),
         ("in.jsonl", '{"id": 1}\xa0{"id": 2}\n', "line 1 contains more than one JSON value"),
         ("in.json", '[{"id": 1},\n{"id": 2}', "is truncated"),
@@ -200,6 +202,13 @@ def test_csv_files_are_read_whole_by_the_ends_of_their_rows(tmp_path: Path) -> N
     assert seen.rows == 4
 
 
+def test_lines_of_one_quoted_column_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert inspect(tmp_path, {"in.csv": 'id\n"1\n\n2"\n""\n'}).rows == 2
+    monkeypatch.setattr(local, "CHUNK", 1024)
+    monkeypatch.delattr(CsvReader, "_read_line")
+    assert inspect(tmp_path, {"in.csv": 'id\n"1"\n"2\n3"\n"4""5"\n""\n6\n'}).rows == 5
+
+
 def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
     backslashes = inspect(tmp_path, {"a.csv": 'a;b\n1;"x\\";\n\\\\"\n2;y\n'}, options={"sep": ";", "escape": "\\"})
     assert (backslashes.rows, bool(backslashes.read_whole)) == (2, True)
@@ -227,6 +236,12 @@ def test_rows_of_csv_files_by_their_options(tmp_path: Path) -> None:
 def test_what_a_json_file_is(tmp_path: Path, content: str, rows: int | None, is_one_value: bool) -> None:
     seen = inspect(tmp_path, {"in.json": content})
     assert (seen.rows, bool(seen.one_value)) == (rows, is_one_value)
+
+
+def test_lines_of_nested_values_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(json_content, "_is_one")
+    line = '{"a": {"b": ""}, "c": [{"d": [1, {}]}, {"e": "\\"é\\\\"}, []], "f": {"g": {}}, "h": 1}\n'
+    assert inspect(tmp_path, {"in.json": 2 * line}).rows == 2
 
 
 def test_a_line_of_many_arrays_and_one_of_one(tmp_path: Path) -> None:
