@@ -27,6 +27,8 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
 _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 _NO_SHAPE = bytes(each for each in range(256) if chr(each) not in '[]{}"\n')
 _BRACES = bytes.maketrans(b"[]", b"{}")
+_DEEPEST = 1000
+"""Maximum nesting of a value: Spark's reader refuses a deeper one."""
 _ONE_VALUE = b"(}"
 """Shape of a line in which the first bracket and the last one enclose all others."""
 
@@ -194,10 +196,11 @@ def _shapes(text: str) -> bytes:
     plain = text.replace("\\\\", "").replace('\\"', "")
     marks = plain.encode("ascii", "ignore").translate(_BRACES, _NO_SHAPE).replace(b'""', b"")
     shapes = (b"\n" + marks).replace(b"\n{", b"\n(")
-    length = 0
-    while len(shapes) != length:
-        length = len(shapes)
-        shapes = shapes.replace(b"{}{}", b"{}").replace(b"{{}", b"{").replace(b"({}", b"(")
+    for _ in range(_DEEPEST):
+        shorter = shapes.replace(b"{}{}", b"{}").replace(b"{{}", b"{").replace(b"({}", b"(")
+        if len(shorter) == len(shapes):
+            break
+        shapes = shorter
     return shapes
 
 
@@ -224,7 +227,7 @@ def _read_one_value(path: str, texts: Iterator[str], before: int) -> None:
     """Read one array or object after `before` empty lines.
 
     Raises:
-        InvalidInput: the value has no end, or something follows it.
+        InvalidInput: the value has no end, or something follows it, or it is nested too deep.
     """
     open_brackets = waiting = ""
     in_string = ended = False
@@ -240,7 +243,7 @@ def _read_one_value(path: str, texts: Iterator[str], before: int) -> None:
         parts = whole.replace("\\\\", "").replace('\\"', "").split('"')
         in_string = len(parts) % 2 == 0
         brackets = open_brackets + _brackets(parts[::2])
-        inner = _reduced(brackets[1:])
+        inner = _reduced(path, brackets[1:])
         if inner[:1] in ("]", "}"):
             ended = True
             end = _end_of_value(whole, len(open_brackets))
@@ -257,13 +260,20 @@ def _brackets(parts: list[str]) -> str:
     return "".join(parts).encode("ascii", "ignore").translate(None, _NO_BRACKETS).decode("ascii")
 
 
-def _reduced(brackets: str) -> str:
-    """Remove matching pairs of brackets until none is left."""
-    while True:
+def _reduced(path: str, brackets: str) -> str:
+    """Remove matching pairs of brackets until none is left.
+
+    Raises:
+        InvalidInput: they are nested deeper than Spark reads.
+    """
+    for _ in range(_DEEPEST + 1):
         shorter = brackets.replace("{}", "").replace("[]", "")
         if len(shorter) == len(brackets):
             return brackets
         brackets = shorter
+    raise InvalidInput(
+        f"{path}: a value is nested more than {_DEEPEST:,} levels deep, more than Spark reads: flatten it"
+    )
 
 
 def _end_of_value(text: str, depth: int) -> int:

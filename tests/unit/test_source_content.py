@@ -59,6 +59,7 @@ def inspect(folder: Path, content: dict[str, str | bytes], **source: object) -> 
         ("in.jsonl", '[{"id": 1}], "x"\n', "line 1 contains more than one JSON value"),
         ("in.jsonl", '{"id": 1}\xa0{"id": 2}\n', "line 1 contains more than one JSON value"),
         ("in.json", '[{"id": 1},\n{"id": 2}', "is truncated"),
+        ("in.json", f"[\n{'[' * 100_000}{']' * 100_000}\n]", "nested more than 1,000 levels deep"),
     ],
 )
 def test_files_of_which_a_part_would_be_lost(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
