@@ -268,12 +268,10 @@ def _reduced(path: str, brackets: str) -> str:
     """
     for _ in range(_DEEPEST + 1):
         shorter = brackets.replace("{}", "").replace("[]", "")
-        if len(shorter) == len(brackets):
+        if len(shorter) == len(brackets) <= _DEEPEST:
             return brackets
         brackets = shorter
-    raise InvalidInput(
-        f"{path}: a value is nested more than {_DEEPEST:,} levels deep, more than Spark reads: flatten it"
-    )
+    raise InvalidInput(f"{path}: a value is nested more than {_DEEPEST:,} levels deep: flatten it, or write it as text")
 
 
 def _end_of_value(text: str, depth: int) -> int:
