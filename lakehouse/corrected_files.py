@@ -55,7 +55,7 @@ def check_requeued_files(
 
 
 def _manifests_of(traced: TracedRuns) -> dict[str, ManifestRef]:
-    """Return the input manifests of some runs by commit, newest first. Requeues load no files and have none."""
+    """Return the input manifests of some runs by commit, newest first. Requeues have no manifest."""
     of_runs = [commit for commit in traced.commits if traced.runs & published_runs(commit.properties)]
     records = {commit.hash: read_input_record(commit.properties) for commit in of_runs}
     return {hash: record.manifest for hash, record in records.items() if record and record.manifest}

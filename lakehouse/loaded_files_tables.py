@@ -58,6 +58,14 @@ WHERE f.table_name = ? AND r.in_effect AND f.{{1}} IN ({{2}})
 """Query for the loads, or the files that were left out, with these values of a column."""
 AFTER_COMMIT = "f.seq > coalesce((SELECT seq FROM commits WHERE hash = ?), -1)"
 """Condition that selects the files loaded after a commit, or all files if the index does not contain it."""
+REPLACING = f"""
+f.seq IN (SELECT f.seq FROM runs f WHERE f.in_effect AND f.order_matters AND f.pipeline = ? AND {AFTER_COMMIT})
+AND +f.table_name IN ({{}})
+"""
+"""Condition that selects the files that runs of a pipeline loaded into tables after a commit, replacing rows.
+
+`+` keeps SQLite from the index of tables: the query begins with the few runs, and not with all files of a table.
+"""
 _LATER = f"""
 SELECT {LOAD_COLUMNS} FROM files f JOIN runs r ON r.seq = f.seq
 WHERE f.seq > (SELECT seq FROM commits WHERE hash = :commit) AND f.table_name = :table AND f.identity != :identity

@@ -1,7 +1,7 @@
 """Find loads that replaced rows after the files of an append were selected."""
 
 from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_tables import AFTER_COMMIT
+from lakehouse.loaded_files_tables import REPLACING
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestHeader
 
@@ -19,10 +19,7 @@ def find_replacing_load(loaded_files: LoadedFiles, header: ManifestHeader) -> Lo
     """
     if header.order_matters:
         return None
-    named = ", ".join("?" * len(header.tables))
-    # SQLite begins with the few runs, and not with all files of a table, since `+` keeps it from the index of tables
-    replacing = f"SELECT f.seq FROM runs f WHERE f.in_effect AND f.order_matters AND f.pipeline = ? AND {AFTER_COMMIT}"
-    condition = f"f.seq IN ({replacing}) AND +f.table_name IN ({named})"
+    condition = REPLACING.format(", ".join("?" * len(header.tables)))
     known = [] if header.policy == "reload" else header.tables  # such a run is not asked what was loaded
     loads, _ = loaded_files.list_files(condition, [header.pipeline, header.base, *header.tables], 1, known)
     return loads[0].file if loads else None

@@ -25,9 +25,10 @@ def inexact_columns(have: Schema, wanted: Schema) -> list[str]:
 def _is_exact(have: IcebergType, wanted: IcebergType) -> bool:
     match have, wanted:
         case StructType(), StructType():
-            names = [[field.name for field in kind.fields] for kind in (have, wanted)]
-            pairs = zip(have.fields, wanted.fields, strict=False)
-            return names[0] == names[1] and all(_is_exact(own.field_type, other.field_type) for own, other in pairs)
+            if [field.name for field in have.fields] != [field.name for field in wanted.fields]:
+                return False
+            pairs = zip(have.fields, wanted.fields, strict=True)
+            return all(_is_exact(own.field_type, other.field_type) for own, other in pairs)
         case ListType(), ListType():
             return _is_exact(have.element_type, wanted.element_type)
         case MapType(), MapType():

@@ -28,7 +28,7 @@ _NO_BRACKETS = bytes(each for each in range(256) if chr(each) not in "[]{}")
 _NO_SHAPE = bytes(each for each in range(256) if chr(each) not in '[]{}"\n')
 _BRACES = bytes.maketrans(b"[]", b"{}")
 _DEEPEST = 1000
-"""Maximum nesting of a value: Spark's reader refuses a deeper one."""
+"""Maximum nesting of a value. Spark 4.1 refuses a deeper one."""
 _ONE_VALUE = b"(}"
 """Shape of a line in which the first bracket and the last one enclose all others."""
 
