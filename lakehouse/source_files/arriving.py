@@ -171,7 +171,7 @@ def _list_folder(start: str, guard: LinkGuard) -> Iterator[ArrivingFile]:
     while folders:
         folder = folders.pop()
         real = os.path.realpath(folder)
-        if real in seen or guard.problem(folder):  # a link to a folder above it, or one that was created just now
+        if real in seen or guard.problem(folder, real):  # a link to a folder above it, or one that was created just now
             continue
         seen.add(real)
         try:

@@ -15,9 +15,13 @@ class LinkGuard:
         literal = str(absolute_path(without_scheme(path)))
         self._root = os.path.realpath(literal if Path(literal).exists() else fixed_folder(literal))
 
-    def problem(self, path: str) -> str:
-        """Return why a path is not followed; empty for a path inside the landing zone."""
-        real = os.path.realpath(path)
+    def problem(self, path: str, real: str = "") -> str:
+        """Return why a path is not followed; empty for a path inside the landing zone.
+
+        Args:
+            real: the path without symbolic links, if the caller has just resolved it.
+        """
+        real = real or os.path.realpath(path)
         if self._follows or real == self._root or real.startswith(f"{self._root.rstrip('/')}/"):
             return ""
         return (
