@@ -1,5 +1,6 @@
 """Conversion of text, compared with an independent conversion in Python: exact values or a refusal."""
 
+import json
 import math
 import os
 import random
@@ -79,33 +80,51 @@ def test_each_text_is_converted_exactly_or_not_at_all(spark: SparkSession, name:
     assert sum(rule(text) is not None for text in given) > NUMBER_OF_TEXTS / 100
 
 
+_NOT_EXACT = [
+    ("DATE", "2024-01-05 13:45:00"),
+    ("DATE", "2024-01"),
+    ("TIMESTAMP", "2024-01-05 10:00:00.123456789"),
+    ("TIMESTAMP", "10:30"),
+    ("TIMESTAMP_NTZ", "2024-01-05 10:00:00+02:00"),
+    ("DECIMAL(10,2)", "1.005"),
+    ("DOUBLE", "12d"),
+    ("DOUBLE", " "),
+    ("DOUBLE", "9007199254740993"),
+    ("DOUBLE", ".11255304035131551e18"),
+    ("FLOAT", "16777217"),
+    ("DECIMAL(10,2)", " 2"),
+]
+"""Texts that a job would have to cut, round or complete to store them as the type."""
+
+
+_COLUMNS = {type: f"x{number}" for number, type in enumerate(dict.fromkeys(type for type, _ in _NOT_EXACT))}
+
+
+def not_exact(format: str, cases: list[tuple[str, str]]) -> str:
+    """Return a file with one row for each case. Its text is in the column of its type, the others are empty."""
+    rows: list[dict[str, Any]] = [{"id": at, _COLUMNS[type]: text} for at, (type, text) in enumerate(cases)]
+    if format == "json":
+        return "".join(f"{json.dumps(row)}\n" for row in rows)
+    names = ["id", *_COLUMNS.values()]
+    lines = [",".join(str(row.get(name, "")) for name in names) for row in rows]
+    return "\n".join([",".join(names), *lines, ""])
+
+
 @pytest.mark.parametrize("format", ["csv", "json"])
 @pytest.mark.parametrize(
-    ("type", "text"),
-    [
-        ("DATE", "2024-01-05 13:45:00"),
-        ("DATE", "2024-01"),
-        ("TIMESTAMP", "2024-01-05 10:00:00.123456789"),
-        ("TIMESTAMP", "10:30"),
-        ("TIMESTAMP_NTZ", "2024-01-05 10:00:00+02:00"),
-        ("DECIMAL(10,2)", "1.005"),
-        ("DOUBLE", "12d"),
-        ("DOUBLE", " "),
-        ("DOUBLE", "9007199254740993"),
-        ("DOUBLE", ".11255304035131551e18"),
-        ("FLOAT", "16777217"),
-        ("DECIMAL(10,2)", " 2"),
-    ],
+    ("first", "why"), [(0, "is not a valid date"), (5, "cannot be stored exactly as a decimal(10,2)")]
 )
-def test_a_stated_type_takes_a_value_exactly_or_refuses_it(job: Ingester, format: str, type: str, text: str) -> None:
-    """The job refuses a value that it would have to cut, round or complete, and names file, line, column and value."""
-    lines = [f"1,{text}"] if format == "csv" else [f'{{"id": 1, "x": "{text}"}}']
-    content = "\n".join([*(["id,x"] if format == "csv" else []), *lines, ""])
-    path = file(job, f"in.{format}", content)
-    refused = job.refused({"path": path, "schema": f"id INT, x {type}"})
-    is_number = text in ("1.005", "9007199254740993", ".11255304035131551e18", "16777217")
-    why = "cannot be stored exactly as a" if is_number else "is not a valid"
-    assert f"x: '{text}' {why} {type.lower()}" in refused and path in refused, refused
+def test_a_stated_type_refuses_a_value_that_it_cannot_store_exactly(
+    job: Ingester, format: str, first: int, why: str
+) -> None:
+    """Every row is refused. The message names file, column and value of the first one."""
+    cases = [*_NOT_EXACT[first:], *_NOT_EXACT[:first]]
+    path = file(job, f"in.{format}", not_exact(format, cases))
+    schema = ", ".join(["id INT", *(f"{name} {type}" for type, name in _COLUMNS.items())])
+    refused = job.refused({"path": path, "schema": schema})
+    type, text = cases[0]
+    assert path in refused and f"{_COLUMNS[type]}: '{text}' {why}" in refused, refused
+    assert f"; {len(cases)} such rows" in refused, refused
 
 
 def test_an_empty_text_is_no_value_in_csv_and_no_number_in_json(job: Ingester) -> None:

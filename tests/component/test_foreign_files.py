@@ -198,13 +198,13 @@ def _broken(values: list[bytes], type: pa.DataType) -> pa.Array:
 
 
 @pytest.mark.parametrize("form", ["orc", "parquet"])
-@pytest.mark.parametrize("broken", [b"\xff\xfe", b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"])
-def test_text_that_is_not_utf8(job: Ingester, form: str, broken: bytes) -> None:
-    path = _write(job.folder / f"in.{form}", id=[1, 2], name=_broken([b"good", broken], pa.string()))
+def test_text_that_is_not_utf8(job: Ingester, form: str) -> None:
+    broken = [b"\xff\xfe", b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"]
+    texts = [b"good", *broken]
+    path = _write(job.folder / f"in.{form}", id=list(range(len(texts))), name=_broken(texts, pa.string()))
     refused = job.refused({"path": path}, show_values=True)
-    shown = f"0x{broken.hex().upper()}"
-    assert refused.startswith(f"name: 1 row ({path}, such as {shown}) with bytes that are not UTF-8"), refused
-    assert shown not in job.refused({"path": path})
+    assert refused.startswith(f"name: 5 rows ({path}, such as 0xFFFE) with bytes that are not UTF-8"), refused
+    assert "0xFFFE" not in job.refused({"path": path})
 
 
 def test_nested_text_that_is_not_utf8(job: Ingester) -> None:

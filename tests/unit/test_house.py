@@ -1,6 +1,7 @@
 """The structure of the code: imports point one way, and the documents are accurate."""
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -25,14 +26,21 @@ ROOMS = {*ALLOWED, "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def imported(file: Path) -> set[str]:
-    packages = set()
+@functools.cache
+def imported_modules(file: Path) -> set[str]:
+    """Return the full names of a file's imports."""
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            packages |= {alias.name.split(".")[0] for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            packages.add((node.module or "").split(".")[0])
-    return packages
+            modules.add(node.module or "")
+    return modules
+
+
+def imported(file: Path) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    return {module.split(".")[0] for module in imported_modules(file)}
 
 
 @pytest.mark.parametrize("room", ALLOWED)
@@ -93,17 +101,6 @@ WALLS = [
 """Import rules that the table of rooms does not contain."""
 
 
-def imported_modules(file: Path) -> set[str]:
-    """Return the full names of a file's imports."""
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module or "")
-    return modules
-
-
 @pytest.mark.parametrize(("who", "what", "but"), WALLS)
 def test_walls_that_the_rooms_do_not_show(who: str, what: str, but: tuple[str, ...]) -> None:
     for room in [*ALLOWED, "devstack", "bench", "worker.py", "run_workflow.py"]:
@@ -151,13 +148,15 @@ def compared_modes(file: Path) -> list[str]:
     names = set(get_args(Mode))
     modes: list[str] = []
     for node in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(node, ast.Compare | ast.Tuple | ast.List | ast.Set):
+            continue
         constants = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
         named = names & {each for each in constants if isinstance(each, str)}
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             is_mode = any(getattr(side, "attr", getattr(side, "id", "")) == "mode" for side in sides)
             modes += named if is_mode else ()
-        elif isinstance(node, ast.Tuple | ast.List | ast.Set) and len(named) > 1:
+        elif len(named) > 1:
             modes += named
     return modes
 
