@@ -83,7 +83,8 @@ def test_one_approval_is_asked_for_all_months(rides: BackfilledRides, lake: Lake
     before = lake.head()
     asked = (str(rides.to_approve), "--partitions", "2018-12..2019-01", "--publish", "together")
     assert rides.backfill(*asked, "--detach")[0] == 0
-    wait_for(lambda: "all partitions: waiting for approval" in rides.system.command("backfill", "status", "joint").out)
+    waiting = "all partitions: waiting for approval"
+    wait_for(lambda: waiting in rides.system.command("backfill", "status", "joint").out, pause=1)
     rides.kill_worker()
     assert (lake.rows("t.joint"), lake.head()) == ([], before)
     refused = rides.system.command("backfill", *asked)

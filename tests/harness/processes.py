@@ -73,9 +73,14 @@ def wait_for(
     condition: Callable[[], object],
     otherwise: Callable[[], str] = lambda: "it did not become true",
     limit: float = LIMIT,
+    pause: float = 0.1,
 ) -> None:
-    """Wait until a condition is true. After `limit` seconds, fail with the result of `otherwise`."""
+    """Wait until a condition is true. After `limit` seconds, fail with the result of `otherwise`.
+
+    Args:
+        pause: seconds between two evaluations. A condition that runs a command takes a core as long as it is evaluated.
+    """
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline, f"waited {limit:g} s: {otherwise()}"
-        time.sleep(0.1)
+        time.sleep(pause)

@@ -107,7 +107,7 @@ class RideLanding:
 
     def wait_until_loaded(self, files: int) -> None:
         """Wait until the zone has this number of files, each loaded or left out for a permanent reason."""
-        wait_for(lambda: self._is_done(files), lambda: str(self.shown()), limit=900)
+        wait_for(lambda: self._is_done(files), lambda: str(self.shown()), limit=900, pause=1)
 
     def _is_done(self, files: int) -> bool:
         shown = self.shown()
