@@ -51,14 +51,14 @@ test: setup-dev check ## Run lint, types and something of every kind of test
 	$(PY) -m pytest -m quick -n $(PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
 
 test-rest: setup-dev ## Run the tests that `make test` does not run
-	$(PY) -m pytest -m slow -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=25 $(PYTEST_ARGS)
+	$(PY) -m pytest -m slow --ignore tests/unit -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=25 $(PYTEST_ARGS)
 
 test-all: setup-dev check ## Run lint, types and all tests but the matrix of faults
 	$(PY) -m pytest -m "quick or slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=40 $(PYTEST_ARGS)
 
 faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" -n $(PROCESSES) --faults-table docs/faults.md $(PYTEST_ARGS)
-	$(PY) -m pytest tests/component/test_wide_tables.py tests/component/loads/test_many_files.py tests/workflow/test_backfill.py tests/system/test_yarn.py tests/system/test_cluster.py tests/system/test_automatic_engine.py -m matrix $(PYTEST_ARGS)
+	$(PY) -m pytest tests/unit/test_any_input.py tests/component/test_wide_tables.py tests/component/loads/test_many_files.py tests/workflow/test_backfill.py tests/system/test_yarn.py tests/system/test_cluster.py tests/system/test_automatic_engine.py -m matrix $(PYTEST_ARGS)
 
 sequences: setup-dev ## Try random sequences of commands against a model of main: 1,000 of each kind in memory, 30 on Spark
 	$(PY) -m pytest tests/component -k "sequences" -m "quick or matrix" -n $(PROCESSES) --dist worksteal $(PYTEST_ARGS)

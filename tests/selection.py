@@ -99,11 +99,17 @@ def selection_of(item: pytest.Item) -> str:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its selection."""
+    """Mark each test with its selection.
+
+    Raises:
+        pytest.UsageError: a test in tests/unit is slow, so that no command would run it.
+    """
     config.stash[SELECTED] = []
     items.sort(key=lambda item: ORDER.index(folder_of(item.path)))  # the sort is stable
     for item in items:
         selection = selection_of(item)
+        if selection == "slow" and folder_of(item.path) == "unit":
+            raise pytest.UsageError(f"{item.nodeid} is slow, but `make test-rest` does not collect tests/unit")
         item.add_marker(selection)
         sentinel = item.get_closest_marker("sentinel")
         config.stash[SELECTED].append((folder_of(item.path), selection, sentinel.args[0] if sentinel else ""))

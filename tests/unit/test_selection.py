@@ -1,9 +1,11 @@
 """`make test` runs something of every kind, and each test belongs to exactly one selection."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from devstack.stack import ROOT
 from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, module_of, next_module
 
 
@@ -22,6 +24,19 @@ def test_every_folder_is_in_the_quick_selection(selected: list[tuple[str, str, s
 
 def test_every_slow_kind_has_a_sentinel(selected: list[tuple[str, str, str]]) -> None:
     assert {sentinel for _, selection, sentinel in selected if selection == "quick" and sentinel} == SENTINELS
+
+
+def test_each_module_of_the_matrix_is_run_by_a_command() -> None:
+    commands = re.findall(r"^\t.*-m pytest (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = {
+        word for command in commands if "matrix" in command for word in command.split() if word.startswith("tests/")
+    }
+    for file in {*(ROOT / "tests").rglob("test_*.py")} - {Path(__file__)}:
+        path = str(file.relative_to(ROOT))
+        if re.search(r"mark\.matrix\b", file.read_text()) and "sequences" not in path:
+            assert path in named or path.startswith("tests/faults/"), (
+                f"neither make faults nor make sequences runs {path}"
+            )
 
 
 def test_every_folder_of_tests_is_known() -> None:
