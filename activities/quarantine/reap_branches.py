@@ -23,7 +23,7 @@ from lakehouse.quarantine import (
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.identifiers import ATTEMPTS, attempt_of
-from sluice.publishing.commit_properties import INSTALLATION, RESUMES, ROLLED_BACK, RUN_ID, WORKFLOW_ID
+from sluice.publishing.commit_properties import INSTALLATION, NO_PUBLISH, RESUMES, ROLLED_BACK, RUN_ID, WORKFLOW_ID
 from sluice.publishing.orphans import is_expired, is_idle, names_its_run, orphan_action, orphan_quarantine
 from sluice.redaction import redacted
 
@@ -183,6 +183,7 @@ class ReapBranchesActivity:
             changed_tables=len(changed),
             is_published=bool(changed) and self._is_published(owner, head),
             rows_are_kept_already=self._rows_are_kept_already(owner, head),
+            keeps_rows=NO_PUBLISH not in owner,
         )
         if action == "quarantine" and self.catalog.head(name) == head:
             quarantine = orphan_quarantine(owner, attempt or 0, base, round.now)

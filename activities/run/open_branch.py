@@ -18,6 +18,7 @@ from sluice.pipeline.loading_order import layout_problem
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.capabilities import require_capabilities
+from sluice.publishing.commit_properties import NO_PUBLISH
 from sluice.publishing.opening import opening_problems, published_before, tables_to_read, writable_tables
 from sluice.registration.targets import NO_TARGETS, Targets
 
@@ -57,7 +58,7 @@ class OpenBranchActivity:
         if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
             raise InvalidPipeline("\n".join(problems))
         message = f"Begin attempt {input.run_ref.attempt}"
-        properties = input_properties(input.input_digest)
+        properties = {**input_properties(input.input_digest), **({} if input.publish else {NO_PUBLISH: "true"})}
         attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
         return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
 

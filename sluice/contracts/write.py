@@ -34,6 +34,8 @@ class OpenBranchInput(BranchRequest, CatalogIdMessage):
     pipeline_digest: str = ""
     """Digest of the pipeline; empty in histories from before this field existed."""
     attempts: int = 1  # the maximum number of tries of the write
+    publish: bool = True
+    """True if the run publishes data that passes the audit; also in histories from before this field existed."""
     allow_partial: bool = False
     """True if several tables may be published one by one when the catalog cannot commit them together."""
 

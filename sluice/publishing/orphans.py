@@ -33,7 +33,12 @@ def is_expired(expires: datetime | None, now: datetime) -> bool:
 
 
 def orphan_action(
-    attempt: int | None, *, changed_tables: int, is_published: bool, rows_are_kept_already: bool = False
+    attempt: int | None,
+    *,
+    changed_tables: int,
+    is_published: bool,
+    rows_are_kept_already: bool = False,
+    keeps_rows: bool = True,
 ) -> OrphanAction:
     """Decide what to do with an orphan branch.
 
@@ -43,10 +48,12 @@ def orphan_action(
         is_published: True if main contains the branch's write, or that of another attempt of its run.
         rows_are_kept_already: True if a quarantine, or the history of main, contains the rows, as for a release or a
             roll-back.
+        keeps_rows: False for a run with `--no-publish` and for a rehearsal: nobody may publish their rows later.
     """
     if attempt is None:
         return "report"
-    return "quarantine" if changed_tables and not is_published and not rows_are_kept_already else "delete"
+    is_kept = changed_tables and keeps_rows and not is_published and not rows_are_kept_already
+    return "quarantine" if is_kept else "delete"
 
 
 @dataclass(frozen=True)

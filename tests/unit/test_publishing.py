@@ -191,6 +191,7 @@ def test_what_becomes_of_an_orphan_branch(attempt: int | None, changed: int, pub
     if action != "report":
         kept = orphan_action(attempt, changed_tables=changed, is_published=published, rows_are_kept_already=True)
         assert kept == "delete"
+        assert orphan_action(attempt, changed_tables=changed, is_published=published, keeps_rows=False) == "delete"
 
 
 def test_when_the_reaper_may_touch_a_branch() -> None:

@@ -11,11 +11,13 @@ from activities.quarantine import reap_branches
 from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
 from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.reap_branches import ReapBranchesActivity
+from activities.run.open_branch import OpenBranchActivity
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.quarantine import read_quarantined_branch
 from lakehouse.report_store import ReportStore
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.contracts.quarantine_queries import DescribeQuarantineInput, ListQuarantineInput
+from sluice.contracts.write import OpenBranchInput
 from sluice.publishing.commit_properties import (
     ATTEMPT,
     BASE,
@@ -95,6 +97,18 @@ def test_an_attempt_of_a_run_that_another_attempt_published_is_deleted(lake: Mem
     result = reap(lake)
     assert sorted(result.deleted) == [first.ref.branch, second.ref.branch]
     assert result.quarantined == [] and lake.ids("t.x") == [1]
+
+
+def test_a_terminated_run_that_publishes_nothing_leaves_no_quarantine(lake: MemoryLake) -> None:
+    """Somebody could release the rows that a rehearsal generated."""
+    run = LakeRun(lake)
+    input = OpenBranchInput(
+        run_ref=run.ref, tables={}, schema_is_fixed=False, input_digest="d", again=True, publish=False
+    )
+    opening = OpenBranchActivity(lake.catalog, {}, HERE, lake.loaded_files)
+    run.append(run_activity(opening.open_branch, input), 1)
+    result = reap(lake)
+    assert (result.deleted, result.quarantined) == ([run.ref.branch], [])
 
 
 # A waiting release

@@ -17,8 +17,9 @@ from sluice.approval.decisions import Decision
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
 from sluice.contracts.publish import Publication
+from sluice.contracts.references import BranchRef
 from sluice.contracts.run import Notification
-from sluice.contracts.write import JobReport, WriteResult, WriteTableInput
+from sluice.contracts.write import JobReport, OpenBranchInput, WriteResult, WriteTableInput
 from sluice.notifications.message import Message, message_of_run
 from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
@@ -41,7 +42,11 @@ async def test_a_run_that_is_not_to_publish_ends_checked(harness: WorkflowHarnes
     async def moved(_: Any, __: int) -> WriteResult:
         return WriteResult(head=HEAD, tables={}, conflicts=["t.x"])
 
-    harness.fakes.overrides["verify_write"] = moved
+    async def opens_without_publishing(given: OpenBranchInput, _: int) -> BranchRef:
+        assert not given.publish
+        return opened(given.run_ref.branch)
+
+    harness.fakes.overrides |= {"verify_write": moved, "open_branch": opens_without_publishing}
     result = await harness.end(await harness.start(publish=False, approval={"timeout": "3d"}))
     assert (result.outcome, result.cause, result.main_after, result.branch) == ("checked", "checked", None, None)
     assert harness.fakes.steps == [

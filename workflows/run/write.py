@@ -90,6 +90,7 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         order=ANY_ORDER if pipeline.write.selects_files else state.request.order,
         pipeline_digest=pipeline.digest,
         attempts=pipeline.write.attempts,
+        publish=state.request.publish,
         allow_partial=pipeline.publish.allow_partial,
         catalog_id=state.catalog_id,
     )
