@@ -22,7 +22,7 @@ from lakehouse.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting
-from sluice.arrivals.judging import KnownFile, judge
+from sluice.arrivals.judging import judge
 from sluice.contracts.arrivals import (
     ArrivedFile,
     BatchRef,
@@ -300,10 +300,12 @@ class _ZoneListing:
             if self._order.is_behind_another(self._listed_files[file.path]):
                 break
             judged = judge(known[file.path], self._arrival.overwritten)
-            if judged.status == "loaded" and self._waits(file, known[file.path], new):
-                continue
+            held = known[file.path].held
+            if judged.status == "loaded" and held and held.is_renamed and self._held.has_others(file):
+                continue  # the rows of that content may be replaced
             if judged.status is None:
                 new.append(file)
+                self._held.expect(file)
             elif judged.status in ("loaded", "in a batch"):
                 self._order.note(self._listed_files[file.path], judged.detail)
                 self._mark(file, judged.status, judged.detail, file.identity if judged.status == "loaded" else "")
@@ -311,11 +313,6 @@ class _ZoneListing:
                 self._keep_out(file.path, judged.status, judged.detail, reports=judged.is_reported)
         self._record_marks()
         return new
-
-    def _waits(self, file: ArrivedFile, known: KnownFile, new: Sequence[ArrivedFile]) -> bool:
-        """Return True if a file has loaded content under a new name, and batches may replace its rows."""
-        is_renamed = known.held is not None and known.held.is_renamed
-        return is_renamed and (bool(new) or self._held.has_others(file))
 
     def _mark(self, file: ArrivedFile, status: FileStatus, detail: str, identity: str = "") -> None:
         changed_at = self._listed_files[file.path].changed_at

@@ -26,6 +26,7 @@ class HeldFiles:
         self._files = {ref.id: batches.read(ref) for ref in held}
         self._identities: dict[str, str] = {}
         self._paths: dict[str, str] = {}
+        self._expected = set[str]()
         self._states = states
         for id, files in self._files.items():
             self._index(id, files)
@@ -59,6 +60,10 @@ class HeldFiles:
         """Add a new batch."""
         self._index(id, files)
 
+    def expect(self, file: ArrivedFile) -> None:
+        """Expect a new batch with a file that this listing found."""
+        self._expected.add(file.identity)
+
     def batch_of(self, file: ArrivedFile) -> str:
         """Return the id of the batch with the content of a file; empty if there is none."""
         return self._identities.get(file.identity, "")
@@ -69,8 +74,8 @@ class HeldFiles:
         return next((id for id in batches if id and self._states.get(id) != "set aside"), "")
 
     def has_others(self, file: ArrivedFile) -> bool:
-        """Return True if a batch that is not set aside has other content than that of a file."""
-        return any(
+        """Return True if a batch that is not set aside, or a new one, has other content than that of a file."""
+        return not self._expected <= {file.identity} or any(
             each.identity != file.identity
             for id, files in self._files.items()
             if self._states.get(id) != "set aside"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from activities.run import prepare_run
+from lakehouse.arrivals import identify_arrived
 from runtime.arrivals.landing_zones import command_batch, split_batch
 from sluice.contracts.zone_requests import BatchCommand, SplitBatch
 from sluice.publishing.commit_properties import RUN_ID
@@ -52,6 +53,29 @@ def test_copies_hide_no_newer_delivery(make_zone: MakeZone) -> None:
     zone.settle()
     assert zone.value() == 20
     assert zone.load("b.csv", over_younger=True)
+    assert zone.value() == 10
+
+
+@pytest.mark.parametrize("lists_files", [False, True])
+def test_a_copy_that_follows_another_delivery_in_the_same_listing_waits(
+    make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch, lists_files: bool
+) -> None:
+    """Each of the two files gets a batch of its own, and is read by itself."""
+    monkeypatch.setattr(identify_arrived, "_AT_ONCE", 1)
+    zone = make_zone(f"burst{lists_files}", batch={"files": 1})
+    zone.send("d1.csv", 10)
+    zone.settle()
+    zone.send("d2.csv", 20)
+    zone.send("d3.csv", 10)
+    if lists_files:
+        zone.list_files()
+        zone.memory.clock.now += SETTLE
+        zone.memory.run(zone.driver.show_files())
+    zone.settle()
+    zone.settle()
+    assert zone.value() == 20
+    assert zone.memory.run(zone.driver.status()).counts == {"loaded": 2, "refused": 1}, "a person decides"
+    assert zone.load("d3.csv", over_younger=True)
     assert zone.value() == 10
 
 
