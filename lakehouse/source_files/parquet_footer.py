@@ -12,12 +12,13 @@ from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, is_of
 from lakehouse.source_files.headers import check_distinct
 from lakehouse.source_files.listing import ListedFile
 from lakehouse.source_files.missing_fields import Structs, structs_of
+from lakehouse.source_files.stored_schema import SPARK_SCHEMA, check_stored_schema
 from lakehouse.source_files.variants import variant_columns
 from sluice.contracts.spark_jobs import ColumnGroup, NanosecondColumn
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, Schema
+    from pyarrow import DataType, Field, Schema
     from pyarrow.parquet import ColumnSchema, FileMetaData, RowGroupMetaData
 
 _UNTYPED = "null"
@@ -27,6 +28,10 @@ _NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
 _BYTES_OF_INT128 = 16
 _ARROW_SCHEMA, _NO_SCHEMA = b"ARROW:schema", b"IGNORED:type"
 """Key of the types of the writing library in the metadata, and a key of the same length that PyArrow ignores."""
+_EXTENSION = b"ARROW:extension:name"
+"""Key of the name of an extension type in a field's metadata, if its library is not loaded."""
+_AS_NUMBERS = {"pandas.period": "a DATE, or as text (pandas: .astype(str))", "arrow.bool8": "BOOLEAN"}
+"""Replacements for the extension types that Spark reads as whole numbers."""
 _NOT_UNPACKED = ("BROTLI", "LZO")
 _NOT_DECODED = "BYTE_STREAM_SPLIT"
 """Encoding of Parquet that Spark's vectorized reader does not support for any type."""
@@ -119,12 +124,19 @@ def check_columns(footer: OpenedFooter) -> None:
     """Check that Spark reads the columns of a Parquet file.
 
     Raises:
-        InvalidInput: there is a list, map or struct of values without a type, a duration, another type, compression or
-            encoding that Spark does not read, or two columns whose names differ only in capital letters.
+        InvalidInput: there is a list, map or struct of values without a type, a duration, a period of pandas, another
+            type, compression or encoding that Spark does not read, two columns whose names differ only in capital
+            letters, or other columns than in the schema that Spark stored.
     """
     _check_readable(footer)
     check_distinct(footer.path, footer.schema.names)
+    check_stored_schema(footer.path, footer.schema, (footer.metadata.metadata or {}).get(SPARK_SCHEMA, b""))
     for each in footer.schema:
+        if remedy := _remedy_for_extension(each):
+            raise InvalidInput(
+                f"{footer.path}: the column {each.name} has values of a Python library, which Spark reads as whole "
+                f"numbers: write it as {remedy}"
+            )
         if _contains_untyped(each.type):
             raise InvalidInput(
                 f"{footer.path}: the column {each.name} is {each.type}, a type without values, which Spark reads as "
@@ -285,6 +297,13 @@ def _contains_duration(type: "DataType") -> bool:
     from pyarrow import types  # noqa: PLC0415
 
     return types.is_duration(type) or any(map(_contains_duration, _inner_types(type)))
+
+
+def _remedy_for_extension(field: "Field") -> str:
+    """Return what to write instead of an extension type of Arrow that Spark reads as whole numbers, or nothing."""
+    name = getattr(field.type, "extension_name", "") or (field.metadata or {}).get(_EXTENSION, b"").decode()
+    inner = (field.type.field(number) for number in range(field.type.num_fields))
+    return _AS_NUMBERS.get(name) or next(filter(None, map(_remedy_for_extension, inner)), "")
 
 
 def _inner_types(type: "DataType") -> list["DataType"]:

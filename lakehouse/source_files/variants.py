@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lakehouse.source_files.stored_schema import SPARK_SCHEMA
 from sluice.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,15 +16,13 @@ if TYPE_CHECKING:
 
 _GROUP = re.compile(r"( *)\w+ group field_id=-?\d+ (.+?)( \(Variant\(\d+\)\))?(?: \(\w+\))? \{")
 """A group in PyArrow's text of a schema, which alone has the logical type of groups."""
-_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-"""Key of the schema that Spark stores. Spark 4.0 writes VARIANT columns with no other sign."""
 
 
 def variant_columns(metadata: "FileMetaData") -> tuple[str, ...]:
     """Return the paths of VARIANT columns and fields in a Parquet file, such as `v` or `a.b`."""
     text = str(metadata.schema)
     stated = list(_annotated(text)) if " (Variant(" in text else []
-    stored = (metadata.metadata or {}).get(_SPARK_SCHEMA, b"")
+    stored = (metadata.metadata or {}).get(SPARK_SCHEMA, b"")  # Spark 4.0 writes VARIANT columns with no other sign
     of_spark = list(_stored_by_spark(json.loads(stored), "")) if b'"variant"' in stored else []
     return tuple(dict.fromkeys(stated or of_spark))
 

@@ -1,5 +1,6 @@
 """Columns in the footers of Parquet files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,37 @@ def test_a_duration_is_refused(tmp_path: Path, type: pa.DataType) -> None:
     file = _write(tmp_path / "a.parquet", id=[1], wait=pa.nulls(1, type))
     with pytest.raises(InvalidInput, match=r"a\.parquet: the column wait is .*duration.*: write it as BIGINT"):
         read_footer(describe_local(file))
+
+
+_PERIOD = {b"ARROW:extension:name": b"pandas.period", b"ARROW:extension:metadata": b'{"freq": "M"}'}
+"""Metadata of a field with periods of pandas, which are stored as BIGINT."""
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_period_of_pandas_is_refused(tmp_path: Path, is_nested: bool) -> None:
+    field = pa.field("month", pa.int64(), metadata=_PERIOD)
+    schema = pa.schema([pa.field("month", pa.list_(field)) if is_nested else field])
+    parquet.write_table(pa.table({"month": [[648]] if is_nested else [648]}, schema=schema), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInput, match=r"a\.parquet: the column month has .*: write it as a DATE, or as text"):
+        read_footer(describe_local(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "differing"), [(["id", "fee"], ""), (["id", "fee", "tax"], "tax"), (["id", "Fee"], "Fee, fee")]
+)
+def test_columns_that_were_written_after_spark_wrote_the_file(
+    tmp_path: Path, columns: list[str], differing: str
+) -> None:
+    """Spark reads the columns of the schema that it stored in the metadata, which PyArrow copies."""
+    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("id", "fee")]
+    stored = {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields})}
+    table = pa.table({name: [1] for name in columns}).replace_schema_metadata(stored)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    if not differing:
+        assert read_footer(describe_local(tmp_path / "a.parquet")).rows == 1
+        return
+    with pytest.raises(InvalidInput, match=rf"other columns were written since: {differing} would be lost or NULL"):
+        read_footer(describe_local(tmp_path / "a.parquet"))
 
 
 def test_files_are_grouped_by_columns_without_a_type_and_numbers_of_different_types(tmp_path: Path) -> None:
