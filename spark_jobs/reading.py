@@ -128,7 +128,7 @@ def plan_reading(spark: SparkSession, spec: IngestSpec, target: StructType | Non
     if folders:
         read_as_text(spark)
         stated = stated and with_text_in_folders(stated, spec)
-        _check_first_file(spark, spec, format, options, groups)
+        _check_folders(spark, spec, format, options, groups)
     wanted = stated or (with_text_in_folders(target, spec) if target is not None else None)
     own = {name.lower() for name in target.names} if target is not None and not stated else set[str]()
     of_table = own - {name.lower() for name in folders}
@@ -158,23 +158,21 @@ def _check_locale(options: Mapping[str, str], schema: StructType) -> None:
         )
 
 
-def _check_first_file(
+def _check_folders(
     spark: SparkSession,
     spec: IngestSpec,
     format: Format,
     options: Mapping[str, str],
     groups: Sequence[tuple[list[str], dict[str, str]]],
 ) -> None:
-    """Check that the first file has no column that is also in the folders.
+    """Check that no file in text has a column that is also in the folders. All files of CSV have the same columns.
 
     Raises:
-        InvalidInput: the file has such a column.
+        InvalidInput: a file has such a column.
     """
-    files, more = groups[0]
-    own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
-    untyped = {name for group in spec.column_groups if files[0] in group.files for name in group.untyped}
-    names = load_plainly(spark, format, own, files[:1], None).columns
-    check_twice(spec, [name for name in names if name not in untyped])  # without a type, it has no value to lose
+    for files, more in {"csv": groups[:1], "json": groups}.get(format, ()):
+        own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
+        check_twice(spec, load_plainly(spark, format, own, files[:1] if format == "csv" else files, None).columns)
 
 
 def plan_reading_as_text(spec: IngestSpec) -> Reading:

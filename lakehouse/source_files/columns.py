@@ -1,12 +1,11 @@
 """Read the column names of source files without reading their rows."""
 
 from collections.abc import Iterator, Sequence
-from urllib.parse import unquote
 
 from lakehouse.source_files.headers import parse_header
 from lakehouse.source_files.identify import describe
 from lakehouse.source_files.line_ends import WHITESPACE
-from lakehouse.source_files.paths import base_path, is_remote, partition_of
+from lakehouse.source_files.paths import base_path, folder_columns, is_remote
 from lakehouse.source_files.text import decoded, stated_encoding
 from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
@@ -28,9 +27,7 @@ def read_column_names(source: Source, files: Sequence[InputFile]) -> list[str] |
     has_folders = any("=" in part for file in files for part in file.path.split("/")[:-1])
     if "basepath" in options or (has_folders and base is None):
         return None
-    folders = [
-        unquote(part.split("=", 1)[0]) for file in files for part in partition_of(file.path, base).split("/") if part
-    ]
+    folders = [name for file in files for name in folder_columns(file.path, base)]
     if source.schema_:
         return list(dict.fromkeys([*schema_columns(source.schema_), *folders]))
     if len(files) > _FILES:

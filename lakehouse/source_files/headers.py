@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 
 from lakehouse.source_files.csv_content import CsvFormat
-from lakehouse.source_files.paths import base_path, partition_of
+from lakehouse.source_files.paths import base_path, folder_columns
 from sluice.errors import InvalidInput
 from sluice.lines import shortened_line
 from sluice.pipeline.source import Source
@@ -58,7 +58,7 @@ def check_headers(headers: Iterable[tuple[str, str]], source: Source) -> None:
         _check_header(path, names, options)
         check_distinct(path, names)
         if stated is not None:
-            folders = {part.partition("=")[0].lower() for part in partition_of(path, base).split("/")}
+            folders = {name.lower() for name in folder_columns(path, base)}
             _compare(path, names, [name for name in stated if name.lower() not in folders], "source.schema")
         elif first[0]:
             _compare(path, names, first[1], first[0])
@@ -138,3 +138,20 @@ def _compare(path: str, names: Sequence[str], wanted: Sequence[str], of: str) ->
         f"{path} has its columns in another order than {of}: column {number + 1} is {names[number]!r} instead of "
         f"{wanted[number]!r}. Give all files of a run the same order"
     )
+
+
+def check_not_in_folders(path: str, names: Iterable[str], base: str | None) -> None:
+    """Check that no column of a file is also in its folders, whose value Spark would read instead.
+
+    Args:
+        base: the base path of the source; None if folders become no columns.
+
+    Raises:
+        InvalidInput: a column is in both.
+    """
+    folders = {name.lower() for name in folder_columns(path, base)}
+    if twice := next((name for name in names if name.lower() in folders), None):
+        raise InvalidInput(
+            f"{path}: the column {twice} is in the folders `{twice}=` and in the file, and one value would be lost: "
+            "leave it out of the file, or list the files by a pattern: then folders become no columns"
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from lakehouse.source_files.csv_content import CsvReader
 from lakehouse.source_files.foreign_times import NO_TIMES, ColumnsOfTimes, foreign_times
-from lakehouse.source_files.headers import check_headers
+from lakehouse.source_files.headers import check_headers, check_not_in_folders
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
@@ -19,7 +19,13 @@ from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.missing_fields import Structs, missing_fields
 from lakehouse.source_files.orc_footer import read_orc_footer
 from lakehouse.source_files.orc_positions import check_positions
-from lakehouse.source_files.parquet_footer import ParquetFooter, column_groups, nanosecond_columns, read_footer
+from lakehouse.source_files.parquet_footer import (
+    UNTYPED,
+    ParquetFooter,
+    column_groups,
+    nanosecond_columns,
+    read_footer,
+)
 from lakehouse.source_files.paths import base_path
 from lakehouse.source_files.text import decoded, stated_encoding
 from lakehouse.source_files.variants import check_variants
@@ -136,6 +142,7 @@ def _inspect(expected: InputFile, source: Source, base: str | None, counter: Cou
                 head, tail = (head + piece[:4])[:4], (tail + piece[-4:])[-4:]
             check_container(file.path, format, file.size, head, tail)
         content = _read_columns(file, format)
+        check_not_in_folders(file.path, _columns_with_values(content), base)
     if content_identity(file, base, digest.hexdigest()) != expected.identity:
         raise changed(file.path, "was replaced by other content")
     return replace(content, state=state)
@@ -148,6 +155,13 @@ def _read_columns(file: ListedFile, format: Format) -> _Content:
         return _Content(rows=footer.rows, footer=footer, times=footer.int96, structs=footer.structs)
     orc = read_orc_footer(file)
     return _Content(rows=orc.rows, times=orc.times, orc_names=orc.names, structs=orc.structs)
+
+
+def _columns_with_values(content: _Content) -> Iterator[str]:
+    """Yield the columns of a Parquet or ORC file, except those without a type: they have no value to lose."""
+    ((_, names), *_) = content.structs
+    types = content.footer.types if content.footer else {}
+    return (name for name in names if types.get(name) != UNTYPED)
 
 
 def _counted(file: ListedFile, digest: "hashlib._Hash", counter: Counter) -> Iterator[bytes]:

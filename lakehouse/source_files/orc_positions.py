@@ -6,7 +6,7 @@ begin with `_col`, Spark reads them by their position in the schema of the read,
 
 from collections.abc import Mapping, Sequence
 
-from lakehouse.source_files.paths import base_path, partition_of
+from lakehouse.source_files.paths import base_path, folder_columns
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 from sluice.sql.schema_ddl import schema_columns
@@ -29,7 +29,7 @@ def check_positions(columns: Mapping[str, Sequence[str]], source: Source) -> Non
     if source.schema_:
         base, listed = base_path(source), schema_columns(source.schema_)
         for path in read_by_position:
-            folders = {part.partition("=")[0].lower() for part in partition_of(path, base).split("/")}
+            folders = {name.lower() for name in folder_columns(path, base)}
             stated = [name for name in listed if name.lower() not in folders]
             if not _begins_with(stated, columns[path]):
                 raise InvalidInput(

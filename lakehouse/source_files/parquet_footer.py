@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyarrow import DataType, Field, Schema
     from pyarrow.parquet import ColumnSchema, FileMetaData, RowGroupMetaData
 
-_UNTYPED = "null"
+UNTYPED = "null"
 _MAX_PRECISION = 38
 _NOT_READ = {"UUID": "text", "TIME": "text", "FLOAT16": "FLOAT"}
 """Replacements for the types that Spark does not read."""
@@ -182,7 +182,7 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
     for footer in footers.values():
         for name, type in footer.types.items():
             by_column.setdefault(name.lower(), set()).add(type)
-    mixed = {name for name, types in by_column.items() if _UNTYPED in types or (len(types) > 1 and "" not in types)}
+    mixed = {name for name, types in by_column.items() if UNTYPED in types or (len(types) > 1 and "" not in types)}
     by_types: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for path, footer in footers.items() if mixed else ():
         types = tuple((name, type) for name, type in footer.types.items() if name.lower() in mixed)
@@ -198,7 +198,7 @@ def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:
             known, group = {}, ColumnGroup(files=[], untyped=[])
             groups.append((known, group))
         group.files.extend(files)
-        group.untyped.extend(name for name, type in types if type == _UNTYPED and name.lower() not in known)
+        group.untyped.extend(name for name, type in types if type == UNTYPED and name.lower() not in known)
         known |= own
     return [group for _, group in groups]
 

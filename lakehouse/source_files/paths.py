@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
@@ -68,6 +68,11 @@ def partition_of(path: str, base: str | None) -> str:
     if not prefix or not path.startswith(prefix):
         return ""
     return "/".join(part for part in path[len(prefix) :].split("/")[:-1] if "=" in part)
+
+
+def folder_columns(path: str, base: str | None) -> list[str]:
+    """Return the columns that Spark makes from the folders of a file below the base path."""
+    return [unquote(part.partition("=")[0]) for part in partition_of(path, base).split("/") if part]
 
 
 def is_remote(path: str) -> bool:

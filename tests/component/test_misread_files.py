@@ -1,5 +1,6 @@
 """Files that Spark misreads, or refuses without naming the column: Sluice reads them exactly, or names the column."""
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,22 @@ def test_a_column_in_the_folders_and_in_the_files(job: Ingester, format: str) ->
         text = "id,dt\n1,2024-01-02\n" if format == "csv" else '{"id": 1, "dt": "2024-01-02"}\n'
         file(job, f"t/dt=2024-01-01/x.{format}", text)
     refused = job.refused({"path": str(job.folder / "t"), "format": format})
-    assert refused.startswith("the column dt is in the folders `dt=` and in the files"), refused
+    assert "the column dt is in the folders `dt=` and in the file" in refused, refused
+
+
+@pytest.mark.parametrize("format", ["json", "parquet", "orc"])
+@pytest.mark.parametrize("stated", [{}, {"schema": "id INT"}])
+def test_a_column_in_the_folders_and_in_a_later_file(job: Ingester, format: str, stated: dict[str, str]) -> None:
+    for number, more in enumerate(({}, {"dt": "2023-12-31"})):
+        path = job.folder / "t" / f"dt=2024-01-0{number + 1}" / f"x.{format}"
+        if format == "json":
+            file(job, str(path), json.dumps({"id": number, **more}) + "\n")
+            continue
+        path.parent.mkdir(parents=True)
+        table = pa.table({"id": pa.array([number], pa.int32()), **{name: [text] for name, text in more.items()}})
+        (pq if format == "parquet" else orc).write_table(table, path)
+    refused = job.refused({"path": str(job.folder / "t"), "format": format, **stated})
+    assert "the column dt is in the folders `dt=` and in the file" in refused, refused
 
 
 # --- nested fields, and damage ---

@@ -105,7 +105,7 @@ def test_columns_that_were_written_after_spark_wrote_the_file(
     tmp_path: Path, columns: list[str], differing: str
 ) -> None:
     """Spark reads the columns of the schema that it stored in the metadata, which PyArrow copies."""
-    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("id", "fee")]
+    fields: list[Any] = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("id", "fee")]
     stored = {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": fields})}
     table = pa.table({name: [1] for name in columns}).replace_schema_metadata(stored)
     parquet.write_table(table, tmp_path / "a.parquet")
