@@ -27,7 +27,14 @@ from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.branch_properties import input_properties, quarantine_properties
-from sluice.publishing.commit_properties import ATTEMPT, INSTALLATION, PIPELINE, ROLLED_BACK, RUN_ID
+from sluice.publishing.commit_properties import (
+    ATTEMPT,
+    INSTALLATION,
+    PIPELINE,
+    PIPELINE_DIGEST,
+    ROLLED_BACK,
+    RUN_ID,
+)
 from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.publishing.written_tables import WrittenTable, check_history
@@ -117,6 +124,7 @@ class CollectBackfillActivity:
             pipeline=pipeline.name,
             label=pipeline.label,
             attempt=1,
+            partition=input.values.get("partition", ""),
         )
         verified = VerifiedWrite(
             head=head,
@@ -137,7 +145,7 @@ class CollectBackfillActivity:
             input=input_properties(manifest.digest, list(pipeline.tables), manifest),
             verified=verified,
         )
-        return {**properties, INSTALLATION: self.installation}
+        return {**properties, INSTALLATION: self.installation, PIPELINE_DIGEST: pipeline.digest}
 
     def _read_partitions(self, branch: str, base: str) -> Iterator[tuple[str, list[ManifestFile]]]:
         """Yield the partitions on a branch, with the files that their runs loaded."""

@@ -14,7 +14,7 @@ from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.errors import InvalidInput
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
-from sluice.publishing.commit_properties import INPUT
+from sluice.publishing.commit_properties import INPUT, PIPELINE_DIGEST
 from sluice.publishing.load_properties import PARTITION
 from sluice.publishing.release import check_not_published, check_releasable, plan_release
 
@@ -45,6 +45,7 @@ class PlanReleaseActivity:
             resume=resume,
             partition=branch.properties.get(PARTITION, ""),
             input_digest=digest,
+            pipeline_digest=branch.properties.get(PIPELINE_DIGEST, ""),
             tables=list(verified.tables),
         )
 

@@ -18,7 +18,7 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import values_of_all
 from sluice.pipeline.write import Write
-from sluice.publishing.release import choose_pipeline
+from sluice.publishing.release import choose_pipeline, release_workflow_id
 from sluice.setting_groups import InstallationSettings
 from sluice.validation_errors import plain_message
 
@@ -66,9 +66,22 @@ async def plan_release(
     pipeline = earlier.pipeline if earlier else None
     if earlier is None and (backfill := await read_backfill(client, workflow_id, run_id)):
         values = values_of_all(backfill.progress.partitions)  # the quarantine is that of a joint publish
-        pipeline = pipeline_of_text(backfill.pipeline, values)
+        pipeline = await _pipeline_of_whole(client, plan, pipeline_of_text(backfill.pipeline, values))
         plan = plan.model_copy(update={"partition": values["partition"]})
     return PlannedRelease(plan, choose_pipeline(plan.summary, pipeline, given))
+
+
+async def _pipeline_of_whole(client: Client, plan: ReleasePlan, first: Pipeline) -> Pipeline | None:
+    """Return the pipeline with which a backfill collected its partitions, or None if it is not known.
+
+    Args:
+        first: the pipeline with which the backfill began. A person may have edited it while the backfill was paused.
+    """
+    if plan.pipeline_digest in ("", first.digest):
+        return first
+    publishing = release_workflow_id(plan.summary.pipeline, plan.resume.branch, plan.resume.head)
+    request = await read_request(client, publishing)
+    return request.pipeline if request and request.pipeline.digest == plan.pipeline_digest else None
 
 
 def repair_statements(statements: Sequence[str]) -> list[str]:

@@ -13,8 +13,12 @@ from sluice.contracts.run_request import RunRequest
 _Input = TypeVar("_Input", bound=BaseModel)
 
 
-async def read_request(client: Client, workflow_id: str, run_id: str) -> RunRequest | None:
-    """Return the request that started a run, or None if Temporal no longer has its history, or it is not a run."""
+async def read_request(client: Client, workflow_id: str, run_id: str | None = None) -> RunRequest | None:
+    """Return the request that started a run, or None if Temporal no longer has its history, or it is not a run.
+
+    Args:
+        run_id: id of the run; None means the latest run of the workflow id.
+    """
     return await _read_input(client, workflow_id, run_id, RUN_WORKFLOW, RunRequest)
 
 
@@ -24,7 +28,7 @@ async def read_backfill(client: Client, workflow_id: str, run_id: str) -> Backfi
 
 
 async def _read_input(
-    client: Client, workflow_id: str, run_id: str, workflow: str, input_type: type[_Input]
+    client: Client, workflow_id: str, run_id: str | None, workflow: str, input_type: type[_Input]
 ) -> _Input | None:
     events = client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history_events(page_size=1)
     try:

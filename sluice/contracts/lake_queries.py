@@ -55,6 +55,8 @@ class ReleasePlan(WireMessage):
     """Partition of the quarantined run, or its scheduled time."""
     input_digest: str = ""
     """Identity of the input, as the quarantine records it."""
+    pipeline_digest: str = ""
+    """Digest of the pipeline with which a backfill collected its partitions; empty for any other quarantine."""
     tables: list[str] = Field(default_factory=list)
     """Tables that the quarantined branch changes."""
 

@@ -202,7 +202,8 @@ def choose_pipeline(quarantined: QuarantineSummary, earlier: Pipeline | None, gi
     pipeline = given or earlier
     if pipeline is None:
         raise InvalidPipeline(
-            f"Temporal no longer has the history of run {quarantined.run_id}: name its pipeline file by --pipeline"
+            f"the pipeline of run {quarantined.run_id} is not known: Temporal no longer has its history, or the file "
+            "was edited while its backfill ran. Name the file by --pipeline"
         )
     if pipeline.name != quarantined.pipeline:
         raise InvalidPipeline(

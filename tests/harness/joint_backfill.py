@@ -52,15 +52,20 @@ class JointBackfill:
         self.partitions.append(partition)
         return selected
 
-    async def collect(self) -> str:
-        """Turn the branch into a quarantine of the whole; return the id of the run that keeps it."""
+    @property
+    def pipeline(self) -> PipelineText:
+        """The file of the pipeline."""
         source = {"path": f"{self.folder.path}/{{{{ partition }}}}/*.csv", **self.source}
         write = {**self.write, "source": source}
         stated = {"name": "p", "write": write, "tables": {TABLE: {"partition_by": ["id"]}}}
+        return PipelineText(name="p.yml", text=json.dumps(stated), folder="/")
+
+    async def collect(self) -> str:
+        """Turn the branch into a quarantine of the whole; return the id of the run that keeps it."""
         input = CollectBackfillInput(
             branch=self.branch.name,
             catalog_id=self.branch.catalog_id,
-            pipeline=PipelineText(name="p.yml", text=json.dumps(stated), folder="/"),
+            pipeline=self.pipeline,
             values=values_of_all(self.partitions),
             workflow_id=f"w-{self.name}",
             run_id=self.name,
