@@ -15,7 +15,7 @@ from sluice.errors import InvalidInput
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
 from sluice.publishing.commit_properties import INPUT, PIPELINE_DIGEST
-from sluice.publishing.load_properties import PARTITION
+from sluice.publishing.load_properties import PARTITION, requeued_runs
 from sluice.publishing.release import check_not_published, check_releasable, plan_release
 
 
@@ -39,6 +39,7 @@ class PlanReleaseActivity:
         commit = find_publication_of_run(self.catalog, resume.run_id, resume.base)
         check_not_published(resume, commit.workflow_id if commit else "", commit.hash if commit else "")
         resume = self._ask_for_its_input(branch, resume, again=input.again)
+        resume = resume.model_copy(update={"requeued_runs": sorted(requeued_runs(branch.properties))})
         digest = branch.properties.get(INPUT, "")
         return ReleasePlan(
             summary=branch.summary,

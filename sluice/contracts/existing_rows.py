@@ -58,6 +58,8 @@ class Resume(WireMessage):
     """Manifest of the files that the rows come from."""
     published: PublicationCheck | None = None
     """Check that main does not have the input yet; None if it may be published again."""
+    requeued_runs: list[str] = Field(default_factory=list)
+    """Runs that quarantined the rows first, if the quarantined run was a requeue."""
 
 
 class ResumeBranchInput(CatalogIdMessage):

@@ -66,6 +66,7 @@ def quarantine_properties(
     checks: Sequence[CheckResult] = (),
     verified: VerifiedWrite | None = None,
     target: str = "",
+    requeued: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the properties of a quarantine's last commit: the reason to keep the branch, and its expiry (ISO 8601).
 
@@ -76,6 +77,7 @@ def quarantine_properties(
         checks: verdicts of the run. Their digest is recorded.
         verified: the whole write, as the run verified it; None if the run failed before.
         target: branch to which the run was to publish, if not main.
+        requeued: `requeue_properties` of the run.
     """
     audited = {AUDITED: head} if head and head == audited_hash else {}
     return {
@@ -83,6 +85,7 @@ def quarantine_properties(
         **(input or {}),
         **({VERIFIED: verified.model_dump_json()} if verified else {}),
         **({TARGET: target} if target else {}),
+        **(requeued or {}),
         **run_properties(run_ref),
         BASE: base,
         CAUSE: cause,

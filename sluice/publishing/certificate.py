@@ -78,7 +78,7 @@ def certificate(
         **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
         **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
         **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
-        **requeue_properties(request.order),
+        **requeue_properties(request.order, request.resume),
         PIPELINE_DIGEST: request.pipeline.digest,
         "sluice.starter": request.starter,
         GUARANTEE: guarantee,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sluice.contracts.existing_rows import Resume
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import RunRef
 from sluice.publishing.commit_properties import RELEASED_RUN, RUN_ID
@@ -12,7 +13,8 @@ PARTITION_MARK = "sluice.partition"
 PARTITION = "sluice.partition"
 """On commits of such a run: the partition or scheduled time."""
 REQUEUED_RUNS = "sluice.requeued-runs"
-"""On the merge commit of a requeue: the runs that quarantined its rows, separated by commas."""
+"""On the merge commit of a requeue, its quarantine and the release of that: the runs that quarantined its rows first,
+separated by commas."""
 
 
 def partition_marks(run_ref: RunRef) -> dict[str, str]:
@@ -25,9 +27,9 @@ def partition_properties(run_ref: RunRef) -> dict[str, str]:
     return {PARTITION: run_ref.partition} if run_ref.partition else {}
 
 
-def requeue_properties(order: LoadOrder) -> dict[str, str]:
-    """Return the properties that name the original runs of requeued rows on the merge commit of a requeue."""
-    runs = order.runs or order.files_of_runs
+def requeue_properties(order: LoadOrder, resume: Resume | None = None) -> dict[str, str]:
+    """Return the properties that name the original runs of requeued rows on a commit of a requeue or its release."""
+    runs = order.runs or order.files_of_runs or (resume.requeued_runs if resume else [])
     return {REQUEUED_RUNS: ",".join(runs)} if runs else {}
 
 

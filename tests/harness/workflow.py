@@ -22,6 +22,7 @@ from sluice.contracts.existing_rows import (
 )
 from sluice.contracts.input import SelectInputInput
 from sluice.contracts.lineage import EmitLineageInput
+from sluice.contracts.load_order import ANY_ORDER, LoadOrder
 from sluice.contracts.merge_queue import MergeTicket
 from sluice.contracts.publish import (
     ConfirmPublicationInput,
@@ -162,6 +163,7 @@ class WorkflowHarness:
         resume: Resume | None = None,
         *,
         publish: bool = True,
+        order: LoadOrder = ANY_ORDER,
         commit: PublishOptions | None = None,
         guarantee: str = "",
         **pipeline: Any,
@@ -173,6 +175,7 @@ class WorkflowHarness:
             input=RunInput(digest="d"),
             starter="tester",
             resume=resume,
+            order=order,
             publish=publish,
             revision=REVISION,
             guarantee=guarantee,

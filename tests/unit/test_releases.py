@@ -11,9 +11,11 @@ from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from lakehouse.catalog import TableCommit
 from lakehouse.quarantine import find_quarantined_branch, read_quarantined_branch
 from sluice.contracts.existing_rows import Restore, RestoreTablesInput, Resume
+from sluice.contracts.load_order import ANY_ORDER
 from sluice.contracts.quarantine import DiscardQuarantineInput, ManageQuarantineInput, VerifiedWrite
 from sluice.pipeline.write import Write
 from sluice.publishing.commit_properties import BASE, EXPIRES, INSTALLATION, QUARANTINED, VERIFIED
+from sluice.publishing.load_properties import REQUEUED_RUNS, requeue_properties
 from sluice.publishing.release import release_workflow_id
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
@@ -225,6 +227,15 @@ def test_a_release_that_was_rolled_back_may_be_repeated(lake: MemoryLake) -> Non
     assert lake.ids("t.x") == [7]
     release(lake, plan(lake, run.run_id))
     assert lake.ids("t.x") == [1, 7]
+
+
+def test_a_release_of_requeued_rows_names_the_runs_that_had_them_first(lake: MemoryLake) -> None:
+    """In an earlier version, it did not, and a second requeue added them beside a corrected version of their file."""
+    run = LakeRun(lake)
+    kept = run.quarantined(1)
+    requeued = {REQUEUED_RUNS: "r1,r2"}
+    redescribe(lake, kept, {**read_quarantined_branch(lake.catalog, kept).properties, **requeued})
+    assert requeue_properties(ANY_ORDER, plan(lake, run.run_id)) == requeued
 
 
 def test_every_release_of_a_quarantine_is_the_same_workflow() -> None:

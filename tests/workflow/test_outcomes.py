@@ -16,11 +16,14 @@ from runtime.run.find_run import query_status
 from sluice.approval.decisions import Decision
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditResult
+from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import Publication
+from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.contracts.references import BranchRef
 from sluice.contracts.run import Notification
 from sluice.contracts.write import JobReport, OpenBranchInput, WriteResult, WriteTableInput
 from sluice.notifications.message import Message, message_of_run
+from sluice.publishing.load_properties import REQUEUED_RUNS
 from tests.harness.waiting import in_time
 from tests.harness.workflow import HEAD, MERGED, WorkflowHarness, fails_for_good, fails_with_a_bug, opened
 from workflows.write_audit_publish import WriteAuditPublish
@@ -65,6 +68,20 @@ async def test_a_run_that_is_not_to_publish_keeps_nothing_of_a_failed_audit(harn
     )
     assert (result.outcome, result.cause) == ("discarded", "audit")
     assert "quarantine_branch" not in harness.fakes.calls and "discard_branch" in harness.fakes.calls
+
+
+async def test_the_quarantine_of_a_requeue_names_the_runs_that_had_its_rows_first(harness: WorkflowHarness) -> None:
+    async def fails(_: Any, __: int) -> AuditResult:
+        return AuditResult(decided=[CheckResult(table="t.x", index=0, check="row_count", columns=[], verdict="fail")])
+
+    async def keeps(given: QuarantineBranchInput, _: int) -> str:
+        assert given.properties[REQUEUED_RUNS] == "r1,r2"
+        return given.name
+
+    harness.fakes.overrides |= {"audit_branch": fails, "quarantine_branch": keeps}
+    tables = {"t.x": {"checks": [{"check": "row_count", "min": 1}]}}
+    result = await harness.end(await harness.start(order=LoadOrder(files_of_runs=["r1", "r2"]), tables=tables))
+    assert result.outcome == "quarantined"
 
 
 @pytest.mark.parametrize("on_failure", ["quarantine", "discard"])

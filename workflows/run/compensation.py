@@ -10,6 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from sluice.contracts.quarantine import QuarantineBranchInput
     from sluice.identifiers import quarantine_branch
     from sluice.publishing.branch_properties import quarantine_properties
+    from sluice.publishing.load_properties import requeue_properties
     from sluice.publishing.outcomes import RunEnding, ending
     from sluice.publishing.release import (
         describe_untouched_quarantine,
@@ -98,6 +99,7 @@ async def _quarantine(calls: ActivityCalls, state: RunState, end: RunEnding, rea
             checks=state.result.checks,
             verified=verified,
             target=state.request.target,
+            requeued=requeue_properties(state.request.order, state.request.resume),
         ),
         versions=state.attempt.write_result.versions if state.attempt.write_result else {},
     )
