@@ -167,11 +167,14 @@ def _check_folders(
 ) -> None:
     """Check that no file in text has a column that is also in the folders. All files of CSV have the same columns.
 
+    A record that Spark cannot parse is reported when the files are read.
+
     Raises:
         InvalidInput: a file has such a column.
     """
     for files, more in {"csv": groups[:1], "json": groups}.get(format, ()):
-        own = {name: value for name, value in {**options, **more}.items() if name.lower() != "basepath"}
+        own = {name: value for name, value in {**options, **more}.items() if name.lower() not in ("basepath", "mode")}
+        own["mode"] = "PERMISSIVE"
         check_twice(spec, load_plainly(spark, format, own, files[:1] if format == "csv" else files, None).columns)
 
 

@@ -143,6 +143,16 @@ def test_a_column_in_the_folders_and_in_a_later_file(job: Ingester, format: str,
     assert "the column dt is in the folders `dt=` and in the file" in refused, refused
 
 
+@pytest.mark.parametrize("stated", [{}, {"schema": "id INT, name STRING"}])
+def test_a_record_that_is_cut_off_in_a_folder_is_named(job: Ingester, stated: dict[str, str]) -> None:
+    file(job, "t/dt=2024-01-01/a.jsonl", '{"id": 0, "name": "a"}\n')
+    path = file(job, "t/dt=2024-01-02/b.jsonl", '{"id": 1, "name": "b"}\n{"id": 2, "na')
+    answer = job({"path": str(job.folder / "t"), "format": "json", **stated})
+    assert answer.unreadable
+    assert (answer.unreadable.path, answer.unreadable.record) == (path, '{"id": 2, "na')
+    assert answer.unreadable.problem == "it is not a whole JSON value"
+
+
 # --- nested fields, and damage ---
 
 
