@@ -48,7 +48,7 @@ def orphan_action(
         is_published: True if main contains the branch's write, or that of another attempt of its run.
         rows_are_kept_already: True if a quarantine, or the history of main, contains the rows, as for a release or a
             roll-back.
-        keeps_rows: False for a run with `--no-publish` and for a rehearsal: nobody may publish their rows later.
+        keeps_rows: False for a run with `--no-publish` or a rehearsal. A release must not publish its rows.
     """
     if attempt is None:
         return "report"

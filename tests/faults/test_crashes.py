@@ -52,8 +52,9 @@ LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
 ALWAYS = {
     ("NessieCatalog.publish:after", "SIGKILL"),
     ("NessieCatalog.publish:before", "SIGSTOP"),
+    ("Spark.run:during", "SIGTERM"),
 }
-"""The cases of `make test-all`; `make faults` runs all. SIGTERM during a write is also in tests/system/test_hosting.py.
+"""The cases of `make test-all`; `make faults` runs all.
 
 On Iceberg's own catalog, tests/component/iceberg_catalog kills processes at each point of a publication.
 """
