@@ -117,9 +117,11 @@ class ConnectEngine:
         self._namespace = uuid.uuid4() if self._server.is_own else uuid.UUID(bytes=read_session_key(keys))
         self._folder = settings.storage.sluice_home.absolute() / "clients" / f"{os.getpid()}{name}"
         self._clients = ForkServer(_CLIENT_MODULES, self._folder / "clients.log")
+        self._first_job = asyncio.Event()
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
         """Run a job in a session of its own, and always release the session."""
+        self._first_job.set()
         url = await self._server.ensure_running(heartbeat)
         released = job.folder / f"released-{job.try_number}"
         prepare = partial(self._specification, job, url, released)
@@ -150,11 +152,16 @@ class ConnectEngine:
         await self._server.close()
 
     async def warm_up(self) -> None:
-        """Start the fork server and this worker's own server, and run a job that loads Spark's classes in advance."""
+        """Start the fork server and this worker's own server, and run a job that loads Spark's classes in advance.
+
+        The first real job stops the warm-up job: the two would compete for the processor.
+        """
         try:
             await self._clients.ensure_running(await asyncio.to_thread(self._environment))
             if self._server.is_own:
-                await self._run_warm_up_job(await self._server.ensure_running(no_heartbeat))
+                url = await self._server.ensure_running(no_heartbeat)
+                if not self._first_job.is_set():
+                    await self._run_warm_up_job(url)
         except (OSError, SluiceError) as error:  # the first job that needs the server fails with the same error
             _log.warning("warming up Spark Connect failed: %s", error)
 
@@ -176,7 +183,16 @@ class ConnectEngine:
             released_file=str(folder / "released"),
         )
         client = await self._start_client(specification, no_heartbeat)
-        await client.watch(folder / "spark.log", no_heartbeat)
+        watching = asyncio.create_task(client.watch(folder / "spark.log", no_heartbeat))
+        first_job = asyncio.create_task(self._first_job.wait())
+        try:
+            await asyncio.wait([watching, first_job], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            first_job.cancel()
+            watching.cancel()
+            await asyncio.wait([watching])
+        if not Path(specification.released_file).exists():
+            await self._release_session(specification)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _specification(self, job: SparkJob, url: str, released: Path) -> ConnectJobSpec:
