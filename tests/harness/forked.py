@@ -12,6 +12,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -19,6 +20,12 @@ _SERVER = multiprocessing.get_context("forkserver")
 _IMPORTED = ["tests.harness.forked_programs"]
 _LOCK = threading.Lock()
 """Lock around the exit code: two threads that poll one process at once would both read the code from one pipe."""
+
+
+def forked_pool(processes: int) -> ProcessPoolExecutor:
+    """Return a pool of forked processes. Its functions must be at the top of a module."""
+    _SERVER.set_forkserver_preload(_IMPORTED)
+    return ProcessPoolExecutor(processes, _SERVER)
 
 
 class ForkedProcess:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from devstack.landing import lay_out
 from devstack.stack import ROOT
 from tests.harness.command_line import run_command
 from tests.harness.lake import LakeReader
+from tests.harness.processes import WorkerProcess
 
 LANDING = ROOT / "data" / "landing" / "demo-orders"
 
@@ -37,8 +39,17 @@ def order(row: dict[str, Any]) -> Order:
     return row["order_id"], None if row["amount"] is None else str(row["amount"])
 
 
+@pytest.fixture
+def automatic(stack: dict[str, str], tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The stack's variables, with a worker that has the default engine."""
+    variables = {**stack, "SLUICE_TASK_QUEUE": "demo", "SPARK_ENGINE": "auto"}
+    worker = WorkerProcess(variables, tmp_path)
+    yield variables
+    worker.stop()
+
+
 @pytest.mark.timeout(900)
-def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> None:
+def test_the_demo_and_its_numbers(automatic: dict[str, str], lake: LakeReader) -> None:
     lay_out(ROOT / "data")
     # Leftovers of a demo that was killed while files arrive: its landing zone, and a file there.
     LANDING.mkdir(parents=True, exist_ok=True)
@@ -47,19 +58,20 @@ def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> No
     (LANDING / "demo-orders-seed1-400.csv").touch()
     neighbor = LANDING.parent / "of-a-user.csv"
     neighbor.touch()
-    left = run_command(ROOT, {**os.environ, **stack}, "deploy", "pipelines/arrivals", "--set", "sluice-demo", "--yes")
+    environment = {**os.environ, **automatic}
+    left = run_command(ROOT, environment, "deploy", "pipelines/arrivals", "--set", "sluice-demo", "--yes")
     assert left.code == 0, left.err
     demo = subprocess.run(
         [sys.executable, "-m", "devstack", "demo"],
         cwd=ROOT,
-        env={**os.environ, **stack},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=800,
         check=False,
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
-    assert "The local stack runs already" in demo.stdout and stack["TEMPORAL_UI"] in demo.stdout
+    assert "The local stack runs already" in demo.stdout and automatic["TEMPORAL_UI"] in demo.stdout
 
     carriers: Counter[str] = Counter()
     distance = 0
@@ -83,5 +95,5 @@ def test_the_demo_and_its_numbers(stack: dict[str, str], lake: LakeReader) -> No
     (kept_out,) = lake.branches("quarantine/demo-orders/")
     refused = [row for row in lake.rows("demo.orders", kept_out) if order(row) not in good]
     assert (len(refused), sum(row["order_id"] is None for row in refused)) == (400, 8)
-    removed = run_command(ROOT, {**os.environ, **stack}, "arrivals", "demo-orders")
+    removed = run_command(ROOT, environment, "arrivals", "demo-orders")
     assert removed.code != 0 and "demo-orders" in removed.err, (removed.out, removed.err)

@@ -1,9 +1,8 @@
 """PostgreSQL as the database of a JDBC catalog: readers see no half-done publish at any isolation level; its errors."""
 
-import multiprocessing
 import re
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -15,6 +14,7 @@ from pyiceberg.table import StaticTable
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.errors import BadEnvironment, ServiceUnavailable
+from tests.harness.forked import forked_pool
 from tests.harness.iceberg_lake import IcebergLake, WriterJob
 from tests.harness.postgres_server import PASSWORD, USER, PostgresServer
 
@@ -69,7 +69,7 @@ def test_readers_see_no_half_while_two_processes_publish(
         change = "ALTER DATABASE {} SET default_transaction_isolation = {}"
         connection.execute(sql.SQL(change).format(name, sql.Literal(isolation)))
     lake = open_lake(uri, tmp_path, *BOTH)
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    with forked_pool(2) as pool:
         runs: list[Future[list[int]]] = [
             pool.submit(publish_runs, uri, tmp_path, lake.namespace, number) for number in range(2)
         ]

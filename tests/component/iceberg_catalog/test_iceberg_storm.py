@@ -1,11 +1,9 @@
 """Many processes publish at once, by a JDBC catalog and by a REST server, while another program appends directly."""
 
 import itertools
-import multiprocessing
 import random
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from pyiceberg.exceptions import CommitFailedException
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.connect import open_iceberg
 from sluice.errors import ServiceUnavailable, UnexpectedWrite
+from tests.harness.forked import forked_pool
 from tests.harness.iceberg_lake import IcebergLake, WriterJob, ids
 from tests.harness.iceberg_rest import IcebergRestServer
 
@@ -133,7 +132,7 @@ def test_each_row_of_a_published_run_is_there_once_and_no_other(address: Address
     names = (*SHARED, *(f"own{number}" for number in range(PROCESSES)))
     lake = IcebergLake(address.catalog(), address.reader(), *names)
     first = lake.catalog.head("main")  # other tests have published to the same server
-    with ProcessPoolExecutor(PROCESSES + 1, multiprocessing.get_context("spawn")) as pool:
+    with forked_pool(PROCESSES + 1) as pool:
         runs = [pool.submit(publish_runs, address, lake.namespace, number) for number in range(PROCESSES)]
         outside = pool.submit(append_outside, address, lake.namespace)
         made = [future.result() for future in runs]
