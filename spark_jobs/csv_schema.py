@@ -52,7 +52,9 @@ def csv_schema(
         return wanted, []  # a header with other names fails the read
     header = _header(spark, options, groups).names
     waiting = waiting_columns(spark, spec, header, wanted)
-    guessed = _guess_columns(spark, options, groups, waiting) if waiting else []
+    folders = columns_of_folders(spec)
+    own = [name for name in header if name not in folders]
+    guessed = _guess_columns(spark, options, groups, own, waiting) if waiting else []
     types = {each.name: type_of(each) for each in guessed}
     return in_order_of(header, with_fields(wanted, types), spec), guessed
 
@@ -77,7 +79,7 @@ def _guessed_schema(
     known: dict[str, DataType] = {field.name: field.dataType for field in read if field.name in folders}
     if not stated.keys().isdisjoint(_PATTERN_OPTIONS):
         known |= _times(spark, plain, groups)
-    guessed = _guess_columns(spark, plain, groups, [name for name in names if name not in known])
+    guessed = _guess_columns(spark, plain, groups, names, [name for name in names if name not in known])
     known |= {each.name: type_of(each) for each in guessed}
     return StructType([StructField(field.name, known[field.name]) for field in read]), guessed
 
@@ -124,11 +126,15 @@ def _common_time(types: Sequence[DataType], options: Mapping[str, str]) -> DataT
 
 
 def _guess_columns(
-    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], names: Sequence[str]
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], own: Sequence[str], names: Sequence[str]
 ) -> list[GuessedColumn]:
-    """Guess the types of some columns of CSV files."""
+    """Guess the types of some columns of CSV files.
+
+    Args:
+        own: the columns in the files themselves, in their order.
+        names: the columns whose types are guessed.
+    """
     plain = {name: value for name, value in options.items() if name.lower() not in ("inferschema", "basepath")}
-    header = _header(spark, plain, groups)
-    as_text = StructType([StructField(name, StringType()) for name in header.names])
+    as_text = StructType([StructField(name, StringType()) for name in own])
     frames = [load_plainly(spark, "csv", {**plain, **own}, files, as_text) for files, own in groups]
     return guess_types(frames, names)

@@ -18,7 +18,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
@@ -27,7 +26,7 @@ from spark_jobs.exact_text import contains_type
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.guessed_types import type_of
 from spark_jobs.load_files import Reading, load_plainly, path_of_address
-from spark_jobs.reading import plan_reading
+from spark_jobs.reading import Source
 from spark_jobs.times import TIMES
 
 _CHANGED = (BooleanType, DecimalType, DoubleType, *TIMES)
@@ -36,13 +35,14 @@ _TEXT, _VALUE, _FILE = ("sluice_text", "sluice_value", "sluice_file")
 
 
 def check_guessed_texts(
-    spark: SparkSession, spec: IngestSpec, guessed: Sequence[GuessedColumn], rows: StructType, target: StructType
+    spark: SparkSession, spec: IngestSpec, source: Source, rows: StructType, target: StructType
 ) -> None:
     """Check that the table stores the texts of files, if a transform returns guessed types for columns of text.
 
     A result may have its value from any column of its type, since a transform may rename columns.
 
     Args:
+        source: the rows of the files, and how they were read.
         rows: the schema of the transform's result.
         target: the schema of the table.
 
@@ -55,7 +55,7 @@ def check_guessed_texts(
     fields = [field for field in rows if field.name.lower() in wanted]
     as_text = {field.name: _types_that_become_text(field.dataType, wanted[field.name.lower()]) for field in fields}
     types = [type for each in as_text.values() for type in each]
-    for column, read, value, file in _changed_texts(spark, spec, guessed, types) if types else ():
+    for column, read, value, file in _changed_texts(spark, spec, source, types) if types else ():
         having = [field for field in fields if any(_contains(column.dataType, type) for type in as_text[field.name])]
         field = next((field for field in having if field.name.lower() == column.name.lower()), having[0])
         raise InvalidInput(_problem(spec, field, wanted[field.name.lower()], (column.name, read, value, file)))
@@ -88,11 +88,11 @@ def _problem(spec: IngestSpec, field: StructField, type: DataType, changed: tupl
 
 
 def _changed_texts(
-    spark: SparkSession, spec: IngestSpec, guessed: Sequence[GuessedColumn], types: Sequence[DataType]
+    spark: SparkSession, spec: IngestSpec, read: Source, types: Sequence[DataType]
 ) -> Iterator[tuple[StructField, str, str, str]]:
     """Yield a column of files, a text of it that changes, the text of its value, and the file."""
     folders = columns_of_folders(spec)
-    for each in guessed:
+    for each in read.guessed:
         if each.name in folders and type_of(each) in types:
             values = F.explode(F.array(*[F.lit(value) for value in sorted(folders[each.name])]))
             texts = spark.range(1).select(values.alias(_TEXT), F.lit("").alias(_FILE))
@@ -102,15 +102,14 @@ def _changed_texts(
     source = spec.write.source
     if source is None or source.schema_ or source.reader_format() not in ("csv", "json"):
         return
-    reading = plan_reading(spark, spec, None)
     fields = [
         field
-        for field in reading.schema or ()
+        for field in read.reading.schema or ()
         if field.name not in folders and any(_contains(field.dataType, each) for each in types)
     ]
-    for files, own in reading.groups if fields else ():
-        texts = _texts(spark, reading, files, own)
-        changes = [_change(reading, field, texts) for field in fields]
+    for files, own in read.reading.groups if fields else ():
+        texts = _texts(spark, read.reading, files, own)
+        changes = [_change(read.reading, field, texts) for field in fields]
         for field, change in zip(fields, texts.agg(*changes).collect()[0], strict=True):
             if change:
                 yield field, change[_TEXT], change[_VALUE], path_of_address(change[_FILE])

@@ -76,7 +76,7 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
             problems = unstorable_values(_read(spark, spec, existing), spec, existing)
         unreadable = None if problems else find_unreadable_rows(spark, spec, target)
         if unreadable is None and not problems and BROKEN_NOT_NULL in str(error):
-            problems = null_problems(read_source(spark, spec, target)[0], spec)
+            problems = null_problems(read_source(spark, spec, target).rows, spec)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
@@ -97,7 +97,7 @@ def _inexact_values(spark: SparkSession, spec: IngestSpec, existing: StructType 
 
 def _read(spark: SparkSession, spec: IngestSpec, existing: StructType | None) -> DataFrame:
     """Return the rows of the source as the write gets them, without guards."""
-    return _transform(spark, read_source(spark, spec, _target(spec, existing))[0], spec.write.transform)
+    return _transform(spark, read_source(spark, spec, _target(spec, existing)).rows, spec.write.transform)
 
 
 def _target(spec: IngestSpec, existing: StructType | None) -> StructType | None:
@@ -111,10 +111,11 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     quoted_name = quoted_table(name, spec.spark_catalog)
     report_progress(f"reading {format_count(len(spec.files), 'file')}")
     check_foreign_times(spark, spec)
-    source, guessed = read_source(spark, spec, _target(spec, existing))
+    of_files = read_source(spark, spec, _target(spec, existing))
+    source = of_files.rows
     check_zone(spark, spec, source.schema)
     source = keep_not_null(source, spec)
-    types = listed_types(guessed, show_values=spec.show_values)
+    types = listed_types(of_files.guessed, show_values=spec.show_values)
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
@@ -123,7 +124,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
         existing = add_typed_columns(spark, rows, quoted_name, existing)
     _check_columns(rows, name, table, existing, untyped)
     if existing is not None:
-        check_guessed_texts(spark, spec, guessed, rows.schema, existing)
+        check_guessed_texts(spark, spec, of_files, rows.schema, existing)
         rows = keep_values_exact(keys_as_in_table(rows, spec, existing), existing)
     rows = keep_values_storable(rows, spec, existing)
     report_progress(f"writing {name}")

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -38,10 +39,17 @@ _MIN_TASK_BYTES = 8 * 2**20
 _UNREADABLE_RECORD = "sluice_unreadable_record"
 
 
-def read_source(
-    spark: SparkSession, spec: IngestSpec, target: StructType | None
-) -> tuple[DataFrame, Sequence[GuessedColumn]]:
-    """Read the files of a source; return their rows, and the columns whose types were guessed.
+class Source(NamedTuple):
+    """The rows of a source, and how they are read."""
+
+    rows: DataFrame
+    guessed: Sequence[GuessedColumn]
+    """The columns whose types were guessed."""
+    reading: Reading
+
+
+def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Source:
+    """Read the files of a source.
 
     Args:
         target: the schema of the table, or None if there is no table or if there is a transform. With it, text is read
@@ -63,7 +71,7 @@ def read_source(
     rows, of_folders = with_typed_folders(rows, spec, wanted, reading.notation.options)
     folders = columns_of_folders(spec)
     guessed = [*(each for each in reading.guessed if each.name not in folders), *of_folders]
-    return rows.coalesce(tasks(spec.bytes)), guessed
+    return Source(rows.coalesce(tasks(spec.bytes)), guessed, reading)
 
 
 def _stated_schema(spec: IngestSpec) -> StructType | None:

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from spark_jobs.load_files import Reading
+from spark_jobs.reading import Source
 from tests.harness.ingester import Ingester, file
 
 
@@ -159,9 +161,10 @@ def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: p
     """The second count does not use what makes Spark leave out rows."""
     path = file(job, "in.csv", "id,name\n1,a\n2,b\n")
     job({"path": path})
+    reading = Reading("csv", {}, [], None)
     monkeypatch.setattr(
         "spark_jobs.ingest.read_source",
-        lambda spark, *_: (spark.read.csv(path, header=True, inferSchema=True).limit(1), []),
+        lambda spark, *_: Source(spark.read.csv(path, header=True, inferSchema=True).limit(1), [], reading),
     )
     assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path})
     assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path}, mode="merge", keys=["id"])
