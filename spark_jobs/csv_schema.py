@@ -126,15 +126,19 @@ def _common_time(types: Sequence[DataType], options: Mapping[str, str]) -> DataT
 
 
 def _guess_columns(
-    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], own: Sequence[str], names: Sequence[str]
+    spark: SparkSession,
+    options: Mapping[str, str],
+    groups: Sequence[Group],
+    in_files: Sequence[str],
+    names: Sequence[str],
 ) -> list[GuessedColumn]:
     """Guess the types of some columns of CSV files.
 
     Args:
-        own: the columns in the files themselves, in their order.
+        in_files: the columns of the files, in their order, without those of folders.
         names: the columns whose types are guessed.
     """
     plain = {name: value for name, value in options.items() if name.lower() not in ("inferschema", "basepath")}
-    as_text = StructType([StructField(name, StringType()) for name in own])
+    as_text = StructType([StructField(name, StringType()) for name in in_files])
     frames = [load_plainly(spark, "csv", {**plain, **own}, files, as_text) for files, own in groups]
     return guess_types(frames, names)

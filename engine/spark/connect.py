@@ -140,11 +140,12 @@ class ConnectEngine:
         return result
 
     async def ensure_server(self, heartbeat: Heartbeat) -> None:
-        """Return once the server can be reached; start the worker's own server if it is not running.
+        """Return once the server can be reached, for a job; start the worker's own server if it is not running.
 
         Raises:
             ServiceUnavailable: the server cannot be reached in time.
         """
+        self._first_job.set()
         await self._server.ensure_running(heartbeat)
 
     async def end_server(self) -> None:
@@ -191,6 +192,8 @@ class ConnectEngine:
             first_job.cancel()
             watching.cancel()
             await asyncio.wait([watching])
+        if not watching.cancelled():
+            watching.result()
         if not Path(specification.released_file).exists():
             await self._release_session(specification)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

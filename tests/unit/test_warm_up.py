@@ -9,24 +9,31 @@ import pytest
 
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat, no_heartbeat
+from engine.spark.automatic import AutomaticEngine
 from engine.spark.connect import ConnectEngine
 from engine.spark.connect_server import ExternalConnectServer
+from engine.spark.engine import SubmitEngine
 from engine.spark.submit import WARM_UP
 from sluice.settings import Settings
 from tests.harness.waiting import until
 
 
 class Server(ExternalConnectServer):
-    """A server of the worker's own, which starts once it may."""
+    """A server of the worker's own, whose start waits for the test. Its earlier callers wait a little longer."""
 
     is_own = True
 
     def __init__(self) -> None:
         super().__init__("sc://localhost:1")
         self.may_start = asyncio.Event()
+        self._callers = 0
 
     async def ensure_running(self, heartbeat: Heartbeat) -> str:
+        self._callers += 1
+        steps = 100 // self._callers
         await self.may_start.wait()
+        for _ in range(steps):
+            await asyncio.sleep(0)
         return "sc://localhost:1"
 
     async def is_reachable(self) -> bool:
@@ -40,6 +47,9 @@ class Clients:
         self.events = events
 
     async def ensure_running(self, variables: Mapping[str, str]) -> None:
+        pass
+
+    async def close(self) -> None:
         pass
 
     async def start_job(self, specification: str, variables: Mapping[str, str]) -> "Client":
@@ -78,10 +88,11 @@ def events() -> list[str]:
 def engine(server: Server, events: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConnectEngine:
     monkeypatch.setattr("engine.spark.connect.LocalConnectServer", lambda *_, **__: server)
     monkeypatch.setattr("engine.spark.connect.ForkServer", lambda *_: Clients(events))
+    monkeypatch.setattr("engine.spark.connect.find_java", lambda: tmp_path)
     return ConnectEngine(Settings.of(sluice_home=tmp_path).spark_jobs, {})
 
 
-async def run(engine: ConnectEngine, folder: Path) -> None:
+async def run(engine: ConnectEngine | AutomaticEngine, folder: Path) -> None:
     job = SparkJob(Path("job.py"), folder / "job", "wap/x/r/a1", {}, run_id="r", attempt=1)
     assert (await engine.run(job, no_heartbeat)).code == 0
 
@@ -98,14 +109,18 @@ async def test_a_job_stops_the_warm_up_job_and_its_session_is_released(
     assert sorted(events) == sorted([WARM_UP.name, "job.py", stopped, stopped.removeprefix("stopped, then ")])
 
 
+@pytest.mark.parametrize("is_automatic", [False, True])
 async def test_no_warm_up_job_begins_after_a_job(
-    engine: ConnectEngine, server: Server, events: list[str], tmp_path: Path
+    engine: ConnectEngine, server: Server, events: list[str], tmp_path: Path, is_automatic: bool
 ) -> None:
-    warming_up, job = asyncio.create_task(engine.warm_up()), asyncio.create_task(run(engine, tmp_path))
+    settings = Settings.of(sluice_home=tmp_path).spark_jobs
+    chosen = AutomaticEngine(settings, engine, engine, SubmitEngine(settings)) if is_automatic else engine
+    warming_up, job = asyncio.create_task(chosen.warm_up()), asyncio.create_task(run(chosen, tmp_path))
     await asyncio.sleep(0.1)  # both wait for the server
     server.may_start.set()
     await asyncio.gather(warming_up, job)
     assert events == ["job.py"]
+    await chosen.close()
 
 
 async def test_a_worker_that_ends_stops_the_warm_up_job(
