@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -85,8 +86,10 @@ def test_services_that_cannot_be_reached(system: SystemHarness, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_commands_about_the_lake_say_that_they_need_a_worker(system: SystemHarness) -> None:
-    for command in (("results",), ("quarantine", "list"), ("quarantine", "show", "some-run")):
-        ended = system.command(*command, SLUICE_TASK_QUEUE="nobody-polls-this")
+    commands = (("results",), ("quarantine", "list"), ("quarantine", "show", "some-run"))
+    with ThreadPoolExecutor(len(commands)) as pool:  # each waits for a worker
+        all_ended = pool.map(lambda each: system.command(*each, SLUICE_TASK_QUEUE="nobody-polls-this"), commands)
+    for ended in all_ended:
         assert ended.code == 7, ended
         assert "no worker takes work from the task queue 'nobody-polls-this'" in ended.err
 

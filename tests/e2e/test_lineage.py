@@ -113,20 +113,16 @@ def test_runs_of_every_ending(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trouble", ["500", "refused"])
 def test_a_receiver_in_trouble_changes_no_run(
     system: SystemHarness,
     receiver: LineageReceiver,
     warm_stack: dict[str, str],
     tmp_path: Path,
     request: pytest.FixtureRequest,
-    trouble: str,
 ) -> None:
     receiver.status = 500
-    url = "http://127.0.0.1:1" if trouble == "refused" else receiver.url
-    name = f"trouble-{trouble}"
-    with sending(request.node.name, url, system, warm_stack, tmp_path) as runs:
-        run = runs.start(pipeline(name, csv_file(tmp_path / "in.csv", [{"id": 1}])))
+    with sending(request.node.name, receiver.url, system, warm_stack, tmp_path) as runs:
+        run = runs.start(pipeline("trouble", csv_file(tmp_path / "in.csv", [{"id": 1}])))
         runs.wait_for_stage(run, "ended")
         began = time.monotonic()
         ended = runs.wait_for_end(run)
@@ -134,7 +130,6 @@ def test_a_receiver_in_trouble_changes_no_run(
     assert (ended.code, ended.json["outcome"]) == (0, "published")
     assert delay < BOUND + 10  # a busy machine may need some time for an end
     tried = receiver.types(ended.json["run_id"])
-    assert (trouble == "refused") == (not tried)
-    assert trouble != "500" or 2 <= tried.count("COMPLETE") <= 3, "tried again, and given up"
+    assert 2 <= tried.count("COMPLETE") <= 3, "tried again, and given up"
     warnings = [log.read_text() for log in tmp_path.glob("worker-*.log")]
     assert any("an OpenLineage event was not sent" in text for text in warnings)

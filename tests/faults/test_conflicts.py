@@ -45,12 +45,9 @@ def test_runs_at_once_into_one_table_that_is_not_there_yet(
 
 @pytest.mark.parametrize(
     ("write", "resolved"),
-    [
-        ("mode: append", "rebased"),
-        pytest.param("mode: overwrite", "rewritten", marks=pytest.mark.matrix),
-        pytest.param("{mode: merge, keys: [id]}", "rewritten", marks=pytest.mark.matrix),
-    ],
+    [("mode: append", "rebased"), ("mode: overwrite", "rewritten"), ("{mode: merge, keys: [id]}", "rewritten")],
 )
+@pytest.mark.matrix
 @on_both_catalogs(pytest.mark.matrix)
 def test_main_moved_while_people_decided(
     write: str, resolved: str, system: SystemHarness, lake: LakeReader, tmp_path: Path

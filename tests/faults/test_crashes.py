@@ -51,7 +51,6 @@ LINEAGE = {"OPENLINEAGE__TRANSPORT__TYPE": "console"}
 """Settings that send events to the worker's log."""
 ALWAYS = {
     ("NessieCatalog.publish:after", "SIGKILL"),
-    ("NessieCatalog.publish:before", "SIGSTOP"),
     ("Spark.run:during", "SIGTERM"),
 }
 """The cases of `make test-all`; `make faults` runs all.

@@ -80,6 +80,7 @@ def test_spark_killed_during_the_write(faults: FaultHarness, lake: LakeReader, t
     _published_once(faults, lake, run, "t.kill_spark", attempts=2)
 
 
+@pytest.mark.matrix
 @on_both_catalogs(pytest.mark.matrix)
 def test_worker_killed_during_the_audit(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:
     """The worker is killed during the audit's Spark pass: the next worker asks again."""
@@ -105,6 +106,7 @@ def test_nessie_unreachable(faults: FaultHarness, tmp_path: Path) -> None:
     assert "could not be quarantined or deleted" not in ended.json["reason"]
 
 
+@pytest.mark.matrix
 @pytest.mark.warm
 @on_both_catalogs(pytest.mark.matrix)
 def test_worker_killed_between_audit_and_merge(faults: FaultHarness, lake: LakeReader, tmp_path: Path) -> None:

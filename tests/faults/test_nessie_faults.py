@@ -8,7 +8,7 @@ from tests.harness.proxies import FAULTS, Fault, NessieProxy, once
 
 def _cases() -> list[object]:
     """Return the cases. Spark sends only commits, so the other requests fail alike with a warm Spark."""
-    always = {("merge", "drop"), ("merge", "504"), ("commit", "drop")}
+    always = {("merge", "drop"), ("commit", "drop")}
     return [
         pytest.param(
             kind,

@@ -1,6 +1,5 @@
 """Jobs in sessions on a warm Spark Connect server: the same jobs and the same endings as by spark-submit."""
 
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -203,18 +202,6 @@ def test_a_cancel_ends_what_the_session_does(warm: SystemHarness, lake: LakeRead
     server.cpu_percent()
     wait_for(lambda: server.cpu_percent(1) < 50, lambda: "the server goes on")
     assert lake.branches("halted") == []
-
-
-def test_a_dead_server_costs_an_attempt(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    flag = tmp_path / "flag"
-    run = warm.start(theirs(tmp_path, "survivor", _SLOW.format(rows=6, name="survivor", flag=flag)))
-    wait_for(flag.exists)
-    (server,) = servers()
-    server.send_signal(signal.SIGKILL)
-    ended = warm.wait_for_end(run)
-    assert (ended.code, ended.json["outcome"], ended.json["attempts"]) == (0, "published", 2), ended
-    assert ended.json["lost_attempts"] == 1
-    assert len(lake.rows("t.survivor")) == 6
 
 
 _POISON = """\

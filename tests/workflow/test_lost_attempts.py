@@ -202,7 +202,7 @@ async def test_opening_outlasts_lost_workers(harness: WorkflowHarness) -> None:
     """A try that is lost with its worker proves nothing about the catalog, and does not count against its time."""
 
     async def falls_silent(input: OpenBranchInput, number: int) -> BranchRef:
-        if number <= 8:
+        if number <= 3:
             await asyncio.sleep(6 if number % 2 else _SILENCE)  # a local try may last five seconds
         return opened(input.run_ref.branch)
 
