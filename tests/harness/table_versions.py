@@ -17,7 +17,7 @@ from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
 from lakehouse.iceberg_catalog.versions import layout_of
 from sluice.publishing.commit_properties import RUN_MARK
 
-_NUMBERS = 10
+_NUMBERS = 5
 """Number of versions of each table."""
 
 
