@@ -26,7 +26,7 @@ from spark_jobs.exact_text import contains_type
 from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.guessed_types import type_of
 from spark_jobs.load_files import Reading, load_plainly, path_of_address
-from spark_jobs.reading import Source
+from spark_jobs.reading import SourceRows
 from spark_jobs.times import TIMES
 
 _CHANGED = (BooleanType, DecimalType, DoubleType, *TIMES)
@@ -35,7 +35,7 @@ _TEXT, _VALUE, _FILE = ("sluice_text", "sluice_value", "sluice_file")
 
 
 def check_guessed_texts(
-    spark: SparkSession, spec: IngestSpec, source: Source, rows: StructType, target: StructType
+    spark: SparkSession, spec: IngestSpec, source: SourceRows, rows: StructType, target: StructType
 ) -> None:
     """Check that the table stores the texts of files, if a transform returns guessed types for columns of text.
 
@@ -88,28 +88,28 @@ def _problem(spec: IngestSpec, field: StructField, type: DataType, changed: tupl
 
 
 def _changed_texts(
-    spark: SparkSession, spec: IngestSpec, read: Source, types: Sequence[DataType]
+    spark: SparkSession, spec: IngestSpec, source: SourceRows, types: Sequence[DataType]
 ) -> Iterator[tuple[StructField, str, str, str]]:
     """Yield a column of files, a text of it that changes, the text of its value, and the file."""
     folders = columns_of_folders(spec)
-    for each in read.guessed:
+    for each in source.guessed:
         if each.name in folders and type_of(each) in types:
             values = F.explode(F.array(*[F.lit(value) for value in sorted(folders[each.name])]))
             texts = spark.range(1).select(values.alias(_TEXT), F.lit("").alias(_FILE))
             value = F.col(_TEXT).try_cast(type_of(each)).cast("string")
             if change := texts.agg(_first_changed(F.col(_TEXT), value)).collect()[0][0]:
                 yield StructField(each.name, type_of(each)), change[_TEXT], change[_VALUE], ""
-    source = spec.write.source
-    if source is None or source.schema_ or source.reader_format() not in ("csv", "json"):
+    stated, reading = spec.write.source, source.reading
+    if stated is None or stated.schema_ or stated.reader_format() not in ("csv", "json"):
         return
     fields = [
         field
-        for field in read.reading.schema or ()
+        for field in reading.schema or ()
         if field.name not in folders and any(_contains(field.dataType, each) for each in types)
     ]
-    for files, own in read.reading.groups if fields else ():
-        texts = _texts(spark, read.reading, files, own)
-        changes = [_change(read.reading, field, texts) for field in fields]
+    for files, own in reading.groups if fields else ():
+        texts = _texts(spark, reading, files, own)
+        changes = [_change(reading, field, texts) for field in fields]
         for field, change in zip(fields, texts.agg(*changes).collect()[0], strict=True):
             if change:
                 yield field, change[_TEXT], change[_VALUE], path_of_address(change[_FILE])

@@ -39,7 +39,7 @@ _MIN_TASK_BYTES = 8 * 2**20
 _UNREADABLE_RECORD = "sluice_unreadable_record"
 
 
-class Source(NamedTuple):
+class SourceRows(NamedTuple):
     """The rows of a source, and how they are read."""
 
     rows: DataFrame
@@ -48,7 +48,7 @@ class Source(NamedTuple):
     reading: Reading
 
 
-def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> Source:
+def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None) -> SourceRows:
     """Read the files of a source.
 
     Args:
@@ -71,7 +71,7 @@ def read_source(spark: SparkSession, spec: IngestSpec, target: StructType | None
     rows, of_folders = with_typed_folders(rows, spec, wanted, reading.notation.options)
     folders = columns_of_folders(spec)
     guessed = [*(each for each in reading.guessed if each.name not in folders), *of_folders]
-    return Source(rows.coalesce(tasks(spec.bytes)), guessed, reading)
+    return SourceRows(rows.coalesce(tasks(spec.bytes)), guessed, reading)
 
 
 def _stated_schema(spec: IngestSpec) -> StructType | None:

@@ -121,8 +121,7 @@ class ConnectEngine:
 
     async def run(self, job: SparkJob, heartbeat: Heartbeat) -> JobResult:
         """Run a job in a session of its own, and always release the session."""
-        self._first_job.set()
-        url = await self._server.ensure_running(heartbeat)
+        url = await self.ensure_server(heartbeat)
         released = job.folder / f"released-{job.try_number}"
         prepare = partial(self._specification, job, url, released)
         specification = await run_in_thread(prepare, heartbeat, "starting the job")
@@ -139,14 +138,14 @@ class ConnectEngine:
             )
         return result
 
-    async def ensure_server(self, heartbeat: Heartbeat) -> None:
-        """Return once the server can be reached, for a job; start the worker's own server if it is not running.
+    async def ensure_server(self, heartbeat: Heartbeat) -> str:
+        """Return the address of the server for a job; start the worker's own server if it is not running.
 
         Raises:
             ServiceUnavailable: the server cannot be reached in time.
         """
         self._first_job.set()
-        await self._server.ensure_running(heartbeat)
+        return await self._server.ensure_running(heartbeat)
 
     async def end_server(self) -> None:
         """End the server if this worker started it. The next job starts it again."""

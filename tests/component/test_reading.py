@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from spark_jobs.load_files import Reading
-from spark_jobs.reading import Source
+from spark_jobs.reading import SourceRows
 from tests.harness.ingester import Ingester, file
 
 
@@ -164,7 +164,7 @@ def test_rows_are_counted_twice_by_different_means(job: Ingester, monkeypatch: p
     reading = Reading("csv", {}, [], None)
     monkeypatch.setattr(
         "spark_jobs.ingest.read_source",
-        lambda spark, *_: Source(spark.read.csv(path, header=True, inferSchema=True).limit(1), [], reading),
+        lambda spark, *_: SourceRows(spark.read.csv(path, header=True, inferSchema=True).limit(1), [], reading),
     )
     assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path})
     assert "Spark read 1 rows of 1 files that contain 2" in job.refused({"path": path}, mode="merge", keys=["id"])

@@ -1,7 +1,6 @@
 """The default engine on real runs: built-in jobs on a warm server, programs by spark-submit, with the same results."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file
-from tests.harness.processes import WorkerProcess
 from tests.harness.system import SystemHarness
 
 _RDD = """\
@@ -46,15 +44,6 @@ _FIRST = {
     "text": ["x", "ü", "", "z"],
 }
 _SECOND = {"id": [3, 4, 5], "kind": ["b", "b", "d"], "amount": [30.0, None, 5.5], "text": ["new", "new", "new"]}
-
-
-@pytest.fixture(scope="module")
-def automatic(stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The variables of a worker with the default engine."""
-    variables = {**stack, "SLUICE_TASK_QUEUE": "automatic", "SPARK_ENGINE": "auto"}
-    worker = WorkerProcess(variables, tmp_path_factory.mktemp("automatic"))
-    yield variables
-    worker.stop()
 
 
 def _run(system: SystemHarness, text: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from devstack.landing import lay_out
 from devstack.stack import ROOT
 from tests.harness.command_line import run_command
 from tests.harness.lake import LakeReader
-from tests.harness.processes import WorkerProcess
 
 LANDING = ROOT / "data" / "landing" / "demo-orders"
 
@@ -37,15 +35,6 @@ def orders(*files: Path) -> Counter[Order]:
 def order(row: dict[str, Any]) -> Order:
     """Return the order of a row of the table."""
     return row["order_id"], None if row["amount"] is None else str(row["amount"])
-
-
-@pytest.fixture
-def automatic(stack: dict[str, str], tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The stack's variables, with a worker that has the default engine."""
-    variables = {**stack, "SLUICE_TASK_QUEUE": "demo", "SPARK_ENGINE": "auto"}
-    worker = WorkerProcess(variables, tmp_path)
-    yield variables
-    worker.stop()
 
 
 @pytest.mark.timeout(900)

@@ -67,7 +67,7 @@ class Client:
         try:
             await asyncio.sleep(3600 if self.name == WARM_UP.name else 0)
         except asyncio.CancelledError:
-            self.events.append(f"stopped, then release {self.session}")
+            self.events.append(f"stopped {self.session}")
             raise
         self._released.parent.mkdir(parents=True, exist_ok=True)
         self._released.touch()
@@ -105,8 +105,8 @@ async def test_a_job_stops_the_warm_up_job_and_its_session_is_released(
     await until(lambda: events == [WARM_UP.name])
     await run(engine, tmp_path)
     await warming_up
-    (stopped,) = [event for event in events if event.startswith("stopped")]
-    assert sorted(events) == sorted([WARM_UP.name, "job.py", stopped, stopped.removeprefix("stopped, then ")])
+    (session,) = [event.split()[1] for event in events if event.startswith("stopped")]
+    assert sorted(events) == sorted([WARM_UP.name, "job.py", f"stopped {session}", f"release {session}"])
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
@@ -132,4 +132,4 @@ async def test_a_worker_that_ends_stops_the_warm_up_job(
     warming_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await warming_up
-    assert [event.split(",")[0] for event in events] == [WARM_UP.name, "stopped"]
+    assert [event.split()[0] for event in events] == [WARM_UP.name, "stopped"]
