@@ -31,10 +31,16 @@ _STRICT = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-IN_UTC = {
-    f"{process}.TZ": "UTC" for process in ("spark.executorEnv", "spark.yarn.appMasterEnv", "spark.kubernetes.driverEnv")
+OF_BUILT_IN = {
+    # Spark reads times of ORC in the zone of the JVM, also of a JVM on another machine.
+    **dict.fromkeys(
+        ("spark.executorEnv.TZ", "spark.yarn.appMasterEnv.TZ", "spark.kubernetes.driverEnv.TZ"),
+        "UTC",
+    ),
+    # Else each expression asks the JVM three more questions, so that errors name a line of our own code.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""Configuration that gives the zone UTC to processes on other machines: Spark reads times of ORC in that of the JVM."""
+"""Configuration of applications that run built-in programs only."""
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXCLUDED_RULES = (
     # This rule would make Iceberg commit a DELETE of whole files without the properties of the session.
@@ -127,7 +133,7 @@ def properties(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
         **hadoop_s3(settings.storage),
-        **(IN_UTC if job.built_in else {}),
+        **(OF_BUILT_IN if job.built_in else {}),
     }
 
 

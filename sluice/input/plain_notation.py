@@ -28,7 +28,7 @@ _LENGTH_OF_DAY = 10
 _NOTATIONS = {name: re.compile(pattern, re.ASCII) for name, pattern in (("whole", WHOLE), ("fraction", FRACTION))}
 _MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?)?{ZONE}?)?", re.ASCII)
 _HOURS, _MINUTES = 24, 60
-_BEGINS_NUMBER = tuple("+-.0123456789")
+BEGINS_NUMBER = tuple("+-.0123456789")
 
 
 def notation_of(text: str) -> str:
@@ -45,7 +45,7 @@ def notation_of(text: str) -> str:
 
 def looks_numeric(text: str) -> bool:
     """Return True if a text begins like a number, so that people may mistake it for one."""
-    return text[:1] in _BEGINS_NUMBER
+    return text[:1] in BEGINS_NUMBER
 
 
 def guess_type(notations: Collection[str], *, are_int: bool, are_long: bool, are_double: bool) -> str:
