@@ -37,7 +37,8 @@ from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
 from spark_jobs.times import FIRST_YEAR, TIMES, is_known_year
 
 # In Java, `$` matches before a line break at the end; `\z` does not.
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_UNSIGNED = r"(\d+\.?\d*|\.\d+)"
+_NUMBER = rf"[+-]?{_UNSIGNED}([eE][+-]?\d+)?"
 _LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
 _MIDNIGHT = r"00:00(:00(\.0+)?)?"
 _DIGITS_OF_FLOAT = 6
@@ -199,12 +200,15 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
     match type:
         case DecimalType():
             plain = rf"^[+-]?(\d+(\.\d{{0,{type.scale}}}0*)?|\.(?=\d)\d{{0,{type.scale}}}0*)\z"
-            is_same = text.rlike(rf"^{_NUMBER}\z") & (_digits(text) == _digits(value.cast(StringType())))
-            return (text.rlike(plain) | is_same) & value.isNotNull()
+            is_value = text.rlike(plain) & value.isNotNull()
+            return is_value | _interpreted(text, lambda each: _is_same_number(each, _value(each, type)))
         case DoubleType():
-            return _is_exact_double(text, value) | text.isin(*_NOT_FINITE)
+            is_short = (F.length(text) <= DOUBLE_DIGITS) & text.rlike(rf"^[+-]?{_UNSIGNED}\z")
+            other = _interpreted(text, lambda each: _is_exact_double(each, _value(each, type)))
+            return is_short | other | text.isin(*_NOT_FINITE)
         case FloatType():
-            return _is_exact_float(text, value) | text.isin(*_NOT_FINITE)
+            other = _interpreted(text, lambda each: _is_exact_float(each, _value(each, type)))
+            return other | text.isin(*_NOT_FINITE)
         case IntegralType():
             notation = r"[+-]?\d+"
         case DateType():
@@ -215,6 +219,15 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
             notation = rf"{DAY}([T ]{TIME})?"
     is_value = is_known_year(value, type) if isinstance(type, TIMES) else value.isNotNull()
     return text.rlike(rf"^{notation}\z") & is_value
+
+
+def _interpreted(text: Column, condition: Callable[[Column], Column]) -> Column:
+    """Return a condition that Spark interprets: to compile one that few values need takes longer than most loads."""
+    return F.exists(F.array(text), condition)
+
+
+def _is_same_number(text: Column, value: Column) -> Column:
+    return text.rlike(rf"^{_NUMBER}\z") & (_digits(text) == _digits(value.cast(StringType()))) & value.isNotNull()
 
 
 def _is_exact_double(text: Column, value: Column) -> Column:
