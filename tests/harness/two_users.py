@@ -121,8 +121,12 @@ class TwoUsers:
 
     @staticmethod
     def _marked(command: str) -> str:
-        """Return a command that clears the environment but keeps the mark by which the tests' guard finds it."""
-        return command.replace("env -i ", f"env -i {MARK}={os.environ[MARK]} ", 1)
+        """Return a command that clears the environment but keeps the mark by which the tests' guard finds it.
+
+        It also keeps the options of the tests' JVMs, which start and end sooner.
+        """
+        kept = " ".join(f"{name}={shlex.quote(os.environ[name])}" for name in (MARK, "SPARK_SUBMIT_OPTS"))
+        return command.replace("env -i ", f"env -i {kept} ", 1)
 
     def run_as(self, role: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a program as a user by the printed command, instead of the worker."""
