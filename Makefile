@@ -16,7 +16,7 @@ CODE := run_workflow.py worker.py sluice lakehouse engine activities workflows c
 TEXTS := README.md CONTRIBUTING.md CHANGELOG.md docs .env.example Makefile
 
 .DEFAULT_GOAL := help
-.PHONY: test-rest test-all faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-quick bench-audit
+.PHONY: faults sequences soak help setup setup-dev setup-python python-version demo up down status s3 store lint types test unit check histories lock clean docs bench bench-quick bench-audit
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  \033[1mmake %-10s\033[0m %s\n", $$1, $$2} /^##@/{printf "\n%s\n", substr($$0, 5)}' $(MAKEFILE_LIST)
@@ -47,14 +47,8 @@ store: setup ## Install what `make up S3=1` needs: the same, and an S3-compatibl
 setup-dev: python-version ## Install what is needed to develop: the same, the development tools and a test server
 	$(SET_UP) develop
 
-test: setup-dev check ## Run lint, types and something of every kind of test
-	$(PY) -m pytest -m quick -n $(PROCESSES) --dist loadscope --durations=15 $(PYTEST_ARGS)
-
-test-rest: setup-dev ## Run the tests that `make test` does not run
-	$(PY) -m pytest -m slow --ignore tests/unit -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=25 $(PYTEST_ARGS)
-
-test-all: setup-dev check ## Run lint, types and all tests but the matrix of faults
-	$(PY) -m pytest -m "quick or slow" -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --second-try --durations=40 $(PYTEST_ARGS)
+test: setup-dev check ## Run lint, types and something of every kind of test; ALL=1: all tests but the matrix of faults
+	$(PY) -m pytest -m "quick$(if $(filter-out 0 no false,$(ALL)), or slow)" -n $(PROCESSES) --dist loadscope --second-try --durations=25 $(PYTEST_ARGS)
 
 faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" -n $(PROCESSES) --faults-table docs/faults.md $(PYTEST_ARGS)

@@ -1,7 +1,7 @@
-"""The selections of tests: `quick` (`make test`), `slow` or `matrix` for every test, by its folder and markers.
+"""The selections of tests: `quick` (`make test`), `slow` (`make test ALL=1`) or `matrix`, by folder and markers.
 
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
-Processes share the quick tests by module. The first process begins with the whole runs, the second with the component
+Processes share the tests by module. The first process begins with the whole runs, the second with the component
 tests, and the third with what needs neither a worker nor a Spark session, so that few processes start those. Then each
 takes modules that need neither, and last what is left. Tests that wait for timers need neither: beside the others, they
 leave the cores to them. Each process has a Temporal server and a catalog of its own.
@@ -29,7 +29,16 @@ _KINDS = (
 )
 """The kinds of modules that a process takes, in their order, by the number of the process."""
 ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
-"""The folders in the order of their distribution: long tests first, so that no process ends late."""
+"""The folders in the order of their distribution, after the long modules."""
+LONG = (
+    "e2e/test_page.py",
+    "system/test_connect_server.py",
+    "e2e/test_bad_rows.py",
+    "e2e/test_backfill_together.py",
+    "system/test_demo.py",
+    "faults/test_crashes.py",
+)
+"""The modules that take minutes. They are distributed first, so that no process ends late."""
 SENTINELS = {
     "a cold run",
     "the worker killed in a write",
@@ -87,6 +96,12 @@ def folder_of(path: Path) -> str:
     return path.relative_to(Path(__file__).parent).parts[0]
 
 
+def _order(item: pytest.Item) -> tuple[int, int]:
+    """Return the key by which tests are sorted: long modules first, then by folder."""
+    module = module_of(item.nodeid).removeprefix("tests/")
+    return LONG.index(module) if module in LONG else len(LONG), ORDER.index(folder_of(item.path))
+
+
 def selection_of(item: pytest.Item) -> str:
     """Return the selection of a test: `quick`, `slow` or `matrix`."""
     if item.get_closest_marker("matrix"):
@@ -99,17 +114,11 @@ def selection_of(item: pytest.Item) -> str:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its selection.
-
-    Raises:
-        pytest.UsageError: a test in tests/unit is slow, so that no command would run it.
-    """
+    """Mark each test with its selection, and sort the tests."""
     config.stash[SELECTED] = []
-    items.sort(key=lambda item: ORDER.index(folder_of(item.path)))  # the sort is stable
+    items.sort(key=_order)  # the sort is stable
     for item in items:
         selection = selection_of(item)
-        if selection == "slow" and folder_of(item.path) == "unit":
-            raise pytest.UsageError(f"{item.nodeid} is slow, but `make test-rest` does not collect tests/unit")
         item.add_marker(selection)
         sentinel = item.get_closest_marker("sentinel")
         config.stash[SELECTED].append((folder_of(item.path), selection, sentinel.args[0] if sentinel else ""))

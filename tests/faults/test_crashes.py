@@ -53,7 +53,7 @@ ALWAYS = {
     ("NessieCatalog.publish:after", "SIGKILL"),
     ("Spark.run:during", "SIGTERM"),
 }
-"""The cases of `make test-all`; `make faults` runs all.
+"""The cases of `make test ALL=1`; `make faults` runs all.
 
 On Iceberg's own catalog, tests/component/iceberg_catalog kills processes at each point of a publication.
 """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from devstack.stack import ROOT
-from tests.selection import ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, module_of, next_module
+from tests.selection import LONG, ORDER, QUICK_FOLDERS, SELECTED, SENTINELS, SLOW_FOLDERS, module_of, next_module
 
 
 @pytest.fixture
@@ -44,6 +44,10 @@ def test_every_folder_of_tests_is_known() -> None:
         file.relative_to(Path(__file__).parents[1]).parts[0] for file in Path(__file__).parents[1].rglob("test_*.py")
     }
     assert folders == {*QUICK_FOLDERS, *SLOW_FOLDERS}
+
+
+def test_every_long_module_exists() -> None:
+    assert [name for name in LONG if not (ROOT / "tests" / name).is_file()] == []
 
 
 def test_every_folder_has_a_place_in_the_order() -> None:
