@@ -1,4 +1,6 @@
-"""Read a CSV file of a million rows by Spark's reader, and exactly as written; guess its types both ways.
+"""Read a CSV file of ten rows and one of a million by Spark's reader, and exactly as written.
+
+Also guess their types, by Spark's inference and by Sluice's rules.
 
 Also read a file of 36 columns exactly, with an expression for each column and with one for each type.
 
@@ -31,7 +33,9 @@ _CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.csv.parser.columnPruning.enabled": "false",
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
+_FEW = 10
 _WIDE = {"INT": "7", "DOUBLE": "1.5", "TIMESTAMP": "2026-01-31 10:30:00"}
 """The types of the wide file, each with its value."""
 
@@ -83,35 +87,39 @@ def main() -> None:
     given = parser.parse_args()
     spark = SparkSession.builder.master("local[2]").config(map=dict(_CONF)).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    schema = StructType.fromDDL(_SCHEMA)
-    assert isinstance(schema, StructType)
-    as_text = StructType([StructField(field.name, StringType()) for field in schema])
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "in.csv")
-        _write(file, given.rows)
-        files, inferring = [str(file)], {**_OPTIONS, "inferSchema": "true"}
-        _compare(
-            "read",
-            given.rounds,
-            lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
-            lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema), files, {})),
-        )
-        columns = {field.name for field in schema}
-        _compare(
-            "read with the types of a table",
-            given.rounds,
-            lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
-            lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema, of_table=columns), files, {})),
-        )
-        _compare(
-            "guess",
-            given.rounds,
-            lambda: load_plainly(spark, "csv", inferring, files, None).schema,
-            lambda: guess_types([load_plainly(spark, "csv", _OPTIONS, files, as_text)], schema.names),
-        )
+        for rows in (_FEW, given.rows):
+            _compare_types(spark, Path(folder, f"{rows}.csv"), rows, given.rounds)
         for rows in (1000, given.rows // 10):
             _compare_wide(spark, Path(folder, "wide.csv"), rows, given.rounds)
     spark.stop()
+
+
+def _compare_types(spark: SparkSession, file: Path, rows: int, rounds: int) -> None:
+    _write(file, rows)
+    schema = StructType.fromDDL(_SCHEMA)
+    assert isinstance(schema, StructType)
+    as_text = StructType([StructField(field.name, StringType()) for field in schema])
+    files, inferring = [str(file)], {**_OPTIONS, "inferSchema": "true"}
+    _compare(
+        f"read {rows:,} rows",
+        rounds,
+        lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
+        lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema), files, {})),
+    )
+    columns = {field.name for field in schema}
+    _compare(
+        f"read {rows:,} rows with the types of a table",
+        rounds,
+        lambda: _consume(load_plainly(spark, "csv", _OPTIONS, files, schema)),
+        lambda: _consume(load(spark, Reading("csv", _OPTIONS, [], schema, of_table=columns), files, {})),
+    )
+    _compare(
+        f"guess types of {rows:,} rows",
+        rounds,
+        lambda: load_plainly(spark, "csv", inferring, files, None).schema,
+        lambda: guess_types([load_plainly(spark, "csv", _OPTIONS, files, as_text)], schema.names),
+    )
 
 
 def _compare_wide(spark: SparkSession, file: Path, rows: int, rounds: int) -> None:

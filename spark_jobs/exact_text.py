@@ -37,8 +37,8 @@ from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
 from spark_jobs.times import FIRST_YEAR, TIMES, is_known_year
 
 # In Java, `$` matches before a line break at the end; `\z` does not.
-_UNSIGNED = r"(\d+\.?\d*|\.\d+)"
-_NUMBER = rf"[+-]?{_UNSIGNED}([eE][+-]?\d+)?"
+_MANTISSA = r"(\d+\.?\d*|\.\d+)"
+_NUMBER = rf"[+-]?{_MANTISSA}([eE][+-]?\d+)?"
 _LENGTH_OF_DAY, _LENGTH_OF_TIME = 10, 19
 _MIDNIGHT = r"00:00(:00(\.0+)?)?"
 _DIGITS_OF_FLOAT = 6
@@ -203,12 +203,11 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
             is_value = text.rlike(plain) & value.isNotNull()
             return is_value | _interpreted(text, lambda each: _is_same_number(each, _value(each, type)))
         case DoubleType():
-            is_short = (F.length(text) <= DOUBLE_DIGITS) & text.rlike(rf"^[+-]?{_UNSIGNED}\z")
-            other = _interpreted(text, lambda each: _is_exact_double(each, _value(each, type)))
-            return is_short | other | text.isin(*_NOT_FINITE)
+            longer = _interpreted(text, lambda each: _is_exact_double(each, _value(each, type)))
+            return _is_short(text, DOUBLE_DIGITS) | longer | text.isin(*_NOT_FINITE)
         case FloatType():
-            other = _interpreted(text, lambda each: _is_exact_float(each, _value(each, type)))
-            return other | text.isin(*_NOT_FINITE)
+            longer = _interpreted(text, lambda each: _is_exact_float(each, _value(each, type)))
+            return _is_short(text, _DIGITS_OF_FLOAT) | longer | text.isin(*_NOT_FINITE)
         case IntegralType():
             notation = r"[+-]?\d+"
         case DateType():
@@ -222,8 +221,16 @@ def _is_exact_notation(text: Column, type: DataType) -> Column:
 
 
 def _interpreted(text: Column, condition: Callable[[Column], Column]) -> Column:
-    """Return a condition that Spark interprets: to compile one that few values need takes longer than most loads."""
+    """Return a condition on a text that Spark interprets.
+
+    Spark takes longer to compile such a condition than most loads take, and few values need it.
+    """
     return F.exists(F.array(text), condition)
+
+
+def _is_short(text: Column, digits: int) -> Column:
+    """Return a column that is true if a text is a number without exponent and has at most this many characters."""
+    return (F.length(text) <= digits) & text.rlike(rf"^[+-]?{_MANTISSA}\z")
 
 
 def _is_same_number(text: Column, value: Column) -> Column:

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     ArrayType,
     ByteType,
     DataType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -40,7 +41,9 @@ from spark_jobs.many_columns import with_columns
 
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _MAX_WHOLE = 2.0**53
-"""Bound above which every DOUBLE is whole, so that a whole number no longer suggests an identifier."""
+"""From here on, every DOUBLE is whole, so that a whole number as FLOAT no longer suggests an identifier."""
+_END_OF_BIGINT = 2.0**63
+_FLOATING = (FloatType, DoubleType)
 LOSS = "without being rounded or cut"
 
 
@@ -141,12 +144,27 @@ def _is_same_value(column: Column, have: DataType, wanted: DataType) -> Column:
         is_whole = (column == F.rint(column)) & (F.abs(column) < _MAX_WHOLE)
         is_in_range = (F.abs(stored) < math.inf) & (stored != 0.0)
         return is_same | (~is_whole & is_in_range)
+    if isinstance(have, _FLOATING) and isinstance(wanted, DecimalType):
+        return is_same & _are_same_whole(column, stored)
+    if isinstance(have, DecimalType) and isinstance(wanted, _FLOATING):
+        return is_same & _are_same_whole(stored, column)
     whole, other = (have, wanted) if isinstance(have, IntegralType) else (wanted, have)
-    if isinstance(whole, IntegralType) and isinstance(other, FloatType | DoubleType):
+    if isinstance(whole, IntegralType) and isinstance(other, _FLOATING):
         # Spark casts 2^63 to the BIGINT 2^63 - 1, and that to the DOUBLE 2^63.
         floating = (stored if whole == have else column).cast(DoubleType())
         return is_same & (column.isNull() | (floating < 2.0 ** (_BITS[type(whole)] - 1)))
     return is_same
+
+
+def _are_same_whole(floating: Column, decimal: Column) -> Column:
+    """Return a column that is false if a DOUBLE in the range of BIGINT is a whole number other than a DECIMAL.
+
+    It may be an identifier. Spark casts one to the other by the digits that identify the DOUBLE: the DOUBLE 2^60, which
+    is 1152921504606846976, becomes the DECIMAL 1152921504606846980.
+    """
+    double = floating.cast(DoubleType())
+    is_whole = (F.abs(double) >= _MAX_WHOLE) & (F.abs(double) < _END_OF_BIGINT)
+    return F.when(is_whole, decimal == double.try_cast(LongType())).otherwise(F.lit(True))
 
 
 def _all_exact(elements: Column, have: DataType, wanted: DataType) -> Column:

@@ -68,8 +68,8 @@ def guess_types(frames: Sequence[DataFrame], names: Sequence[str]) -> list[Guess
     statistics: dict[str, dict[str, dict[str, Any]]] = {}
     for name, row in _by_notation(text, names, _statistics(F.col("text"))):
         statistics.setdefault(name, {})[row["kind"]] = row
-    # Spark compiles the test of a long number for longer than it reads most files, and few files have such numbers.
-    for name, row in _by_notation(text, _with_long_numbers(statistics), [_are_double(F.col("text"))]):
+    # The test of long numbers would double the time that Spark takes to plan the first query, and few files have any.
+    for name, row in _by_notation(text, _to_test_again(statistics), [_are_double(F.col("text"))]):
         statistics[name][row["kind"]] |= row
     types = {name: _guess(statistics.get(name, {})) for name in names}
     decimals = [name for name, type in types.items() if type == "DECIMAL"]
@@ -96,8 +96,7 @@ def _values_of_text(text: DataFrame, mixed: Sequence[str], others: Sequence[str]
 
     Args:
         mixed: columns that also have values of other notations. All rows are searched.
-        others: columns with only text, some of which looks like a number. Their value in the first row is returned if
-            it does.
+        others: columns with only text. The value of the first row is returned if it looks like a number.
     """
     rows = []
     for name in mixed[:_MOST_SEARCHED]:
@@ -151,17 +150,17 @@ def _statistics(text: Column) -> list[Column]:
         F.min(long).alias("least"),
         F.max(long).alias("most"),
         F.every(F.when(is_whole, long.isNotNull())).alias("are_long"),
-        F.every(is_short).alias("are_double"),
+        F.every(is_short).alias("are_short"),
         F.some(F.substring(text, 1, 1).isin(*BEGINS_NUMBER)).alias("looks_numeric"),
     ]
 
 
-def _with_long_numbers(statistics: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
-    """Return the columns of numbers with a fraction of which some have more digits than every DOUBLE preserves."""
+def _to_test_again(statistics: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
+    """Return the numeric columns with a fraction and with a number of more digits than every DOUBLE preserves."""
     return [
         name
         for name, kinds in statistics.items()
-        if "fraction" in kinds and kinds.keys() <= NUMBERS and not all(row["are_double"] for row in kinds.values())
+        if "fraction" in kinds and kinds.keys() <= NUMBERS and not all(row["are_short"] for row in kinds.values())
     ]
 
 
@@ -189,5 +188,5 @@ def _guess(statistics: Mapping[str, Mapping[str, Any]]) -> str:
         statistics.keys(),
         are_int=bool(whole["are_long"]) and whole["least"] >= LEAST_INT and whole["most"] <= MOST_INT,
         are_long=bool(whole["are_long"]),
-        are_double=all(each["are_double"] for name, each in statistics.items() if name in NUMBERS),
+        are_double=all(each.get("are_double", each["are_short"]) for each in statistics.values()),
     )

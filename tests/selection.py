@@ -38,7 +38,7 @@ LONG = (
     "system/test_demo.py",
     "faults/test_crashes.py",
 )
-"""The modules that take minutes. They are distributed first, so that no process ends late."""
+"""The modules that take minutes. A process takes those of its kind first, so that none ends late."""
 SENTINELS = {
     "a cold run",
     "the worker killed in a write",

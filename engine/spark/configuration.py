@@ -31,16 +31,12 @@ _STRICT = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
-OF_BUILT_IN = {
-    # Spark reads times of ORC in the zone of the JVM, also of a JVM on another machine.
-    **dict.fromkeys(
-        ("spark.executorEnv.TZ", "spark.yarn.appMasterEnv.TZ", "spark.kubernetes.driverEnv.TZ"),
-        "UTC",
-    ),
-    # Else each expression asks the JVM three more questions, so that errors name a line of our own code.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
+IN_UTC = {
+    f"{process}.TZ": "UTC" for process in ("spark.executorEnv", "spark.yarn.appMasterEnv", "spark.kubernetes.driverEnv")
 }
-"""Configuration of applications that run built-in programs only."""
+"""Configuration that gives the zone UTC to processes on other machines: Spark reads times of ORC in that of the JVM."""
+_WITHOUT_LINES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""PySpark else calls the JVM several times per expression, to record a source line that errors would name."""
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 _EXCLUDED_RULES = (
     # This rule would make Iceberg commit a DELETE of whole files without the properties of the session.
@@ -129,11 +125,12 @@ def properties(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
     shared = application(settings, job.folder, job.conf, settings.spark.slots)
     return {
         **_lineage_parent(settings.lineage_namespace, job, shared),
+        **(_WITHOUT_LINES if job.built_in else {}),
         **shared,
         "spark.app.name": f"sluice {job.branch}",
         **session(settings, job),
         **hadoop_s3(settings.storage),
-        **(OF_BUILT_IN if job.built_in else {}),
+        **(IN_UTC if job.built_in else {}),
     }
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from engine.process.heartbeat import HEARTBEAT_INTERVAL, Heartbeat, no_heartbeat, wait_with_heartbeat
 from engine.process.supervise import SupervisedProcess
 from engine.spark.class_data_archive import archive_option, find_archive
-from engine.spark.configuration import OF_BUILT_IN, application, hadoop_s3, write_properties
+from engine.spark.configuration import IN_UTC, application, hadoop_s3, write_properties
 from engine.spark.java import find_java
 from engine.spark.submit import environment, submit
 from sluice.contracts.progress import Progress
@@ -192,7 +192,7 @@ class LocalConnectServer:
         properties = {
             **application(self._settings, folder),
             **hadoop_s3(self._settings.storage),
-            **(OF_BUILT_IN if self._runs_built_in else {}),
+            **(IN_UTC if self._runs_built_in else {}),
             "spark.app.name": "sluice connect server",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self._port),

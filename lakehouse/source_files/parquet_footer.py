@@ -155,20 +155,20 @@ def nanosecond_columns(footers: Mapping[str, ParquetFooter]) -> list[NanosecondC
     Raises:
         InvalidInput: such a column has another unit in some files.
     """
-    first: dict[str, str] = {}
-    columns: dict[str, bool] = {}
+    columns: dict[str, tuple[NanosecondColumn, str]] = {}
+    """Each column and the first file that has it, by the name in lower case: Spark merges names in any case."""
     for path, footer in footers.items():
         for name, is_utc in footer.nanoseconds.items():
-            columns[name] = is_utc
-            first.setdefault(name, path)
+            columns.setdefault(name.lower(), (NanosecondColumn(name=name, is_utc=is_utc), path))
     for path, footer in footers.items() if columns else ():
-        for name, is_utc in columns.items():
-            if name in footer.types and footer.nanoseconds.get(name) != is_utc:
+        units = {name.lower(): footer.nanoseconds.get(name) for name in footer.types}
+        for key, (column, first) in columns.items():
+            if key in units and units[key] != column.is_utc:
                 raise InvalidInput(
-                    f"the column {name} has nanoseconds in {first[name]} and another unit, zone or type in {path}: "
+                    f"the column {column.name} has nanoseconds in {first} and another unit, zone or type in {path}: "
                     "write it with one type in all files"
                 )
-    return [NanosecondColumn(name=name, is_utc=is_utc) for name, is_utc in columns.items()]
+    return [column for column, _ in columns.values()]
 
 
 def column_groups(footers: Mapping[str, ParquetFooter]) -> list[ColumnGroup]:

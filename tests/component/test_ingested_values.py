@@ -33,6 +33,8 @@ def test_a_value_that_cannot_be_cast(job: Ingester) -> None:
         (pa.array([1], pa.int64()), pa.array([Decimal("2.5")], pa.decimal128(10, 2)), "decimal(10,2)", "bigint"),
         (pa.array([Decimal("1.5")], pa.decimal128(10, 1)), pa.array([2.25], pa.float64()), "double", "decimal(10,1)"),
         (pa.array([1.5], pa.float64()), pa.array([2**53 + 1], pa.int64()), "bigint", "double"),
+        (pa.array([Decimal(1)], pa.decimal128(38, 0)), pa.array([2.0**60]), "double", "decimal(38,0)"),
+        (pa.array([1.5]), pa.array([Decimal(1152921504606846980)], pa.decimal128(38, 0)), "decimal(38,0)", "double"),
         (
             pa.array([date(2026, 1, 1)]),
             pa.array([datetime(2026, 1, 1, 5)]),
@@ -72,6 +74,14 @@ def test_a_value_that_would_be_rounded_or_cut(
     assert [row["id"] for row in job.rows()] == [1]
     job(of("ok", pa.nulls(1, then.type)))
     assert [row["id"] for row in job.rows()] == [1, 2]
+
+
+def test_large_whole_numbers_that_a_decimal_stores_exactly(job: Ingester) -> None:
+    numbers = [2.0**53 + 2, 1e20, -1e22, 3e17]
+    for name, values in (("a", pa.array([Decimal(1)], pa.decimal128(38, 2))), ("b", pa.array(numbers))):
+        parquet.write_table(pa.table({"value": values}), job.folder / f"{name}.parquet")
+        job({"path": f"{job.folder}/{name}.parquet"})
+    assert sorted(row["value"] for row in job.rows()) == sorted([1, *map(int, numbers)])
 
 
 def test_values_of_another_type_that_lose_nothing_are_stored(job: Ingester) -> None:

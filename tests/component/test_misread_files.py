@@ -263,6 +263,7 @@ def test_nanoseconds_that_would_be_lost(job: Ingester) -> None:
     bad = parquet(job.folder / "b.parquet", id=pa.array([2]), t=pa.array([1704448800123456789], pa.timestamp("ns")))
     refused = job.refused({"path": f"{job.folder}/*.parquet"})
     assert "t: 1 value" in refused and bad in refused and "nanoseconds" in refused, refused
-    parquet(job.folder / "b.parquet", id=pa.array([2]), t=pa.array([1704448800123456], pa.timestamp("us")))
-    with pytest.raises(InvalidInput, match=r"the column t has nanoseconds in .*a\.parquet and another unit"):
-        job({"path": f"{job.folder}/*.parquet"})
+    for name, type in (("t", pa.timestamp("us")), ("T", pa.timestamp("us")), ("T", pa.int64())):
+        parquet(job.folder / "b.parquet", id=pa.array([2]), **{name: pa.array([1704448800123456], type)})
+        with pytest.raises(InvalidInput, match=r"the column t has nanoseconds in .*a\.parquet and another unit"):
+            job({"path": f"{job.folder}/*.parquet"})

@@ -238,7 +238,7 @@ def test_the_focus_stays_when_the_page_renews_itself(tab: Page, runs: SystemHarn
 
 @pytest.mark.slow
 def test_nobody_decides_in_time(tab: Page, runs: SystemHarness, start: Start) -> None:
-    run = start("page-late", "{timeout: 6s}")
+    run = start("page-late", "{timeout: 12s}")
     runs.wait_for_stage(run, "waiting for approval", "ended")
     tab.goto(f"/runs/{run}")
     expect(tab).to_have_title(title_of("page-late", "quarantined"))

@@ -13,7 +13,6 @@ from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionR
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from sluice.settings import read_settings
 from tests.harness.lake import LakeReader
 from tests.harness.pipelines import csv_file, pipeline
 from tests.harness.processes import WorkerProcess, spark_processes, wait_for
@@ -90,11 +89,10 @@ def test_a_worker_that_is_asked_to_end_may_let_spark_finish(system: SystemHarnes
 
 
 async def test_a_run_stays_with_the_version_that_it_began_with(
-    system: SystemHarness, warm_stack: dict[str, str], client: Client, tmp_path: Path
+    system: SystemHarness, client: Client, tmp_path: Path
 ) -> None:
     environment = {**system.environment, "SLUICE_TASK_QUEUE": "versions", "SLUICE_INSTALLATION": "versions"}
-    environment["SLUICE_WORKER_ROLE"] = "control"
-    system = SystemHarness(tmp_path, environment, spark_queue=read_settings(warm_stack).installation.spark_queue)
+    system = SystemHarness(tmp_path, environment)
 
     async def current(build: str) -> None:
         request = SetWorkerDeploymentCurrentVersionRequest(

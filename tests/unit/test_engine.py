@@ -119,6 +119,13 @@ def test_a_users_program_keeps_its_semantics(tmp_path: Path, monkeypatch: pytest
     assert built_in["spark.sql.ansi.enabled"] == "true" and built_in["spark.sql.session.timeZone"] == "UTC"
 
 
+def test_only_built_in_jobs_record_no_source_lines(tmp_path: Path) -> None:
+    settings, name = Settings.of(sluice_home=tmp_path).spark_jobs, "spark.python.sql.dataFrameDebugging.enabled"
+    assert properties(settings, spark_job(tmp_path))[name] == "false"
+    assert properties(settings, spark_job(tmp_path, conf={name: "true"}))[name] == "true"
+    assert name not in properties(settings, spark_job(tmp_path, built_in=False))
+
+
 def test_only_built_in_jobs_run_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark reads the times of ORC files in the time zone of its JVM."""
     monkeypatch.setenv("TZ", "America/New_York")
