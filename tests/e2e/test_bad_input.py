@@ -51,7 +51,7 @@ def test_files_that_cannot_be_loaded(system: SystemHarness, tmp_path: Path) -> N
         "cut.parquet": "truncated",
         "data.xyz": "the format of",
     }.items():
-        output = system.run_command(pipeline("refused", tmp_path / name))
+        output = system.run_command(pipeline("unloadable", tmp_path / name))
         assert (output.code, output.json["outcome"]) == (2, None), (name, output)
         assert words in output.err and output.err.count("\n") == 1, output.err
 
