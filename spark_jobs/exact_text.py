@@ -47,7 +47,7 @@ _MOST_OF_FLOAT = 9
 """Number of digits that identify a FLOAT."""
 _LEAST_DOUBLE, _LEAST_FLOAT = 2.2250738585072014e-308, 1.1754943508222875e-38
 """The smallest normal DOUBLE and FLOAT. A smaller value keeps fewer digits."""
-_FIRST_WHOLE, _END_OF_BIGINT = 2.0**53, 2.0**63
+FIRST_WHOLE, END_OF_BIGINT = 2.0**53, 2.0**63
 """From the first on, each DOUBLE is a whole number. Below the second, it is a BIGINT."""
 _NOT_FINITE = ("NaN", "Inf", "+Inf", "-Inf", "Infinity", "+Infinity", "-Infinity")
 CONVERTED = (NullType, DecimalType, DoubleType, FloatType, *TIMES)
@@ -244,7 +244,7 @@ def _is_exact_double(text: Column, value: Column) -> Column:
     rounded. Java rounds large whole numbers already: their digits are those of the BIGINT.
     """
     is_short = (F.length(text) <= DOUBLE_DIGITS) & ~text.rlike("[eE]")
-    is_whole = (F.abs(value) >= F.lit(_FIRST_WHOLE)) & (F.abs(value) < F.lit(_END_OF_BIGINT))
+    is_whole = (F.abs(value) >= F.lit(FIRST_WHOLE)) & (F.abs(value) < F.lit(END_OF_BIGINT))
     written = F.when(is_whole, value.cast(LongType()).cast(StringType())).otherwise(value.cast(StringType()))
     stated, stored = _digits(text), _digits(written)
     is_rounded = (F.abs(value) >= F.lit(_LEAST_DOUBLE)) & (stated != F.lit("")) & _is_rounded(stated, stored)

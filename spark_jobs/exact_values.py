@@ -35,14 +35,12 @@ from pyspark.sql.types import (
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
 from spark_jobs.column_types import are_of_one_kind, fits, value_types
+from spark_jobs.exact_text import END_OF_BIGINT, FIRST_WHOLE
 from spark_jobs.job import log_error
 from spark_jobs.load_files import address_of_file, path_of_address
 from spark_jobs.many_columns import with_columns
 
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
-_MAX_WHOLE = 2.0**53
-"""From here on, every DOUBLE is whole, so that a whole number as FLOAT no longer suggests an identifier."""
-_END_OF_BIGINT = 2.0**63
 _FLOATING = (FloatType, DoubleType)
 LOSS = "without being rounded or cut"
 
@@ -141,7 +139,8 @@ def _is_same_value(column: Column, have: DataType, wanted: DataType) -> Column:
     stored = column.try_cast(wanted)
     is_same = stored.try_cast(have).eqNullSafe(column)
     if isinstance(have, DoubleType) and isinstance(wanted, FloatType):
-        is_whole = (column == F.rint(column)) & (F.abs(column) < _MAX_WHOLE)
+        # From FIRST_WHOLE on, each DOUBLE is whole, so that a whole number no longer suggests an identifier.
+        is_whole = (column == F.rint(column)) & (F.abs(column) < FIRST_WHOLE)
         is_in_range = (F.abs(stored) < math.inf) & (stored != 0.0)
         return is_same | (~is_whole & is_in_range)
     if isinstance(have, _FLOATING) and isinstance(wanted, DecimalType):
@@ -163,7 +162,7 @@ def _are_same_whole(floating: Column, decimal: Column) -> Column:
     is 1152921504606846976, becomes the DECIMAL 1152921504606846980.
     """
     double = floating.cast(DoubleType())
-    is_whole = (F.abs(double) >= _MAX_WHOLE) & (F.abs(double) < _END_OF_BIGINT)
+    is_whole = (F.abs(double) >= FIRST_WHOLE) & (F.abs(double) < END_OF_BIGINT)
     return F.when(is_whole, decimal == double.try_cast(LongType())).otherwise(F.lit(True))
 
 
