@@ -1,37 +1,27 @@
 """Loaded files of main, answered from an index of main's history.
 
-Each run that loads files names its input manifest on its merge commit. Before each answer, the index is brought up to
-the head of main. It is rebuilt if it is missing, damaged, or of another history than main's.
+Each run that loads files names its input manifest on its merge commit.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
-from typing import TypeVar
 
-from lakehouse.catalog import BranchCatalog, CommitInfo
+from lakehouse.catalog import BranchCatalog
+from lakehouse.current_index import CurrentIndex
 from lakehouse.iceberg.table_identity import commits_of_other_tables, loads_on_main
 from lakehouse.input_manifests import InputManifests
 from lakehouse.intact_loads import is_intact
-from lakehouse.loaded_files_index import FileLoad, IndexMoved, LoadedFilesIndex
-from lakehouse.loaded_files_tables import AFTER_COMMIT, IndexedCommit
+from lakehouse.loaded_files_index import FileLoad
+from lakehouse.loaded_files_tables import AFTER_COMMIT
 from sluice.contracts.input import PublicationCheck
-from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile, overtaken_files
 from sluice.input.manifest import ManifestFile
-from sluice.input.publications import read_input_record
 from sluice.pipeline.write_modes import Replaced
 from sluice.publishing.commit_properties import PIPELINE
 
-_TRIES = 20
 _AT_ONCE = 200
-"""Number of commits added to the index at a time. A process that ends early keeps the finished batches."""
-_READERS = 8
-_FOLDER = "loaded-files"
-_T = TypeVar("_T")
+"""Maximum number of paths in one question."""
 
 
 class LoadedFiles:
@@ -42,8 +32,7 @@ class LoadedFiles:
 
     def __init__(self, catalog: BranchCatalog, manifests: InputManifests, home: Path) -> None:
         self.manifests = manifests
-        self._catalog, self._folder = catalog, home / _FOLDER
-        self._lock = Lock()
+        self._catalog, self._index = catalog, CurrentIndex(catalog, manifests, home)
 
     def find(
         self, tables: Sequence[str], files: Sequence[WantedFile], *, order_matters: bool = False, but_of_run: str = ""
@@ -63,7 +52,7 @@ class LoadedFiles:
         """
         identities = {file.identity for file in files}
         paths = {file.path for file in files} if order_matters else set[str]()
-        by_table, at = self._ask(
+        by_table, at = self._index.ask(
             lambda index, at: ([index.find_loads(at, table, identities, paths) for table in tables], at), tables
         )
         by_file: dict[WantedFile, HeldFile] = {}
@@ -82,7 +71,7 @@ class LoadedFiles:
         The later load is left out if main still has the rows of the file's own load.
         """
         renamed = [(each.load, each.wanted.scope) for each in held if each.is_renamed]
-        later = iter(self._index().find_later(renamed) if renamed else ())
+        later = iter(self._index.as_it_is().find_later(renamed) if renamed else ())
         files = [replace(each, overtaken_by=next(later)) if each.is_renamed else each for each in held]
         if not overtaken_files(files):
             return files
@@ -98,7 +87,7 @@ class LoadedFiles:
         ]
 
     def _is_intact(self, load: LoadedFile, at: str) -> bool:
-        before = self._index().find_previous(load.commit)
+        before = self._index.as_it_is().find_previous(load.commit)
         return bool(before) and is_intact(self._catalog, self.manifests.io, load, before, at)
 
     def find_input(
@@ -117,9 +106,9 @@ class LoadedFiles:
         self, pipeline: str, digests: Sequence[str], tables: Sequence[str], replaces: Replaced
     ) -> Iterator[LoadedFile]:
         """Yield the latest run in effect for each of some inputs. See `find_input`."""
-        if not self._index().head() and self._catalog.find_published({PIPELINE: pipeline}) is None:
+        if not self._index.as_it_is().head() and self._catalog.find_published({PIPELINE: pipeline}) is None:
             return  # the pipeline published nothing: building the index is not necessary
-        loads, at = self._ask(lambda index, at: (index.find_inputs(at, pipeline, digests, tables), at))
+        loads, at = self._index.ask(lambda index, at: (index.find_inputs(at, pipeline, digests, tables), at))
         for load in loads:
             if replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
                 continue
@@ -151,11 +140,11 @@ class LoadedFiles:
             replaces: "partitions" if only loads of the same partition or scheduled time count.
         """
         same_scope = replaces == "partitions"
-        return self._ask(lambda index, _: index.is_replaced(load, pipeline, same_scope=same_scope))
+        return self._index.ask(lambda index, _: index.is_replaced(load, pipeline, same_scope=same_scope))
 
     def _lacks_rows(self, load: LoadedFile, at: str) -> bool:
         """Return True if later loads, of whatever pipeline and partition, replaced rows of a run."""
-        tables = self._ask(lambda index, _: index.replaceable_tables(load.commit))
+        tables = self._index.ask(lambda index, _: index.replaceable_tables(load.commit))
         return not all(self._is_intact(replace(load, table=table), at) for table in tables)
 
     def find_overwritten(self, check: PublicationCheck, run_id: str) -> list[LoadedFile]:
@@ -219,15 +208,15 @@ class LoadedFiles:
         Args:
             tables: tables whose loads must all be known. See `find`.
         """
-        return self._ask(lambda index, _: index.list_files(condition, values, limit), tables)
+        return self._index.ask(lambda index, _: index.list_files(condition, values, limit), tables)
 
     def follow(self, earlier: str) -> tuple[str, bool]:
         """Return the head of main, and True if its history contains an earlier head: main may have been reset."""
-        return self._ask(lambda index, at: (at, not earlier or index.knows(earlier)))
+        return self._index.ask(lambda index, at: (at, not earlier or index.knows(earlier)))
 
     def find_later(self, load: LoadedFile) -> LoadedFile | None:
         """Return the first load in effect of other content into the table of a load, after it."""
-        return self._ask(lambda index, _: index.find_later([(load, load.scope)]))[0]
+        return self._index.ask(lambda index, _: index.find_later([(load, load.scope)]))[0]
 
     def on_present_tables(self, loads: Sequence[FileLoad]) -> list[FileLoad]:
         """Return the loads without those in effect whose table was dropped, which took their rows along.
@@ -248,83 +237,8 @@ class LoadedFiles:
     @property
     def key(self) -> str:
         """Identity of this catalog's main, which names the caches of it."""
-        return f"{self._catalog.identity()}\0{self._catalog.main}"
+        return self._index.key
 
     def unknown(self) -> list[str]:
         """Return the commits whose loaded files are unknown, each with the reason."""
-        return [f"{hash[:12]}: {problem}" for hash, _, problem in self._ask(lambda index, _: index.problems(()))]
-
-    def _ask(self, question: Callable[[LoadedFilesIndex, str], _T], tables: Sequence[str] = ()) -> _T:
-        index = self._index()
-        for _ in range(_TRIES):
-            with self._lock:  # threads of one process would repeat the same work
-                head = self._catch_up(index)
-            try:
-                if tables:
-                    self._read_missing_manifests(index, tables)
-                return question(index, head)
-            except IndexMoved:
-                continue
-        raise ServiceUnavailable("other processes moved the index of loaded files each time")
-
-    def _index(self) -> LoadedFilesIndex:
-        return LoadedFilesIndex(self._folder / f"{hashlib.sha256(self.key.encode()).hexdigest()[:16]}.sqlite")
-
-    def _catch_up(self, index: LoadedFilesIndex) -> str:
-        """Bring the index up to the head of main, however far it is behind; return that hash."""
-        head = self._catalog.head(self._catalog.main)
-        for _ in range(_TRIES):
-            known = index.head()
-            if known == head:
-                return head
-            try:
-                return self._add_commits(index, known)
-            except IndexMoved:  # another process added some of the commits
-                continue
-        raise ServiceUnavailable("other processes moved the index of loaded files each time")
-
-    def _add_commits(self, index: LoadedFilesIndex, known: str) -> str:
-        commits: list[CommitInfo] = []
-        for commit in self._catalog.history(self._catalog.main):
-            if commit.hash == known:
-                break
-            commits.append(commit)
-        else:
-            if known:  # main was reset, or the index belongs to another history
-                index.clear()
-                known = ""
-        commits.reverse()
-        with ThreadPoolExecutor(_READERS, thread_name_prefix="manifests") as readers:
-            for start in range(0, len(commits), _AT_ONCE):
-                some = list(readers.map(self._read_commit, commits[start : start + _AT_ONCE]))
-                index.append(known, some)
-                known = some[-1].hash
-        return known
-
-    def _read_commit(self, commit: CommitInfo) -> IndexedCommit:
-        record = read_input_record(commit.properties)
-        at = commit.committed_at.isoformat()
-        if record is None or record.manifest is None:
-            return IndexedCommit(commit.hash, at, record)
-        try:
-            manifest = self.manifests.read(record.manifest)
-        except (ManifestUnreadable, ServiceUnavailable) as error:  # this concerns only runs into the same tables
-            return IndexedCommit(commit.hash, at, record, problem=str(error))
-        return IndexedCommit(commit.hash, at, record, manifest)
-
-    def _read_missing_manifests(self, index: LoadedFilesIndex, tables: Sequence[str]) -> None:
-        """Read the manifests that could not be read before: a person may have restored them.
-
-        Raises:
-            ManifestUnreadable: one of them still cannot be read, so that files might be loaded twice.
-            ServiceUnavailable: the store of one does not answer now.
-        """
-        for hash, ref, _ in index.problems(tables):
-            try:
-                manifest = self.manifests.read(ref)
-            except ManifestUnreadable as error:
-                raise ManifestUnreadable(
-                    f"the files that commit {hash[:12]} on main loaded into {', '.join(tables)} are unknown: {error}. "
-                    "To load all files, even those that main contains, add --again"
-                ) from error
-            index.add_manifest(hash, manifest)
+        return [f"{hash[:12]}: {problem}" for hash, _, problem in self._index.ask(lambda index, _: index.problems(()))]
