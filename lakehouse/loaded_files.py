@@ -15,8 +15,9 @@ from lakehouse.intact_loads import is_intact
 from lakehouse.loaded_files_index import FileLoad
 from lakehouse.loaded_files_tables import AFTER_COMMIT
 from sluice.contracts.input import PublicationCheck
-from sluice.input.held_files import HeldFile, LoadedFile, LoadsOfTable, WantedFile, overtaken_files
+from sluice.input.held_files import HeldFile, LoadedFile, LoadedPartitions, LoadsOfTable, WantedFile, overtaken_files
 from sluice.input.manifest import ManifestFile
+from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write_modes import Replaced
 from sluice.publishing.commit_properties import PIPELINE
 
@@ -116,6 +117,29 @@ class LoadedFiles:
             if not into or loads_on_main(self._catalog, self.manifests.io, into, at):
                 yield load
 
+    def find_overlapping(
+        self, pipeline: str, scopes: Sequence[LoadScope], tables: Sequence[str] = (), but_of_run: str = ""
+    ) -> list[HeldFile]:
+        """Return the partitions of which main contains a part, or that lie within a partition on main.
+
+        This is for a pipeline whose inputs are known only as a whole.
+
+        Args:
+            scopes: scopes of the partitions to load.
+            tables: see `find_input`.
+            but_of_run: the id of a run whose loads do not count.
+        """
+        if not any(scope.content for scope in scopes):
+            return []
+        loads, at = self._index.ask(lambda index, at: (index.find_scopes(at, pipeline, tables), at))
+        loads = [load for load in loads if load.run_id != but_of_run]
+        known = LoadedPartitions(loads)
+        if tables and any(known.find_overlapping(scope) for scope in scopes):  # if not, tables need not be compared
+            into = [replace(load, table=table) for load in loads for table in tables]
+            known = LoadedPartitions(loads_on_main(self._catalog, self.manifests.io, into, at))
+        held = ((scope, known.find_overlapping(scope)) for scope in scopes)
+        return [HeldFile(WantedFile("", "", scope), load, is_partly=True) for scope, load in held if load]
+
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return the files of a run's input that main contains now, loaded by other runs.
 
@@ -129,8 +153,9 @@ class LoadedFiles:
             return [each for each in held if each.overtaken_by is None]  # the selection decided about the others
         digests = [each.digest for each in manifest.inputs if each.digest] if manifest else [check.digest]
         loads = self._find_inputs(check.pipeline, digests, check.tables, check.replaces)
-        earlier = next((each for each in loads if each.run_id != run_id), None)
-        return [HeldFile(WantedFile("", earlier.identity), earlier)] if earlier else []
+        if earlier := next((each for each in loads if each.run_id != run_id), None):
+            return [HeldFile(WantedFile("", earlier.identity), earlier)]
+        return self.find_overlapping(check.pipeline, [check.scope], check.tables, run_id)
 
     def is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
         """Return True if a later run in effect of a pipeline loaded files into the tables of a run.

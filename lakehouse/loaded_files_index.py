@@ -11,6 +11,7 @@ from typing import TypeVar
 from lakehouse.loaded_files_tables import (
     FIND,
     FIND_INPUTS,
+    FIND_SCOPES,
     LOAD_COLUMNS,
     REPLACEABLE,
     REPLACED,
@@ -169,6 +170,21 @@ class LoadedFilesIndex:
                         load = loaded_file(fields)
                         latest.setdefault(load.identity, load)
             return list(latest.values())
+
+        return self._use(read)
+
+    def find_scopes(self, at: str, pipeline: str, tables: Collection[str]) -> list[LoadedFile]:
+        """Return the runs in effect of a pipeline that loaded a partition of the content, oldest first.
+
+        Args:
+            tables: the present tables of the pipeline. A run that loaded files into other tables alone does not count.
+        """
+
+        def read(database: sqlite3.Connection) -> list[LoadedFile]:
+            database.execute("BEGIN")
+            _require(database, at)
+            rows = database.execute(FIND_SCOPES, [pipeline])
+            return [loaded_file(fields) for loaded, *fields in rows if not are_others(json.loads(loaded), tables)]
 
         return self._use(read)
 

@@ -12,7 +12,7 @@ from sluice.input.manifest import InputManifest
 from sluice.input.publications import InputRecord, effects_of_rollback
 from sluice.pipeline.scope import LoadScope
 
-VERSION = 7
+VERSION = 8
 """Version of the tables below. An index of another version is rebuilt."""
 TABLES = ("commits", "runs", "inputs", "files", "copies")
 _SCHEMA = """
@@ -97,6 +97,12 @@ FROM inputs i JOIN runs r ON r.seq = i.seq WHERE r.pipeline = ? AND r.in_effect 
 ORDER BY r.seq DESC
 """
 """Query for the runs in effect of a pipeline that published some inputs, latest first."""
+FIND_SCOPES = """
+SELECT r.tables, '', '', r.run_id, r.workflow_id, r.hash, r.at, i.digest, i.path_scope, i.content_scope
+FROM inputs i JOIN runs r ON r.seq = i.seq WHERE r.pipeline = ? AND r.in_effect AND i.content_scope != ''
+ORDER BY r.seq
+"""
+"""Query for the runs in effect of a pipeline that loaded a partition of the content, oldest first."""
 _ADD_INPUT = "INSERT OR REPLACE INTO inputs (digest, seq, path_scope, content_scope) VALUES (?, ?, ?, ?)"
 _LATEST_OF_PATH = """
 SELECT f.identity, f.seq FROM {} f JOIN runs r ON r.seq = f.seq WHERE r.in_effect AND f.table_name = :table
@@ -178,7 +184,7 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
     if commit.manifest:
         add_manifest(database, seq, commit.manifest)
     elif record.digest:
-        database.execute(_ADD_INPUT, [record.digest, seq, "", ""])
+        database.execute(_ADD_INPUT, [record.digest, seq, "", record.partition])
     if record.rolled_back:
         rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
         rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}

@@ -9,6 +9,7 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.later_loads import LaterLoads
 from lakehouse.loaded_files import LoadedFiles
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
+from sluice.input.selection import refuse_partly_loaded
 from sluice.publishing.capabilities import guarantee_for, require_capabilities
 
 
@@ -30,4 +31,5 @@ class PlanPublishActivity:
         require_capabilities(capabilities, input.tables, allow_partial=input.allow_partial)
         if input.write:
             LaterLoads(self.catalog, self.io, self.loaded_files).check_plan(input, input.write)
+        refuse_partly_loaded(self.loaded_files.find_overlapping(input.pipeline, input.scopes, input.tables))
         return PublishPlan(guarantee=guarantee_for(capabilities, input.tables))

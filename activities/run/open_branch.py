@@ -14,7 +14,9 @@ from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidInput, InvalidPipeline
 from sluice.input.held_files import LoadedFile
+from sluice.input.selection import refuse_partly_loaded
 from sluice.pipeline.loading_order import layout_problem
+from sluice.pipeline.loading_rules import is_known_as_a_whole
 from sluice.pipeline.table_properties import opening_problem
 from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.capabilities import require_capabilities
@@ -74,6 +76,8 @@ class OpenBranchActivity:
             message = published_before(pipeline, earlier.commit, earlier.workflow_id)
             edited = describe_other_version(self.catalog, earlier.run_id, pipeline, input.pipeline_digest)
             raise AlreadyPublished(message + edited)
+        if write and is_known_as_a_whole(write):
+            refuse_partly_loaded(self.loaded_files.find_overlapping(pipeline, [input.scope], [*input.tables]))
 
     def _refuse_older_input(self, earlier: LoadedFile, pipeline: str) -> None:
         """Check that a program did not load another input after the earlier run with this one.

@@ -31,7 +31,7 @@ from cli.options import AsJson, By
 from cli.pipeline.values import OLDER_ROWS_WIN, OverYounger
 from cli.program import next_commands, program
 from runtime.arrivals.conflicting_starts import refuse_backfill
-from runtime.backfills.backfill_order import refuse_older_partitions
+from runtime.backfills.backfill_order import refuse_unloadable_partitions
 from runtime.backfills.backfills import (
     change_backfill,
     read_backfill,
@@ -131,7 +131,7 @@ def start(
 async def _start(context: CommandContext, given: BackfillInput, *, over_younger: bool, detach: bool) -> int:
     """Start a backfill, and follow it unless the person detaches; return the exit code."""
     await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
-    await refuse_older_partitions(context.client, context.installation_with_id, given)
+    await refuse_unloadable_partitions(context.client, context.installation_with_id, given)
     context.interruption.message = (
         f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
     )

@@ -1,38 +1,44 @@
-"""Ask a worker, before a backfill starts, if main has partitions that are younger than those to load."""
+"""Ask a worker, before a backfill starts, if main has younger or overlapping partitions."""
 
 from temporalio.client import Client
 
+from runtime.backfills.backfill_plan import scopes_of
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from runtime.publishing.publish_plan import ask_plan
 from sluice.contracts.backfill import BackfillInput
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
 from sluice.errors import ServiceUnavailable
+from sluice.pipeline.loading_rules import is_known_as_a_whole
 from sluice.pipeline.placeholders import partition_values
 from sluice.publishing.older_rows import may_be_older
 from sluice.setting_groups import InstallationSettings
 
 
-async def refuse_older_partitions(client: Client, settings: InstallationSettings, given: BackfillInput) -> None:
-    """Refuse a backfill if one of its partitions would replace younger rows, which its run would refuse later.
+async def refuse_unloadable_partitions(client: Client, settings: InstallationSettings, given: BackfillInput) -> None:
+    """Refuse a backfill if one of its partitions would replace younger rows, or load rows twice.
 
-    If no worker answers, the runs of the partitions decide.
+    The run of the partition would be refused later. If no worker answers, the runs decide.
 
     Raises:
         InvalidPipeline: main contains a later partition than one that it lacks.
+        InvalidInput: main contains a part of a partition, or a larger one, and its rows would be loaded twice.
     """
     partitions = given.progress.partitions
     order = LoadOrder(partition=partitions[0], over_younger=given.over_younger)
     pipeline = pipeline_of_text(given.pipeline, partition_values(partitions[0]))
-    if not may_be_older(order, pipeline.write, pipeline.tables):
+    asks_order = may_be_older(order, pipeline.write, pipeline.tables)
+    compares_scopes = is_known_as_a_whole(pipeline.write) and not given.again
+    if not asks_order and not compares_scopes:
         return
     query = PlanPublishInput(
         tables=list(pipeline.tables),
         allow_partial=pipeline.publish.allow_partial,
         pipeline=pipeline.name,
-        write=pipeline.write,
-        partitions=partitions,
+        write=pipeline.write if asks_order else None,
+        partitions=partitions if asks_order else [],
         again=given.again,
+        scopes=list(scopes_of(given.pipeline, partitions).values()) if compares_scopes else [],
     )
     try:
         await ask_plan(client, settings, query)

@@ -14,7 +14,7 @@ from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.pipeline.file import parse_pipeline, read_pipeline_text
 from sluice.pipeline.model import Pipeline
 from sluice.pipeline.placeholders import differing_placeholders, partition_values, values_of_all
-from sluice.pipeline.scope import load_scope, overlapping, placeholders_of_loads
+from sluice.pipeline.scope import LoadScope, load_scope, overlapping, placeholders_of_loads
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,19 @@ def check_partitions(stated: PipelineText, partitions: Sequence[str]) -> Pipelin
             f"{stated.name} is the same for each partition: write {{{{ partition }}}} into the path of its source, or "
             "into another key that decides what it loads"
         )
-    if pair := overlapping({partition: load_scope(tree, partition_values(partition)) for partition in partitions}):
+    if pair := overlapping(scopes_of(stated, partitions)):
         raise InvalidPipeline(
             f"{stated.name} writes rows of {pair[1]} for {pair[0]} too, since it does not select them by the path of "
             "its files alone: name only one of the two"
         )
     _check_that_all_differ(stated, partitions, used)
     return first
+
+
+def scopes_of(stated: PipelineText, partitions: Sequence[str]) -> dict[str, LoadScope]:
+    """Return the scope of the load of each partition."""
+    tree = YAML(typ="safe").load(stated.text)
+    return {partition: load_scope(tree, partition_values(partition)) for partition in partitions}
 
 
 def _check_that_all_differ(stated: PipelineText, partitions: Sequence[str], used: Sequence[str]) -> None:

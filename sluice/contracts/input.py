@@ -54,3 +54,5 @@ class PublicationCheck(WireMessage):
     not the files. Those of a joint publish are the identities in the manifest."""
     replaces: Replaced = ""
     """Scope that each load of the pipeline replaces. A publication that a later one replaced does not count."""
+    scope: LoadScope = NO_SCOPE
+    """Partition of an input that is known only as a whole. Main must not contain a part of it, nor a larger one."""

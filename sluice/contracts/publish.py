@@ -12,6 +12,7 @@ from sluice.contracts.input import PublicationCheck
 from sluice.contracts.lake_query import LakeQueryMessage
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.references import BranchMessage, CatalogIdMessage, RunRef
+from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write import Write
 
 
@@ -151,6 +152,8 @@ class PlanPublishInput(LakeQueryMessage):
     """Partitions of a backfill that is about to be started."""
     again: bool = False
     """True if the backfill loads partitions again that main contains."""
+    scopes: list[LoadScope] = Field(default_factory=list)
+    """Scopes of these partitions, if their input is known only as a whole and main must not contain parts of them."""
 
 
 class PublishPlan(WireMessage):

@@ -31,6 +31,8 @@ class OpenBranchInput(BranchRequest, CatalogIdMessage):
     """Write of the run; None in histories from before this field existed."""
     order: LoadOrder = LoadOrder()
     """Age of the rows of the run."""
+    scope: LoadScope = NO_SCOPE
+    """Partition and scheduled time that the run loads."""
     pipeline_digest: str = ""
     """Digest of the pipeline; empty in histories from before this field existed."""
     attempts: int = 1  # the maximum number of tries of the write

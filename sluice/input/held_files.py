@@ -1,9 +1,9 @@
 """Decide if main contains a file: the one rule for runs, releases and landing zones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sluice.pipeline.scope import NO_SCOPE, LoadScope
+from sluice.pipeline.scope import NO_SCOPE, LoadScope, larger_times
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,25 @@ class LoadsOfTable:
             return HeldFile(wanted, load, is_renamed=self._order_matters and is_delivery)
         partly = next((load for load in reversed(loads) if load.scope.overlaps_partly(wanted.scope)), None)
         return HeldFile(wanted, partly, is_partly=True) if partly else None
+
+
+class LoadedPartitions:
+    """Loads in effect of inputs that are known only as a whole, by the partition of each."""
+
+    def __init__(self, loads: Iterable[LoadedFile]) -> None:
+        """Index the loads, oldest first, by the content of their scopes."""
+        self._loads: dict[str, LoadedFile] = {}
+        self._smaller: dict[str, LoadedFile] = {}
+        for load in loads:
+            self._loads[load.scope.content] = load
+            self._smaller |= dict.fromkeys(larger_times(load.scope.content), load)
+
+    def find_overlapping(self, scope: LoadScope) -> LoadedFile | None:
+        """Return a load of a larger or a smaller partition, unless this partition itself was loaded."""
+        if not scope.content or scope.content in self._loads:
+            return None
+        larger = (self._loads[part] for part in larger_times(scope.content) if part in self._loads)
+        return self._smaller.get(scope.content) or next(larger, None)
 
 
 def _holding(loads: Sequence[LoadedFile], wanted: WantedFile) -> Iterator[LoadedFile]:

@@ -8,6 +8,8 @@ from sluice.contracts.selected_input import ManifestRef
 from sluice.input.manifest import ManifestHeader
 from sluice.input.publications import read_input_record
 from sluice.input.selection import asks_what_was_loaded
+from sluice.pipeline.loading_rules import is_known_as_a_whole
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 
 def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> PublicationCheck | None:
@@ -26,7 +28,12 @@ def check_of_run(request: RunRequest, manifest: ManifestRef | None) -> Publicati
     name, write = request.pipeline.name, request.pipeline.write
     replaces = write.traits.replaces if write.built_in else ""
     return PublicationCheck(
-        tables=tables, manifest=manifest, pipeline=name, digest=request.input.digest, replaces=replaces
+        tables=tables,
+        manifest=manifest,
+        pipeline=name,
+        digest=request.input.digest,
+        replaces=replaces,
+        scope=request.input.scope if is_known_as_a_whole(write) else NO_SCOPE,
     )
 
 
@@ -46,8 +53,12 @@ def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | 
     if header and record.manifest and (header.policy != "reload" or header.again):
         return PublicationCheck(tables=header.tables, manifest=record.manifest)
     if record.digest:
-        replaces = header.replaces if header else ""
         return PublicationCheck(
-            tables=[], manifest=record.manifest, pipeline=record.pipeline, digest=record.digest, replaces=replaces
+            tables=[],
+            manifest=record.manifest,
+            pipeline=record.pipeline,
+            digest=record.digest,
+            replaces=header.replaces if header else "",
+            scope=NO_SCOPE if header else LoadScope(content=record.partition),
         )
     return None

@@ -15,6 +15,7 @@ from sluice.publishing.commit_properties import (
     RUN_ID,
     WORKFLOW_ID,
 )
+from sluice.publishing.load_properties import PARTITION
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class InputRecord:
     manifest: ManifestRef | None = None
     rolled_back: tuple[str, ...] = ()
     """Runs that this run rolled back, newest first."""
+    partition: str = ""
+    """Partition that the run loaded, or its scheduled time; empty if it has neither."""
 
 
 def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
@@ -45,6 +48,7 @@ def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
         tables=_names(properties.get(INPUT_TABLES, "")),
         manifest=ManifestRef(location=location, digest=digest) if location else None,
         rolled_back=tuple(run for run in properties.get(ROLLED_BACK, "").split(",") if run),
+        partition=properties.get(PARTITION, ""),
     )
 
 

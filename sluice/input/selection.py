@@ -1,6 +1,6 @@
 """Selection of the files of a source that a run loads: by default none that main contains, and none twice."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.run_request import InputFile
@@ -27,11 +27,12 @@ def asks_what_was_loaded(policy: LoadedFilePolicy, *, again: bool) -> bool:
     return policy != "reload" and not again
 
 
-def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
+def refuse_partly_loaded(held: Iterable[HeldFile]) -> None:
     """Check that the run loads these files as main contains them: whole, or partition by partition.
 
     Raises:
-        InvalidInput: a file was loaded whole and a partition of it is wanted, or the reverse. Rows would be doubled.
+        InvalidInput: a file was loaded whole and a partition of it is wanted, or the reverse. Or an input without files
+            was loaded by partitions of another length. Rows would be doubled.
     """
     for each in held:
         if each.is_partly:
@@ -39,10 +40,12 @@ def refuse_partly_loaded(held: Sequence[HeldFile]) -> None:
 
 
 def describe_partly(held: HeldFile) -> str:
-    """Describe the loaded part and the wanted part of a file."""
+    """Describe the loaded part and the wanted part of a file, or of an input that is known only as a whole."""
     load, path = held.load, _shortened(held.wanted.path)
     loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
     run = load.workflow_id or load.run_id
+    if not path:
+        return f"run {run} loaded {load.scope.label}, and {held.wanted.scope.label} would now be loaded"
     return f"run {run} loaded {path} {loaded} into {load.table}, and it would now be loaded {wanted}"
 
 

@@ -127,6 +127,14 @@ def table() -> dict[tuple[Way, Kind], Rule]:
     return {(way, kind): make_rule(way, kind, traits) for way, (kind, traits) in product(ways, TRAITS.items())}
 
 
+def is_known_as_a_whole(write: Write) -> bool:
+    """Return True if main knows the input of a write only as a whole, and not by its files.
+
+    Only their partitions then show that two of its inputs have rows in common.
+    """
+    return rule_of("by hand", write, ()).loaded in ("statements", "program")
+
+
 def why_in_order(kind: Kind) -> str:
     """Return the reason why loads of a kind run one at a time."""
     return f"with {name_of(kind)}, rows of a later load replace rows of an earlier one"

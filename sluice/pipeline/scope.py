@@ -138,9 +138,16 @@ def overlapping(scopes: Mapping[str, LoadScope]) -> tuple[str, str] | None:
     Args:
         scopes: the scope of the loads of each partition.
     """
-    by_content = {scope.content: partition for partition, scope in scopes.items() if _TIME.fullmatch(scope.content)}
+    by_content = {scope.content: partition for partition, scope in scopes.items()}
     for content, partition in by_content.items():
-        for length in (_YEAR, _MONTH, _DAY, _HOUR):
-            if length < len(content) and (larger := by_content.get(content[:length])):
+        for part in larger_times(content):
+            if larger := by_content.get(part):
                 return larger, partition
     return None
+
+
+def larger_times(content: str) -> list[str]:
+    """Return the year, month, day and hour within which a smaller date or time lies; none for a name."""
+    if not _TIME.fullmatch(content):
+        return []
+    return [content[:length] for length in (_YEAR, _MONTH, _DAY, _HOUR) if length < len(content)]

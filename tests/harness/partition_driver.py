@@ -131,13 +131,13 @@ class PartitionDriver(LakeDriver):
         return [each.name for each in self.catalog.list_branches("sluice/backfill/")]
 
     def append_year(self, job: SparkJob) -> tuple[str, list[dict[str, int]]]:
-        """Return the row that the pipeline's program appends for its partition."""
+        """Return the row that the pipeline's program appends for its partition, a year or a month of it."""
         given = {
             "args": next(iter(job.args), ""),
             "environment": job.environment.get("YEAR", ""),
             "conf": job.conf.get("spark.sluice.year", ""),
         }
-        year = int(given[self.key])
+        year = int(given[self.key][:4])
         return self.table, [{"id": year, "v": 1, "p": year}]
 
     @property
@@ -163,7 +163,8 @@ class PartitionDriver(LakeDriver):
 
     def _write(self) -> dict[str, Any]:
         if self.key == "statements":
-            return {"mode": "sql", "statements": [f"INSERT INTO {self.table} VALUES ({PARTITION}, 1, {PARTITION})"]}
+            year = f"CAST(left('{PARTITION}', 4) AS int)"
+            return {"mode": "sql", "statements": [f"INSERT INTO {self.table} SELECT {year}, 1, {year}"]}
         if self.key in ORDERED_KEYS:
             self.program.touch()
             places = {"args": [PARTITION], "environment": {"YEAR": PARTITION}, "conf": {"spark.sluice.year": PARTITION}}

@@ -105,7 +105,14 @@ class PartitionModel:
     def is_overtaken(self, partition: str) -> bool:
         """Return True if main has a later partition, which an older one must not overwrite."""
         is_guarded = self.order_matters and self.mode != "overwrite_partitions"
-        return is_guarded and any(load.partition > partition for load in self.loads())
+        return is_guarded and any(load.partition[:4] > partition[:4] for load in self.loads())
+
+    def overlaps(self, partition: str) -> bool:
+        """Return True if main has a year without files whose month is to be loaded, or the reverse."""
+        others = {load.partition for load in self.loads()} - {partition}
+        return self.key in ORDERED_KEYS and any(
+            each.startswith(partition) or partition.startswith(each) for each in others
+        )
 
     def is_held(self, wanted: Load) -> bool:
         """Return True if main has a file for its partition.

@@ -88,6 +88,7 @@ async def _open_branch(calls: ActivityCalls, state: RunState) -> None:
         write=pipeline.write,
         # Files that main contains already have no age: the order counts only for those that are left to load.
         order=ANY_ORDER if pipeline.write.selects_files else state.request.order,
+        scope=state.request.input.scope,
         pipeline_digest=pipeline.digest,
         attempts=pipeline.write.attempts,
         publish=state.request.publish,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 from cli.backfills.start import StartBackfill
 from lakehouse.quarantine import list_quarantined_branches
+from runtime.backfills.backfill_order import refuse_unloadable_partitions
 from runtime.backfills.backfills import backfill_handle, start_backfill
 from runtime.run.find_run import query_status
 from sluice.contracts.run import WAITING
 from sluice.contracts.starting import PipelineText
+from sluice.errors import InvalidInput
 from tests.harness.memory_system import MemorySystem
 from tests.harness.partition_driver import PartitionDriver
 from tests.harness.sequences import new_folder
@@ -113,6 +116,25 @@ def test_an_older_partition_with_new_rows_is_refused(memory: MemorySystem, tmp_p
     ended = memory.run(driver.backfill("2018..2021"))
     assert ended.states["2018"] == "failed" and driver.table_rows() == before
     assert ended.status and "2018 is older than 2020" in ended.status.progress.notes["2018"].reason
+
+
+@pytest.mark.parametrize("key", ["statements", "args"])
+def test_months_of_a_year_without_files_are_refused(memory: MemorySystem, tmp_path: Path, key: str) -> None:
+    """In an earlier version, each row of the year was there twice, with exit code 0."""
+    driver = driver_of(memory, tmp_path)
+    driver.key, driver.mode = key, "append"
+    memory.engine.programs = {driver.program: driver.append_year}
+    assert set(memory.run(driver.backfill("2018")).states.values()) == {"published"}
+    assert set(memory.run(driver.backfill("2018..2019")).states.values()) == {"skipped", "published"}
+    rows = driver.table_rows()
+    ended = memory.run(driver.backfill("2019-01..2019-02"))
+    assert ended.states == {"2019-01": "failed", "2019-02": "waiting"} and driver.table_rows() == rows
+    assert ended.status and "loaded 2019, and 2019-01 would" in ended.status.progress.notes["2019-01"].reason
+    memory.run(driver.cancel_backfill())
+    for months, is_refused in (("2019-03..2020-01", True), ("2020-01..2020-02", False)):
+        given = StartBackfill(driver.file, months, None, 1, 1, "each", again=False).prepare()
+        with pytest.raises(InvalidInput, match="--again") if is_refused else nullcontext():
+            memory.run(refuse_unloadable_partitions(driver.client, driver.settings.installation, given))
 
 
 def test_partitions_of_a_dropped_table_are_loaded_again(memory: MemorySystem, tmp_path: Path) -> None:

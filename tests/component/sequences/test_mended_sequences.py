@@ -91,6 +91,12 @@ MENDS = (
         {"KEYS": ("transform",), "MODES": ("append",)},
     ),
     Mend(
+        "a month is not loaded after its year without files, nor the year after the month",
+        "partitions",
+        {"lakehouse.loaded_files.LoadedFiles.find_overlapping": lambda *_: []},
+        {"KEYS": ("args",), "MODES": ("append",)},
+    ),
+    Mend(
         "content is loaded again that other content of its path replaced",
         "partitions",
         {"lakehouse.loaded_files.LoadsOfTable": lambda loads, **_: LoadsOfTable(loads, order_matters=False)},

@@ -74,6 +74,11 @@ class PartitionSequence(CommandSequence):
 
     # --- runs ---
 
+    @precondition(lambda self: not self._has_files())
+    @rule(year=st.sampled_from(YEARS))
+    def run_month(self, year: str) -> None:
+        self.run_partition(f"{year}-06")
+
     @rule(year=st.sampled_from(YEARS))
     def run_partition(self, year: str) -> None:
         expected, loads = self._expected(year)
@@ -196,13 +201,13 @@ class PartitionSequence(CommandSequence):
         if not loads:
             return "already published", ()
         is_beside = self.model.would_double(loads) or self.model.replaces_other_partitions(loads)
-        if self.model.is_overtaken(year) or is_beside:
+        if self.model.is_overtaken(year) or self.model.overlaps(year) or is_beside:
             return "refused", loads
         return ("quarantined" if any(load.content.is_bad for load in loads) else "published"), loads
 
     def _wanted(self, year: str) -> list[Load]:
         if not self._has_files():
-            row: Row = (int(year), 1, int(year))
+            row: Row = (int(year[:4]), 1, int(year[:4]))
             return [Load(Content((row,)), year, "", 0)]
         folder = year if year in self.files else "all"
         files = sorted(self.files[folder].items())
