@@ -3,8 +3,7 @@
 Tests in the first folders are quick, except those marked `slow`. In the other folders, those marked `sentinel` are.
 Processes share the tests by module. The first process begins with the whole runs, the second with the component
 tests, and the third with what needs neither a worker nor a Spark session, so that few processes start those. Then each
-takes modules that need neither, and last what is left. Tests that wait for timers need neither: beside the others, they
-leave the cores to them. Each process has a Temporal server and a catalog of its own.
+takes modules that need neither, and last what is left. Each process has a Temporal server and a catalog of its own.
 """
 
 from collections.abc import Sequence
@@ -28,8 +27,11 @@ _KINDS = (
     (_OTHER, _COMPONENT, _WHOLE_RUN),
 )
 """The kinds of modules that a process takes, in their order, by the number of the process."""
-ORDER = ("system", "faults", "e2e", "component", "workflow", "unit")
-"""The folders in the order of their distribution, after the long modules."""
+ORDER = ("system", "faults", "e2e", "workflow", "component", "unit")
+"""The folders in the order of their distribution, after the long modules.
+
+The workflow tests wait for timers. They come early, while the first two processes keep both cores busy.
+"""
 LONG = (
     "e2e/test_page.py",
     "system/test_connect_server.py",

@@ -211,16 +211,16 @@ SparkSession.builder.getOrCreate().sql("SELECT java_method('java.lang.System', '
 
 
 def test_a_job_that_crashes_the_server_does_so_once(warm: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
-    """The neighbour loses an attempt, which does not count. The crashing job uses up its own attempts, and ends."""
+    """The neighbour loses an attempt, which does not count. The crashing job uses up its own attempt, and ends."""
     flag = tmp_path / "flag"
     slow = theirs(tmp_path, "neighbour", _SLOW.format(rows=6, name="neighbour", flag=flag))
     neighbour = warm.start(slow.replace("write: {", "write: {attempts: 1, "))
     wait_for(flag.exists)
-    poison = warm.run(theirs(tmp_path, "poison", _POISON).replace("write: {", "write: {attempts: 2, "))
+    poison = warm.run(theirs(tmp_path, "poison", _POISON).replace("write: {", "write: {attempts: 1, "))
     ended = warm.wait_for_end(neighbour)
     assert (ended.json["outcome"], ended.json["attempts"], ended.json["lost_attempts"]) == ("published", 2, 1), ended
     assert len(lake.rows("t.neighbour")) == 6
-    assert (poison.json["outcome"], poison.json["attempts"], poison.json["lost_attempts"]) == ("failed", 3, 1), poison
+    assert (poison.json["outcome"], poison.json["attempts"], poison.json["lost_attempts"]) == ("failed", 2, 1), poison
 
 
 def test_a_dead_worker_takes_its_server_along(
