@@ -6,6 +6,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.schedules.pausing import pause_schedule
 from sluice.contracts.schedules import PauseScheduleInput
 
 
@@ -24,7 +25,7 @@ class PauseScheduleActivity:
         handle = self.client.get_schedule_handle(input.schedule_id)
         try:
             if not (await handle.describe()).schedule.state.paused:
-                await handle.pause(note=input.note)
+                await pause_schedule(handle, input.note)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise

@@ -18,8 +18,9 @@ def pause_command(
     """Pause the schedule and the landing zone of a pipeline. `deploy` does not resume them."""
 
     async def command(context: CommandContext, _: None) -> int:
-        await pause_pipeline(context.client, with_known_installation(context.settings).installation, pipeline, note)
-        context.print_result({"pipeline": pipeline, "paused": True, "note": note}, f"Paused {pipeline}: {note}")
+        installation = with_known_installation(context.settings).installation
+        noted = await pause_pipeline(context.client, installation, pipeline, note)
+        context.print_result({"pipeline": pipeline, "paused": True, "note": noted}, f"Paused {pipeline}: {noted}")
         return 0
 
     run_command(command, as_json, no_preparation)

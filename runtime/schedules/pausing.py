@@ -11,17 +11,39 @@ from sluice.contracts.zone_requests import PauseZone
 from sluice.errors import InvalidPipeline
 from sluice.identifiers import schedule_id, suggestion
 from sluice.setting_groups import InstallationSettings
+from sluice.sizes import format_count
 
 
-async def pause_pipeline(client: Client, settings: InstallationSettings, pipeline: str, note: str) -> None:
+async def pause_pipeline(client: Client, settings: InstallationSettings, pipeline: str, note: str) -> str:
     """Pause the schedule and the landing zone of a pipeline, with a note that gives the reason.
+
+    Returns:
+        the note of the schedule, as of `pause_schedule`.
 
     Raises:
         InvalidPipeline: it has neither, or the note is empty.
     """
     if not note.strip():
         raise InvalidPipeline("--note is empty: give the reason, which `list --schedules` and `arrivals` show")
-    await _set_paused(client, settings, pipeline, True, note)
+    zone, schedule = await _find(client, settings, pipeline)
+    noted = await pause_schedule(schedule, note) if schedule else note
+    if zone:
+        await pause_zone(client, settings, pipeline, PauseZone(paused=True, note=note, by=getpass.getuser()))
+    return noted
+
+
+async def pause_schedule(schedule: ScheduleHandle, note: str) -> str:
+    """Pause a schedule; return its note, which also counts the starts that wait for the end of a run.
+
+    Temporal discards them without a trace if that run ends during the pause.
+    """
+    if waiting := (await schedule.describe()).raw_description.info.buffer_size:
+        note += (
+            f"; {format_count(waiting, 'start')} waiting for the present run, and discarded if that run ends during "
+            "the pause: then use `run FILE --scheduled-for TIME`"
+        )
+    await schedule.pause(note=note)
+    return note
 
 
 async def resume_pipeline(client: Client, settings: InstallationSettings, pipeline: str, note: str) -> None:
@@ -30,15 +52,11 @@ async def resume_pipeline(client: Client, settings: InstallationSettings, pipeli
     Raises:
         InvalidPipeline: the pipeline has neither.
     """
-    await _set_paused(client, settings, pipeline, False, note)
-
-
-async def _set_paused(client: Client, settings: InstallationSettings, pipeline: str, paused: bool, note: str) -> None:
     zone, schedule = await _find(client, settings, pipeline)
     if schedule:
-        await (schedule.pause(note=note) if paused else schedule.unpause(note=note or "resumed"))
+        await schedule.unpause(note=note or "resumed")
     if zone:
-        await pause_zone(client, settings, pipeline, PauseZone(paused=paused, note=note, by=getpass.getuser()))
+        await pause_zone(client, settings, pipeline, PauseZone(paused=False, note=note, by=getpass.getuser()))
 
 
 async def _find(client: Client, settings: InstallationSettings, pipeline: str) -> tuple[bool, ScheduleHandle | None]:

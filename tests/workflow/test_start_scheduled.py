@@ -4,12 +4,19 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio import activity
-from temporalio.client import Client, ScheduleHandle, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import (
+    Client,
+    ScheduleHandle,
+    ScheduleOverlapPolicy,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+)
 from temporalio.worker import Worker
 
 from activities.errors import ErrorMapping
@@ -20,6 +27,7 @@ from activities.schedules.inspect_schedule import InspectScheduleActivity
 from activities.schedules.pause_schedule import PauseScheduleActivity
 from lakehouse.arrivals.batch_store import BatchStore
 from runtime.schedules.deployed_schedules import make_schedule
+from runtime.schedules.pausing import pause_schedule
 from sluice.contracts.schedules import (
     ENDED_MEMO,
     MISSED_MEMO,
@@ -128,6 +136,24 @@ async def scheduled(client: Client, tmp_path: Path) -> AsyncIterator[Scheduled]:
     ):
         yield scheduled
         await client.get_schedule_handle(scheduled.id).delete()
+
+
+async def test_the_note_of_a_pause_counts_the_starts_that_wait_for_the_run(scheduled: Scheduled) -> None:
+    scheduled.go_on.clear()
+    schedule = await scheduled.make(overlap="buffer_all")
+
+    async def counts(running: int, waiting: int) -> bool:
+        described = await schedule.describe()
+        return (len(described.info.running_actions), described.raw_description.info.buffer_size) == (running, waiting)
+
+    for waiting in (0, 1):
+        await schedule.trigger(overlap=ScheduleOverlapPolicy.BUFFER_ALL)
+        await until(partial(counts, 1, waiting))
+    noted = await pause_schedule(schedule, "why")
+    assert noted.startswith("why; 1 start waiting for the present run, and discarded if that run ends during the pause")
+    assert (await schedule.describe()).schedule.state.note == noted
+    scheduled.go_on.set()
+    await until(partial(counts, 0, 0))
 
 
 async def test_a_start_that_is_cancelled_before_its_run_starts_none(scheduled: Scheduled) -> None:
