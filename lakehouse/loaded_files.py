@@ -107,8 +107,8 @@ class LoadedFiles:
         self, pipeline: str, digests: Sequence[str], tables: Sequence[str], replaces: Replaced
     ) -> Iterator[LoadedFile]:
         """Yield the latest run in effect for each of some inputs. See `find_input`."""
-        if not self._index.as_it_is().head() and self._catalog.find_published({PIPELINE: pipeline}) is None:
-            return  # the pipeline published nothing: building the index is not necessary
+        if self._has_published_nothing(pipeline):
+            return
         loads, at = self._index.ask(lambda index, at: (index.find_inputs(at, pipeline, digests, tables), at))
         for load in loads:
             if replaces and (self.is_replaced(load, pipeline, replaces) or self._lacks_rows(load, at)):
@@ -118,27 +118,33 @@ class LoadedFiles:
                 yield load
 
     def find_overlapping(
-        self, pipeline: str, scopes: Sequence[LoadScope], tables: Sequence[str] = (), but_of_run: str = ""
-    ) -> list[HeldFile]:
-        """Return the partitions of which main contains a part, or that lie within a partition on main.
+        self, pipeline: str, scopes: Sequence[LoadScope], tables: Sequence[str], but_of_run: str = ""
+    ) -> Iterator[HeldFile]:
+        """Yield the partitions of which main contains a part, or that lie within a partition on main.
 
-        This is for a pipeline whose inputs are known only as a whole.
+        This is for inputs that main knows only as a whole. If a run loaded a partition itself, it does not count.
 
         Args:
             scopes: scopes of the partitions to load.
             tables: see `find_input`.
             but_of_run: the id of a run whose loads do not count.
         """
-        if not any(scope.content for scope in scopes):
-            return []
+        if not any(scope.content for scope in scopes) or self._has_published_nothing(pipeline):
+            return
         loads, at = self._index.ask(lambda index, at: (index.find_scopes(at, pipeline, tables), at))
-        loads = [load for load in loads if load.run_id != but_of_run]
-        known = LoadedPartitions(loads)
-        if tables and any(known.find_overlapping(scope) for scope in scopes):  # if not, tables need not be compared
+        known = LoadedPartitions(load for load in loads if load.run_id != but_of_run)
+
+        def present(loads: Sequence[LoadedFile]) -> list[LoadedFile]:
             into = [replace(load, table=table) for load in loads for table in tables]
-            known = LoadedPartitions(loads_on_main(self._catalog, self.manifests.io, into, at))
-        held = ((scope, known.find_overlapping(scope)) for scope in scopes)
-        return [HeldFile(WantedFile("", "", scope), load, is_partly=True) for scope, load in held if load]
+            return loads_on_main(self._catalog, self.manifests.io, into, at)
+
+        for scope in scopes:
+            if (overlapping := present(known.overlapping(scope))) and not present(known.same(scope)):
+                yield HeldFile(WantedFile("", "", scope), overlapping[-1], is_partly=True)
+
+    def _has_published_nothing(self, pipeline: str) -> bool:
+        """Return True if the index is empty and need not be built, since the pipeline published nothing."""
+        return not self._index.as_it_is().head() and self._catalog.find_published({PIPELINE: pipeline}) is None
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return the files of a run's input that main contains now, loaded by other runs.
@@ -155,7 +161,7 @@ class LoadedFiles:
         loads = self._find_inputs(check.pipeline, digests, check.tables, check.replaces)
         if earlier := next((each for each in loads if each.run_id != run_id), None):
             return [HeldFile(WantedFile("", earlier.identity), earlier)]
-        return self.find_overlapping(check.pipeline, [check.scope], check.tables, run_id)
+        return list(self.find_overlapping(check.pipeline, [check.scope], check.tables, run_id))
 
     def is_replaced(self, load: LoadedFile, pipeline: str, replaces: Replaced) -> bool:
         """Return True if a later run in effect of a pipeline loaded files into the tables of a run.

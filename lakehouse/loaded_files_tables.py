@@ -184,7 +184,7 @@ def add_commit(database: sqlite3.Connection, commit: IndexedCommit) -> None:
     if commit.manifest:
         add_manifest(database, seq, commit.manifest)
     elif record.digest:
-        database.execute(_ADD_INPUT, [record.digest, seq, "", record.partition])
+        database.execute(_ADD_INPUT, [record.digest, seq, "", record.scope])
     if record.rolled_back:
         rows = database.execute("SELECT run_id, rolled_back FROM runs WHERE rolled_back != '[]'").fetchall()
         rollbacks = {run_id: json.loads(runs) for run_id, runs in rows if run_id != record.run_id}

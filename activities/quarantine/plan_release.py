@@ -14,7 +14,8 @@ from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.errors import InvalidInput
 from sluice.input.publication_check import check_of_quarantine
 from sluice.input.publications import read_input_record
-from sluice.publishing.commit_properties import INPUT, PIPELINE_DIGEST
+from sluice.pipeline.scope import LoadScope
+from sluice.publishing.commit_properties import INPUT, PIPELINE_DIGEST, SCOPE
 from sluice.publishing.load_properties import PARTITION, requeued_runs
 from sluice.publishing.release import check_not_published, check_releasable, plan_release
 
@@ -46,6 +47,7 @@ class PlanReleaseActivity:
             resume=resume,
             partition=branch.properties.get(PARTITION, ""),
             input_digest=digest,
+            scope=LoadScope(content=branch.properties.get(SCOPE, "")),
             pipeline_digest=branch.properties.get(PIPELINE_DIGEST, ""),
             tables=list(verified.tables),
         )

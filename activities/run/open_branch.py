@@ -60,7 +60,8 @@ class OpenBranchActivity:
         if problems := [*problems, *_unreplaceable(input, states), *self._unsafe_tables(input, attempt.base)]:
             raise InvalidPipeline("\n".join(problems))
         message = f"Begin attempt {input.run_ref.attempt}"
-        properties = {**input_properties(input.input_digest), **({} if input.publish else {NO_PUBLISH: "true"})}
+        described = input_properties(input.input_digest, list(input.tables), scope=input.scope)
+        properties = {**described, **({} if input.publish else {NO_PUBLISH: "true"})}
         attempt.create(input.run_ref, message, create_namespaces_for=list(input.tables), properties=properties)
         return attempt.ref(identity, self._sorted_tables(input, states), tables=writable_tables(input))
 

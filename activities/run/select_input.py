@@ -178,7 +178,7 @@ class SelectInputActivity:
     def _describe_branch(self, input: SelectInputInput, manifest: ManifestRef) -> None:
         """Name the manifest in a commit on the branch, where the reaper can read it after the end of the run."""
         properties = {
-            **input_properties(input.input_digest, input.tables, manifest),
+            **input_properties(input.input_digest, input.tables, manifest, input.scope),
             **branch_properties(input.run_ref, self.installation),
         }
         head = self.catalog.head(input.branch.name)

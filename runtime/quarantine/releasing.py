@@ -39,7 +39,8 @@ class PlannedRelease:
     @property
     def run_input(self) -> RunInput | None:
         """Input of the quarantined run; None if the quarantine does not record it."""
-        return RunInput(digest=self.plan.input_digest) if self.plan.input_digest else None
+        plan = self.plan
+        return RunInput(digest=plan.input_digest, scope=plan.scope) if plan.input_digest else None
 
     @property
     def options(self) -> StartOptions:

@@ -27,6 +27,7 @@ from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from sluice.errors import InvalidInput
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 
 MAX_RESULT_BYTES = 1024 * 1024
 """Maximum size of a result, in bytes.
@@ -55,6 +56,8 @@ class ReleasePlan(WireMessage):
     """Partition of the quarantined run, or its scheduled time."""
     input_digest: str = ""
     """Identity of the input, as the quarantine records it."""
+    scope: LoadScope = NO_SCOPE
+    """Scope of the input, as far as the quarantine records it."""
     pipeline_digest: str = ""
     """Digest of the pipeline with which a backfill collected its partitions; empty for any other quarantine."""
     tables: list[str] = Field(default_factory=list)

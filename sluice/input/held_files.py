@@ -103,22 +103,24 @@ class LoadsOfTable:
 
 
 class LoadedPartitions:
-    """Loads in effect of inputs that are known only as a whole, by the partition of each."""
+    """Loads in effect of one pipeline, by the content of their scopes."""
 
     def __init__(self, loads: Iterable[LoadedFile]) -> None:
-        """Index the loads, oldest first, by the content of their scopes."""
-        self._loads: dict[str, LoadedFile] = {}
-        self._smaller: dict[str, LoadedFile] = {}
+        self._loads: dict[str, list[LoadedFile]] = {}
+        self._smaller: dict[str, list[LoadedFile]] = {}
         for load in loads:
-            self._loads[load.scope.content] = load
-            self._smaller |= dict.fromkeys(larger_times(load.scope.content), load)
+            self._loads.setdefault(load.scope.content, []).append(load)
+            for larger in larger_times(load.scope.content):
+                self._smaller.setdefault(larger, []).append(load)
 
-    def find_overlapping(self, scope: LoadScope) -> LoadedFile | None:
-        """Return a load of a larger or a smaller partition, unless this partition itself was loaded."""
-        if not scope.content or scope.content in self._loads:
-            return None
-        larger = (self._loads[part] for part in larger_times(scope.content) if part in self._loads)
-        return self._smaller.get(scope.content) or next(larger, None)
+    def same(self, scope: LoadScope) -> list[LoadedFile]:
+        """Return the loads of a partition itself."""
+        return self._loads.get(scope.content, [])
+
+    def overlapping(self, scope: LoadScope) -> list[LoadedFile]:
+        """Return the loads of larger and of smaller partitions."""
+        larger = [load for part in larger_times(scope.content) for load in self._loads.get(part, [])]
+        return larger + self._smaller.get(scope.content, [])
 
 
 def _holding(loads: Sequence[LoadedFile], wanted: WantedFile) -> Iterator[LoadedFile]:

@@ -53,12 +53,13 @@ def check_of_quarantine(properties: Mapping[str, str], header: ManifestHeader | 
     if header and record.manifest and (header.policy != "reload" or header.again):
         return PublicationCheck(tables=header.tables, manifest=record.manifest)
     if record.digest:
+        replaces = header.replaces if header else ""
         return PublicationCheck(
-            tables=[],
+            tables=list(record.tables),
             manifest=record.manifest,
             pipeline=record.pipeline,
             digest=record.digest,
-            replaces=header.replaces if header else "",
-            scope=NO_SCOPE if header else LoadScope(content=record.partition),
+            replaces=replaces,
+            scope=NO_SCOPE if replaces else LoadScope(content=record.scope),
         )
     return None

@@ -13,9 +13,9 @@ from sluice.publishing.commit_properties import (
     PIPELINE,
     ROLLED_BACK,
     RUN_ID,
+    SCOPE,
     WORKFLOW_ID,
 )
-from sluice.publishing.load_properties import PARTITION
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class InputRecord:
     manifest: ManifestRef | None = None
     rolled_back: tuple[str, ...] = ()
     """Runs that this run rolled back, newest first."""
-    partition: str = ""
-    """Partition that the run loaded, or its scheduled time; empty if it has neither."""
+    scope: str = ""
+    """Content of the input's scope."""
 
 
 def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
@@ -48,7 +48,7 @@ def read_input_record(properties: Mapping[str, str]) -> InputRecord | None:
         tables=_names(properties.get(INPUT_TABLES, "")),
         manifest=ManifestRef(location=location, digest=digest) if location else None,
         rolled_back=tuple(run for run in properties.get(ROLLED_BACK, "").split(",") if run),
-        partition=properties.get(PARTITION, ""),
+        scope=properties.get(SCOPE, ""),
     )
 
 

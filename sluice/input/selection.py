@@ -31,8 +31,8 @@ def refuse_partly_loaded(held: Iterable[HeldFile]) -> None:
     """Check that the run loads these files as main contains them: whole, or partition by partition.
 
     Raises:
-        InvalidInput: a file was loaded whole and a partition of it is wanted, or the reverse. Or an input without files
-            was loaded by partitions of another length. Rows would be doubled.
+        InvalidInput: a file was loaded whole and a partition of it is wanted, or the reverse. Or main knows the input
+            only as a whole, and has a larger or a smaller partition of it. Rows would be doubled.
     """
     for each in held:
         if each.is_partly:
@@ -45,7 +45,8 @@ def describe_partly(held: HeldFile) -> str:
     loaded, wanted = (f"for {each.content}" if each.content else "whole" for each in (load.scope, held.wanted.scope))
     run = load.workflow_id or load.run_id
     if not path:
-        return f"run {run} loaded {load.scope.label}, and {held.wanted.scope.label} would now be loaded"
+        wanted = held.wanted.scope.label
+        return f"run {run} loaded {load.scope.label} into {load.table}, and {wanted} would now be loaded"
     return f"run {run} loaded {path} {loaded} into {load.table}, and it would now be loaded {wanted}"
 
 

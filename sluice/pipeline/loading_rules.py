@@ -132,7 +132,7 @@ def is_known_as_a_whole(write: Write) -> bool:
 
     Only their partitions then show that two of its inputs have rows in common.
     """
-    return rule_of("by hand", write, ()).loaded in ("statements", "program")
+    return not write.selects_files and rule_of("by hand", write, ()).loaded in ("statements", "program")
 
 
 def why_in_order(kind: Kind) -> str:

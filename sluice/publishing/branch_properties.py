@@ -7,6 +7,7 @@ from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.references import RunRef
 from sluice.contracts.selected_input import ManifestRef
+from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.publishing.commit_properties import (
     ATTEMPT,
     ATTEMPT_MARK,
@@ -23,6 +24,7 @@ from sluice.publishing.commit_properties import (
     REASON,
     RUN_ID,
     RUN_MARK,
+    SCOPE,
     TARGET,
     VERDICTS,
     VERIFIED,
@@ -95,18 +97,23 @@ def quarantine_properties(
     }
 
 
-def input_properties(digest: str, tables: Sequence[str] = (), manifest: ManifestRef | None = None) -> dict[str, str]:
-    """Return the properties of a commit that describe its run's input. Later runs find loaded files by them."""
+def input_properties(
+    digest: str, tables: Sequence[str] = (), manifest: ManifestRef | None = None, scope: LoadScope = NO_SCOPE
+) -> dict[str, str]:
+    """Return the properties of a commit that describe its run's input. Later runs find loads by them."""
     properties = {INPUT: digest} if digest else {}
     if manifest:
         properties |= {MANIFEST: manifest.location, MANIFEST_DIGEST: manifest.digest}
-        properties[INPUT_TABLES] = json.dumps(list(tables))
+    if properties:
+        properties |= {INPUT_TABLES: json.dumps(list(tables))} if tables else {}
+        properties |= {SCOPE: scope.content} if scope.content else {}
     return properties
 
 
 def kept_input_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a commit that describe its run's input, for a later commit of the run."""
-    return {key: properties[key] for key in (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES) if key in properties}
+    names = (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES, SCOPE)
+    return {key: properties[key] for key in names if key in properties}
 
 
 def verified_at(properties: Mapping[str, str], head: str) -> dict[str, str]:

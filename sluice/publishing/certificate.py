@@ -75,7 +75,7 @@ def certificate(
     """
     properties = {
         **{METADATA + key: value for key, value in stated_options(request).metadata.items()},
-        **input_properties(request.input.digest, list(request.pipeline.tables), manifest),
+        **input_properties(request.input.digest, list(request.pipeline.tables), manifest, request.input.scope),
         **({ROLLED_BACK: ",".join(run for run in request.restore.runs if run)} if request.restore else {}),
         **approved_properties(run_ref, report.audited_hash, report.digest, approvals, waived),
         **requeue_properties(request.order, request.resume),

@@ -1,5 +1,6 @@
 """A run that writes one table, activity by activity, on a catalog in memory and tables in a folder."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from activities.approval.require_approval import ApprovalPolicy
@@ -12,10 +13,12 @@ from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef, RunRef
 from sluice.contracts.write import JobReport, OpenBranchInput, VerifyWriteInput, WriteResult
+from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
+from sluice.publishing.branch_properties import input_properties
 from sluice.publishing.certificate import approved_properties
-from sluice.publishing.commit_properties import INPUT
+from sluice.publishing.commit_properties import ROLLED_BACK, RUN_ID
 from tests.harness.activity import run_activity
 from tests.harness.memory_lake import MemoryLake
 from tests.harness.publish_input import publish_input
@@ -49,7 +52,8 @@ class Run:
         return result
 
     def publish(self, branch: BranchRef, head: str, **main: Any) -> Publication:
-        properties = {**approved_properties(self.ref, head, "", [], []), INPUT: self.ref.run_id}
+        described = input_properties(self.ref.run_id, [self.table], scope=LoadScope(content=self.ref.partition))
+        properties = {**approved_properties(self.ref, head, "", [], []), **described}
         input = publish_input(self.ref, branch, head, properties, **main)
         publish = PublishBranchActivity(self.catalog, ApprovalPolicy(self.catalog)).publish_branch
         publication: Publication = run_activity(publish, input)
@@ -73,3 +77,24 @@ def replace_table(lake: MemoryLake) -> None:
 def write_rows(run: Run, *ids: int) -> tuple[BranchRef, str]:
     branch, written = run.write(*ids)
     return branch, written.head
+
+
+def run_of(lake: MemoryLake, name: str, partition: str = "") -> Run:
+    """Return a run of a partition."""
+    run = Run(lake, name)
+    run.ref = run.ref.model_copy(update={"partition": partition})
+    return run
+
+
+def load(lake: MemoryLake, name: str, partition: str = "", ids: Sequence[int] = (1,)) -> Run:
+    """Publish rows, by a run of a partition."""
+    run = run_of(lake, name, partition)
+    branch, written = run.write(*ids)
+    assert run.publish(branch, written.head).merged
+    return run
+
+
+def roll_back(lake: MemoryLake, *runs: str) -> None:
+    """Publish the roll-back of runs."""
+    properties = {ROLLED_BACK: ",".join(runs), RUN_ID: f"back-{runs[0]}"}
+    lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=properties)

@@ -20,6 +20,7 @@ from sluice.input.selection import (
     select_files,
 )
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import input_properties, kept_input_properties
 from sluice.publishing.commit_properties import PIPELINE, ROLLED_BACK, RUN_ID
@@ -157,7 +158,12 @@ def test_what_a_release_asks() -> None:
     again = check_of_quarantine(properties, header(again=True))
     assert again == PublicationCheck(tables=["t.x"], manifest=REF)
     reload = check_of_quarantine(properties, header(policy="reload"))
-    assert reload == PublicationCheck(tables=[], manifest=REF, pipeline="p", digest="d")
+    assert reload == PublicationCheck(tables=["t.x"], manifest=REF, pipeline="p", digest="d")
+    month = LoadScope(content="2018-01")
+    described = {RUN_ID: "r", PIPELINE: "p", **input_properties("d", ["t.x"], scope=month)}
+    assert check_of_quarantine(described, None) == PublicationCheck(
+        tables=["t.x"], pipeline="p", digest="d", scope=month
+    )
     assert check_of_quarantine({RUN_ID: "r"}, None) is None
 
 

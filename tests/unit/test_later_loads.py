@@ -9,7 +9,6 @@ import pytest
 from pyiceberg.table import Table as IcebergTable
 from temporalio.exceptions import ApplicationError
 
-from activities.publishing.input_overlap import input_overlap
 from activities.publishing.plan_publish import PlanPublishActivity
 from activities.quarantine.plan_requeue import PlanRequeueActivity
 from activities.run.verify_write import VerifyWriteActivity
@@ -17,14 +16,12 @@ from engine.job import SparkJob
 from engine.spark.configuration import session
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.later_loads import find_later_runs, find_loaded_partitions
-from sluice.contracts.input import PublicationCheck
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import JobReport, VerifyWriteInput, WriteResult
 from sluice.pipeline.file import parse_pipeline
-from sluice.pipeline.scope import LoadScope
 from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import marks
 from sluice.publishing.commit_properties import (
@@ -38,39 +35,18 @@ from sluice.publishing.commit_properties import (
 from sluice.publishing.load_properties import PARTITION, PARTITION_MARK, PIPELINE_MARK, REQUEUED_RUNS
 from sluice.settings import Settings
 from tests.harness.activity import run_activity
-from tests.harness.branch_run import Run
+from tests.harness.branch_run import Run, load, roll_back, run_of
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
 
 MERGE = Write.model_validate({"mode": "merge", "keys": ["id"], "source": {"path": "/in.csv"}})
 APPEND = Write.model_validate({"source": {"path": "/in.csv"}})
-STATEMENTS = Write.model_validate({"mode": "sql", "statements": ["INSERT INTO t.x SELECT 1"]})
-PROGRAM = Write.model_validate({"job": "/job.py"})
 REPLACE = Write.model_validate({"mode": "overwrite_partitions", "source": {"path": "/in.csv"}})
-
-
-def run_of(lake: MemoryLake, name: str, partition: str = "") -> Run:
-    run = Run(lake, name)
-    run.ref = run.ref.model_copy(update={"partition": partition})
-    return run
-
-
-def load(lake: MemoryLake, name: str, partition: str = "", ids: Sequence[int] = (1,)) -> Run:
-    """Publish rows, by a run of a partition."""
-    run = run_of(lake, name, partition)
-    branch, written = run.write(*ids)
-    assert run.publish(branch, written.head).merged
-    return run
 
 
 def opened(lake: MemoryLake, name: str, partition: str, write: Write = MERGE, **order: Any) -> BranchRef:
     run = run_of(lake, name, partition)
     return run.open(write=write, order=LoadOrder(partition=partition, **order))
-
-
-def roll_back(lake: MemoryLake, *runs: str) -> None:
-    properties = {ROLLED_BACK: ",".join(runs), RUN_ID: f"back-{runs[0]}"}
-    lake.catalog.commit_tables("main", lake.catalog.head("main"), "roll back", properties=properties)
 
 
 def test_an_older_partition_is_not_merged_over_a_younger_one(lake: MemoryLake) -> None:
@@ -165,54 +141,6 @@ def test_a_backfill_with_a_partition_older_than_main_is_refused_before_it_starts
         plan("2018-01", again=True)
     roll_back(lake, "r3", "r4")
     assert plan("2018-02", "2018-03")
-
-
-@pytest.mark.parametrize("write", [STATEMENTS, PROGRAM], ids=["sql", "program"])
-@pytest.mark.parametrize(("first", "second"), [("2018", "2018-01"), ("2018-01", "2018"), ("2018-01-31", "2018-01")])
-def test_a_part_of_a_partition_on_main_is_not_loaded_again(
-    lake: MemoryLake, write: Write, first: str, second: str
-) -> None:
-    """Without files to compare, 2018 after its months doubled every row, with exit code 0."""
-    load(lake, "r1", first)
-
-    def open_scope(run: str, partition: str, **more: Any) -> BranchRef:
-        order = LoadOrder(partition=partition, over_younger=True)
-        return run_of(lake, run, partition).open(write=write, order=order, scope={"content": partition}, **more)
-
-    with pytest.raises(
-        ApplicationError, match=rf"run w-r1 loaded {first}, and {second} would now be loaded: .*--again"
-    ) as at:
-        open_scope("r2", second)
-    assert (at.value.type, at.value.non_retryable) == ("InvalidInput", True)
-    assert lake.catalog.find_head(run_of(lake, "r2").ref.branch) is None, "nothing is left behind"
-    assert open_scope("other", "2019-01")
-    assert open_scope("again", second, again=True)
-    roll_back(lake, "r1")
-    assert open_scope("r3", second)
-
-
-def test_a_partition_that_waited_is_not_published_after_a_larger_one(lake: MemoryLake) -> None:
-    load(lake, "r2", "2018", [2])
-    scope = LoadScope(content="2018-01")
-    check = PublicationCheck(tables=["t.x"], pipeline="p", digest="r1", scope=scope)
-    assert "run w-r2 loaded 2018, and 2018-01 would now be loaded" in input_overlap(lake.loaded_files, check, "r1")
-    assert not input_overlap(lake.loaded_files, check, "r2"), "its own publication does not count"
-    lake.recreate("t.x")
-    assert not input_overlap(lake.loaded_files, check, "r1"), "the rows of 2018 went with the dropped table"
-
-
-def test_a_backfill_with_parts_of_a_partition_on_main_is_refused_before_it_starts(lake: MemoryLake) -> None:
-    load(lake, "r1", "2018")
-    load(lake, "r2", "2019-01")
-    planning = PlanPublishActivity(lake.catalog, {}, lake.loaded_files).plan_publish
-
-    def plan(*partitions: str) -> object:
-        scopes = [LoadScope(content=each) for each in partitions]
-        return run_activity(planning, PlanPublishInput(tables=["t.x"], pipeline="p", scopes=scopes))
-
-    with pytest.raises(ApplicationError, match=r"run w-r1 loaded 2018, and 2018-02 would now be loaded"):
-        plan("2017-12", "2018-02")
-    assert plan("2018", "2019-01", "2019-02"), "partitions on main are skipped"
 
 
 REQUEUED = parse_pipeline(

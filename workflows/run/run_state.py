@@ -140,7 +140,8 @@ class RunState:
     @property
     def input_properties(self) -> dict[str, str]:
         """The properties that describe the input in commits on branches of the run."""
-        return input_properties(self.request.input.digest, list(self.request.pipeline.tables), self.manifest)
+        input = self.request.input
+        return input_properties(input.digest, list(self.request.pipeline.tables), self.manifest, input.scope)
 
     @property
     def publication_check(self) -> PublicationCheck | None:
