@@ -5,6 +5,7 @@ from typing import Any
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.rest import RestCatalog
+from requests.adapters import HTTPAdapter, Retry
 
 from lakehouse.iceberg_catalog.branches import BranchLog
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
@@ -17,6 +18,16 @@ from sluice.publishing.capabilities import Guarantee
 
 _TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
 """Endpoint for commits to several tables, as a REST server lists it."""
+_READS = Retry(
+    3,
+    allowed_methods=("GET", "HEAD"),
+    status_forcelist=(500, 502, 503, 504),
+    backoff_factor=0.1,
+    raise_on_status=False,
+    respect_retry_after_header=False,
+)
+"""Retries of a request that changes nothing. Without them, an activity of 45 requests that fails at the last one would
+repeat all of them."""
 _GLUE_RETRIES = 3
 _CREATED_MEANWHILE = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that exists already."""
@@ -40,19 +51,27 @@ def open_iceberg(
             properties |= database_properties(properties["uri"])
         if kind == "glue":
             properties |= _glue_properties(properties)
-        catalog = _load(name, {key: value for key, value in properties.items() if value != ""})
+        catalog = load_pyiceberg(name, {key: value for key, value in properties.items() if value != ""})
     branches = BranchLog(catalog, _committer(catalog, several))
     return IcebergCatalog(branches, JobCatalogs(branches.tables, warehouse))
 
 
-def _load(name: str, properties: Mapping[str, Any], tries: int = 3) -> Catalog:
-    """Open a catalog with PyIceberg. Retry if another process created the tables of its database at the same time."""
+def load_pyiceberg(name: str, properties: Mapping[str, Any], tries: int = 3) -> Catalog:
+    """Open a catalog with PyIceberg. Retry if another process created the tables of its database at the same time.
+
+    The catalog repeats reads that a REST server does not answer.
+    """
     try:
-        return load_catalog(name, **properties)
+        catalog = load_catalog(name, **properties)
     except Exception as error:
         if tries == 1 or type(error).__name__ not in _CREATED_MEANWHILE:
             raise
-        return _load(name, properties, tries - 1)
+        return load_pyiceberg(name, properties, tries - 1)
+    if isinstance(catalog, RestCatalog):
+        for adapter in catalog._session.adapters.values():
+            if isinstance(adapter, HTTPAdapter):
+                adapter.max_retries = _READS
+    return catalog
 
 
 def _committer(catalog: Catalog, several: Guarantee | None) -> Committer:

@@ -16,7 +16,7 @@ from pyiceberg.exceptions import (
 )
 from sqlalchemy.exc import OperationalError
 
-from lakehouse.iceberg_catalog.connect import open_iceberg
+from lakehouse.iceberg_catalog.connect import load_pyiceberg, open_iceberg
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.settings import open_iceberg_catalog
 from lakehouse.iceberg_catalog.transactions import CommitConflict
@@ -24,6 +24,7 @@ from lakehouse.open_catalog import catalog_address, open_catalog
 from sluice.errors import BadEnvironment, CatalogRefused, ServiceUnavailable
 from sluice.settings import Settings, read_settings
 from tests.harness.http_receiver import HttpReceiver
+from tests.harness.rest_catalog import RestCatalogServer
 
 # Settings
 
@@ -154,3 +155,20 @@ def test_a_catalog_that_is_not_known_is_one_message() -> None:
     with pytest.raises(BadEnvironment) as refused:
         read_settings({"CATALOG": "iceberg"})
     assert str(refused.value) == "CATALOG: input should be 'nessie', 'sql', 'rest', 'glue' or 'hive'"
+
+
+def test_a_read_that_fails_is_repeated_and_a_change_is_not() -> None:
+    with RestCatalogServer() as server:
+        answers = iter([503, 500])
+        catalog = load_pyiceberg("lake", {"type": "rest", "uri": server.uri})
+        server.fail = lambda request: next(answers, None)
+        assert catalog.list_namespaces() == []
+        assert server.requests[1:] == ["GET /v1/namespaces"] * 3
+        answers = iter([503])
+        with pytest.raises(ServiceUnavailableError):
+            catalog.create_namespace("t")
+        assert server.requests[4:] == ["POST /v1/namespaces"]
+        server.fail = lambda request: 504
+        with translate_catalog_errors(), pytest.raises(ServerError):
+            catalog.list_namespaces()
+        assert len(server.requests) == 9
