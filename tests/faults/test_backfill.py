@@ -57,15 +57,14 @@ class KilledBackfill:
 
     def start_until_loaded(self, asked: list[str], draw: random.Random) -> None:
         """Repeat the start until all but one month are loaded; each start attaches to the running backfill."""
+        loaded = "collected" if "together" in asked else "published"
 
         def is_there() -> bool:
             self.try_command(*asked, "--detach")
             time.sleep(draw.uniform(0, 3))
             states = self.states()
             return (
-                states.pop(BAD, "") == "kept out"
-                and len(states) == len(MONTHS) - 1
-                and {*states.values()} == {"published"}
+                states.pop(BAD, "") == "kept out" and len(states) == len(MONTHS) - 1 and {*states.values()} == {loaded}
             )
 
         wait_for(is_there, lambda: str(self.states()), 900)
