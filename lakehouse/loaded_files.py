@@ -120,9 +120,9 @@ class LoadedFiles:
     def find_overlapping(
         self, pipeline: str, scopes: Sequence[LoadScope], tables: Sequence[str], but_of_run: str = ""
     ) -> Iterator[HeldFile]:
-        """Yield the partitions of which main contains a part, or that lie within a partition on main.
+        """Yield the partitions that overlap a larger or a smaller one on main.
 
-        This is for inputs that main knows only as a whole. If a run loaded a partition itself, it does not count.
+        This is for inputs that main knows only as a whole. A partition that is itself on main does not count.
 
         Args:
             scopes: scopes of the partitions to load.
@@ -148,6 +148,8 @@ class LoadedFiles:
 
     def find_overlap(self, check: PublicationCheck, run_id: str) -> list[HeldFile]:
         """Return the files of a run's input that main contains now, loaded by other runs.
+
+        If main knows the input only as a whole, return the whole input or, if main has an overlapping partition, that.
 
         Raises:
             ManifestUnreadable: it is unknown which files this run, or another, loaded.

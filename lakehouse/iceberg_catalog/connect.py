@@ -26,8 +26,7 @@ _READS = Retry(
     raise_on_status=False,
     respect_retry_after_header=False,
 )
-"""Retries of a request that changes nothing. Without them, an activity of 45 requests that fails at the last one would
-repeat all of them."""
+"""Retries of a request that changes nothing. Without them, one lost read repeats a whole activity."""
 _GLUE_RETRIES = 3
 _CREATED_MEANWHILE = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that exists already."""
