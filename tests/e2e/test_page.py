@@ -163,12 +163,18 @@ def test_a_waiting_run_appears_and_is_approved(
 def test_a_report_that_is_not_shown_any_more_is_refused(tab: Page, undecided: str) -> None:
     tab.route("**/events*", lambda route: route.abort())  # the page does not renew itself
     tab.goto(undecided)
-    tab.evaluate("document.querySelector('input[name=report]').value = 'abcabcabcabc:abcabcabcabc'")
+    show_an_older_report = "document.querySelector('input[name=report]').value = 'abcabcabcabc:abcabcabcabc'"
+    tab.evaluate(show_an_older_report)
     tab.get_by_role("button", name="Approve").click()
     expect(tab.get_by_role("alert")).to_contain_text("the data changed since this page was opened: abcabca is now")
     expect(tab.locator("#decisions")).to_contain_text("Nobody has decided yet.")
     tab.get_by_role("link", name="Show the present state").click()
     expect(tab).to_have_title(title_of("page-undecided", "waiting for approval"))
+
+    tab.evaluate(show_an_older_report)
+    tab.evaluate("refreshOrWarn()")  # nobody uses the form, but the button must not approve what nobody has read
+    expect(tab.get_by_role("alert")).to_contain_text("The data changed since you opened this page. Reload it")
+    expect(tab.get_by_role("button", name="Approve")).to_be_disabled()
 
 
 @pytest.mark.slow

@@ -47,15 +47,25 @@ async function refresh() {
   const fresh = read.querySelector("[data-live]");
   if (!fresh || fresh.innerHTML === part.innerHTML || !part.isConnected) return;
   document.title = read.title;
-  isBehind = isInUse(part);
-  if (isBehind) warnIfStale(part, fresh);
-  else replace(part, fresh);
+  const hasNewReport = changesReport(part, fresh);
+  isBehind = isInUse(part) || hasNewReport;
+  if (!isBehind) replace(part, fresh);
+  else if (hasNewReport || !reportOf(fresh)) warnIfStale(part);
 }
 
-/** Tell a person who fills in a form that the report under the form has changed. The server refuses it in any case. */
-function warnIfStale(part, fresh) {
-  const name = "input[name=report]";
-  if (part.querySelector(name)?.value === fresh.querySelector(name)?.value || document.getElementById("stale")) return;
+/** Return the hash of the report that a form of this part decides on. */
+function reportOf(part) {
+  return part.querySelector("input[name=report]")?.value;
+}
+
+/** Return true if another report waits for the decision: a person must not approve in its place what nobody has read. */
+function changesReport(part, fresh) {
+  return Boolean(reportOf(part) && reportOf(fresh)) && reportOf(part) !== reportOf(fresh);
+}
+
+/** Tell a person that the report on this page is not the present one any more. The server refuses it in any case. */
+function warnIfStale(part) {
+  if (!reportOf(part) || document.getElementById("stale")) return;
   const notice = document.createElement("p");
   notice.id = "stale";
   notice.className = "notice";
