@@ -190,6 +190,7 @@ def is_usual(text: Column, type: DataType) -> Column:
         case TimestampType() | TimestampNTZType():
             marks = [(5, "-"), (8, "-"), (14, ":"), (17, ":")]
             has_marks = reduce(and_, [F.substring(text, position, 1) == F.lit(mark) for position, mark in marks])
+            has_marks &= F.substring(text, _LENGTH_OF_TIME, 1).between("0", "9")  # a cast reads `5Z` and `5 `, too
             is_year = text >= F.lit(FIRST_YEAR)
             return (F.length(text) == F.lit(_LENGTH_OF_TIME)) & has_marks & is_year & text.try_cast(type).isNotNull()
     return F.lit(False)

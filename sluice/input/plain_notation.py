@@ -26,8 +26,12 @@ DOUBLE_DIGITS = 15
 """Number of digits that every DOUBLE preserves."""
 _LENGTH_OF_DAY = 10
 _NOTATIONS = {name: re.compile(pattern, re.ASCII) for name, pattern in (("whole", WHOLE), ("fraction", FRACTION))}
-_MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?)?{ZONE}?)?", re.ASCII)
+_OFFSET = r"(?:Z|[+-](\d\d)(?::(\d\d))?)"
+_MOMENT = re.compile(rf"({DAY})(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{{1,6}}0*)?{_OFFSET}?)?)?", re.ASCII)
+"""A day, maybe with a time. Spark reads an offset only after seconds."""
 _HOURS, _MINUTES = 24, 60
+_MOST_OFFSET = 18 * _MINUTES
+"""Maximum offset from UTC, in minutes, that Spark reads."""
 BEGINS_NUMBER = tuple("+-.0123456789")
 
 
@@ -95,9 +99,16 @@ def _significant(number: str) -> str:
     return number.partition("e")[0].replace("-", "").replace(".", "").strip("0")
 
 
-def _exists(day: str, hour: str | None, minute: str | None, second: str | None) -> bool:
+def _exists(day: str, *rest: str | None) -> bool:
+    """Return True if a clock shows this time on this day.
+
+    Args:
+        rest: hour, minute and second, then the hours and minutes of the offset.
+    """
     try:
         date.fromisoformat(day)
     except ValueError:
         return False
-    return int(hour or 0) < _HOURS and int(minute or 0) < _MINUTES and int(second or 0) < _MINUTES
+    hour, minute, second, hours, minutes = (int(each or 0) for each in rest)
+    is_offset = minutes < _MINUTES and hours * _MINUTES + minutes <= _MOST_OFFSET
+    return hour < _HOURS and max(minute, second) < _MINUTES and is_offset

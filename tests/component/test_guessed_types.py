@@ -1,20 +1,24 @@
 """A type is guessed from its plain notation, and only if it represents every value exactly."""
 
+import csv
 import json
+import os
 import random
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from lakehouse.source_files import find_files, preview_types
+from sluice.input.plain_notation import notation_of
 from sluice.pipeline.source import Source
 from sluice.presentation.guessed_types import describe_types
+from tests.harness.exact_texts import as_day, as_moment, texts
 from tests.harness.ingester import Ingester, file
 
-_SEED = random.SystemRandom().randrange(10**9)
+_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 _POOLS: dict[str, list[str]] = {
     "int": ["0", "-1", "7", "2147483647", "-2147483648"],
     "bigint": ["2147483648", "-9223372036854775808", "9223372036854775807"],
@@ -24,9 +28,18 @@ _POOLS: dict[str, list[str]] = {
     "almost": ["1E5", "12D", "7F", "00123", "+47", ".5", "5.", "0x10", "NaN", "Infinity", "1,5", "1_0", " 5", "e3f1"],
     "day": ["2024-01-05", "1969-12-31", "2000-02-29"],
     "moment": ["2024-01-05 10:30:00", "2024-01-05T10:30", "2024-01-05 10:30:00.123456", "2024-01-05 10:30:00Z"],
-    "almost a moment": ["2024-01", "10:30", "2024-02-30", "2024-01-05 10:30:00.123456789", "20240105", "today"],
+    "almost a moment": [
+        "2024-01",
+        "10:30",
+        "2024-02-30",
+        "2024-01-05 10:30:00.123456789",
+        "20240105",
+        "today",
+        "2024-01-05 10:30:5Z",
+        "2024-01-05 10:30:5 ",
+    ],
     "boolean": ["true", "false", "TRUE", "False"],
-    "text": ["x", "N/A", "été", "true or false", "a b"],
+    "text": ["x", "N/A", "été", "true or false", "a b", 'a "b"', "a;b|c\td", "two\nlines"],
     "none": [""],
 }
 
@@ -36,8 +49,8 @@ def means_the_same(text: str, value: Any) -> bool:
     readings: tuple[tuple[type, Callable[[], object]], ...] = (
         (type(None), lambda: None if text == "" else text),
         (bool, lambda: {"true": True, "false": False}[text.lower()]),
-        (datetime, lambda: datetime.fromisoformat(text.replace("Z", ""))),
-        (date, lambda: date.fromisoformat(text)),
+        (datetime, lambda: as_moment(text, zone=True)),
+        (date, lambda: as_day(text)),
         (float, lambda: Decimal(text)),
         (int, lambda: int(text)),
         (Decimal, lambda: Decimal(text)),
@@ -53,28 +66,37 @@ def test_what_is_published_is_what_the_file_says(job: Ingester, number: int) -> 
     """Columns of generated texts, without a schema: each value is the one that its text states."""
     draw = random.Random(f"{number} {_SEED}")
     print(f"seed {_SEED}")
-    rows = 12
+    rows = 24
+    pools = dict(_POOLS)
+    for text in texts(draw):
+        pools.setdefault(f"generated {notation_of(text)}", []).append(text)
     columns: dict[str, list[str]] = {"id": [str(each) for each in range(rows)]}
-    for column in range(60):
-        pools = draw.sample(sorted(_POOLS), draw.choice((1, 1, 2, 3)))
-        texts = [text for pool in pools for text in _POOLS[pool]] + [""]
-        columns[f"c{column}"] = draw.choices(texts, k=rows)
-    lines = [
-        ",".join(f'"{text}"' if "," in text else text for text in row) for row in zip(*columns.values(), strict=True)
-    ]
-    path = file(job, "in.csv", "\n".join([",".join(columns), *lines, ""]))
-    answer = job({"path": path})
-    previewed = preview_types(Source(path=path, format="csv"), find_files(Source(path=path, format="csv"))).columns
+    for column in range(80):
+        kinds = draw.sample(sorted(pools), draw.choice((1, 1, 2, 3)))
+        columns[f"c{column}"] = [draw.choice([*pools[draw.choice(kinds)], ""]) for _ in range(rows)]
+    lines = list(zip(*columns.values(), strict=True))
+    separator = draw.choice(",;|\t")
+    quoting: Literal[0, 1] = draw.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for half, some in enumerate((lines[: rows // 2], lines[rows // 2 :])):
+        with (job.folder / f"{half}.csv").open("w", newline="") as stream:
+            writer = csv.writer(
+                stream, delimiter=separator, quoting=quoting, lineterminator=draw.choice(("\n", "\r\n"))
+            )
+            writer.writerows([list(columns), *some])
+    source = Source(path=f"{job.folder}/*.csv", options={"sep": separator})
+    answer = job(source.model_dump(exclude_defaults=True))
+    previewed = preview_types(source, find_files(source)).columns
     types = {each.name: each.type for each in previewed}
     assert answer.types.total == len(columns)
-    assert {each.name: each.type for each in answer.types.columns}.items() <= types.items(), "`check` says otherwise"
+    other = [each for each in answer.types.columns if each.type != types[each.name]]
+    assert not other, [("`check` says otherwise", each, types[each.name], columns[each.name]) for each in other]
     wrong = []
     for line, row in enumerate(job.rows()):
-        for name, texts in columns.items():
-            if name in row and not means_the_same(texts[line], row[name]):
-                wrong.append((name, texts, row[name]))
+        for name, given in columns.items():
+            if name in row and not means_the_same(given[line], row[name]):
+                wrong.append((name, given, row[name]))
             elif name not in row:
-                assert not any(texts), f"{name} was left out"
+                assert not any(given), f"{name} was left out"
     assert not wrong, wrong[:5]
 
 
@@ -98,11 +120,11 @@ def test_a_type_has_a_plain_notation(job: Ingester) -> None:
     lines = [",".join([str(number), *(texts[number] for texts, _ in cases)]) for number in range(2)]
     job({"path": file(job, "in.csv", "\n".join([header, *lines, ""]))})
     rows = job.rows()
-    for number, (texts, kind) in enumerate(cases):
+    for number, (given, kind) in enumerate(cases):
         values = [row[f"x{number}"] for row in rows]
-        assert [type(value) for value in values] == [kind, kind], texts
-        assert kind is not str or values == texts
-        assert kind is not Decimal or values == [Decimal(text) for text in texts]
+        assert [type(value) for value in values] == [kind, kind], given
+        assert kind is not str or values == given
+        assert kind is not Decimal or values == [Decimal(text) for text in given]
 
 
 def test_the_answer_says_which_value_decided(job: Ingester) -> None:

@@ -100,6 +100,10 @@ _LEAST = ("4.9E-324", "+49.0E-325")
 """Numbers that Java writes with other digits than Python: large ones, and the smallest."""
 
 
+_CHANGED = 0.3
+"""Share of the times in which one character is wrong."""
+
+
 def texts(draw: random.Random) -> list[str]:
     """Return random texts: values of several types, near misses, and others."""
     return [
@@ -134,7 +138,14 @@ def _moment(draw: random.Random) -> str:
     )
     zone = draw.choice(("", "", "", "Z", "+02:00", "-05:30", "+02", "+0200", " UTC", "+19:00", "z"))
     time = draw.choice((clock + seconds, clock, clock + seconds, "00:00", "00:00:00", "00:00:00.000"))
-    return draw.choice((day, day + draw.choice("T ") + time, day + draw.choice("T ") + time + zone, clock, day[:7]))
+    moment = draw.choice((day, day + draw.choice("T ") + time, day + draw.choice("T ") + time + zone, clock, day[:7]))
+    return _changed(draw, moment) if draw.random() < _CHANGED else moment
+
+
+def _changed(draw: random.Random, text: str) -> str:
+    """Return a text with one character removed, replaced or added."""
+    at = draw.randrange(len(text))
+    return text[:at] + draw.choice(("", " ", "0", "5", "Z", "+", ":")) + text[at + draw.randrange(2) :]
 
 
 def _almost(draw: random.Random) -> str:

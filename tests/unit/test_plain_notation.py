@@ -1,10 +1,16 @@
 """The plain notation of values, and the description of guessed types."""
 
+import os
+import random
+
 import pytest
 
 from sluice.contracts.guessed_types import MOST_LISTED, GuessedColumn, GuessedTypes, listed_types
-from sluice.input.plain_notation import digits_of, is_exact_double, notation_of
+from sluice.input.plain_notation import DATES, digits_of, is_exact_double, notation_of
 from sluice.presentation.guessed_types import describe_types
+from tests.harness.exact_texts import as_moment, texts
+
+_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 
 
 @pytest.mark.parametrize(
@@ -13,7 +19,7 @@ from sluice.presentation.guessed_types import describe_types
         ("whole", ["0", "-7", "123456789012345678901234567890"]),
         ("fraction", ["0.5", "-1.50", "12.0"]),
         ("day", ["2024-02-29"]),
-        ("moment", ["2024-01-05 10:30", "2024-01-05T10:30:00.123456000Z", "2024-01-05 10:30:00+02"]),
+        ("moment", ["2024-01-05 10:30", "2024-01-05T10:30:00.123456000Z", "2024-01-05 10:30:00+18:00"]),
         ("boolean", ["true", "FALSE"]),
         (
             "text",
@@ -71,3 +77,10 @@ def test_nothing_guessed_is_nothing_said() -> None:
     assert describe_types(listed_types([untyped], show_values=True)) == "no value yet, so left out: a"
     hidden = GuessedColumn(name="a", type="STRING", where="a.csv")
     assert describe_types(listed_types([hidden], show_values=False)) == "a STRING (a text in a.csv)"
+
+
+def test_a_day_or_a_moment_is_a_text_that_states_a_point_in_time() -> None:
+    """The reading of the tests is independent. `check` and Spark must find the same texts to be times."""
+    for text in texts(random.Random(_SEED)):
+        states_time = as_moment(text, zone=True) is not None
+        assert (notation_of(text) in DATES) == states_time, f"{text!r}, seed {_SEED}"
