@@ -54,8 +54,10 @@ def csv_schema(
     waiting = waiting_columns(spark, spec, header, wanted)
     folders = columns_of_folders(spec)
     own = [name for name in header if name not in folders]
-    guessed = _guess_columns(spark, options, groups, own, waiting) if waiting else []
-    types = {each.name: type_of(each) for each in guessed}
+    in_files = [name for name in waiting if name not in folders]
+    guessed = _guess_columns(spark, options, groups, own, in_files) if in_files else []
+    types: dict[str, DataType] = {name: StringType() for name in waiting}  # folders are read as text
+    types |= {each.name: type_of(each) for each in guessed}
     return in_order_of(header, with_fields(wanted, types), spec), guessed
 
 

@@ -15,6 +15,18 @@ _SHOWN = 5
 """Maximum number of names in a message about missing fields."""
 
 
+class NamesDifferInCase(InvalidInput):
+    """The names of two fields of the files differ in capital letters alone."""
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
+        first, second = paths
+        super().__init__(
+            f"the files contain the fields {first} and {second}, which differ in capital letters alone: rename one of "
+            "them in the files"
+        )
+
+
 def check_names(given: Sequence[str], table: str, wanted: Sequence[str]) -> None:
     """Check that the input and the table have the same column names, in any order.
 
@@ -92,7 +104,7 @@ def named_as_in_files(wanted: StructType, read: Sequence[StructType]) -> StructT
     """Return a schema with the names of fields as in the files, since Spark's JSON reader is case-sensitive.
 
     Raises:
-        InvalidInput: the names of two fields of the files differ only in case.
+        NamesDifferInCase: the names of two fields of the files do.
     """
     named = _named(wanted, read, "")
     assert isinstance(named, StructType)
@@ -106,10 +118,7 @@ def _named(wanted: DataType, read: Sequence[DataType], path: str) -> DataType:
             names: dict[str, str] = {}
             for field in inner:
                 if (other := names.setdefault(field.name.lower(), field.name)) != field.name:
-                    raise InvalidInput(
-                        f"the files contain the fields {path}{other} and {path}{field.name}, which differ in capital "
-                        "letters alone: rename one of them in the files"
-                    )
+                    raise NamesDifferInCase(f"{path}{other}", f"{path}{field.name}")
             fields = []
             for field in wanted:
                 name = names.get(field.name.lower(), field.name)

@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     MapType,
+    NullType,
     StringType,
     StructField,
     StructType,
@@ -95,7 +96,7 @@ def with_typed_folders(
 
 
 def _guess(values: Collection[str]) -> str:
-    """Return the SQL type of values, as of an untyped column of CSV. Without any value, it is text."""
+    """Return the SQL type of values, as of an untyped column of CSV; empty without any value."""
     by_notation: dict[str, list[str]] = {}
     for value in values:
         by_notation.setdefault(notation_of(value), []).append(value)
@@ -109,7 +110,7 @@ def _guess(values: Collection[str]) -> str:
     if type == "DECIMAL":
         digits = [digits_of(value) for value in values]
         type = decimal_type(max(whole for whole, _ in digits), max(fraction for _, fraction in digits))
-    return type or "STRING"
+    return type
 
 
 def _check(
@@ -133,6 +134,8 @@ def _check(
 
 
 def _converted(text: Column, field: StructField, rules: Rules) -> Column:
+    if isinstance(field.dataType, NullType):
+        return F.lit(None)
     if isinstance(field.dataType, BooleanType | BinaryType):
         return text.cast(field.dataType)
     return convert(text, field, _TEXT, rules)

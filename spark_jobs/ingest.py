@@ -28,6 +28,7 @@ from sluice.sql.schema_ddl import stored_type
 from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
+from spark_jobs.damaged_files import damaged_files
 from spark_jobs.exact_text import contains_type
 from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
 from spark_jobs.file_columns import check_merged_files, check_names
@@ -77,6 +78,8 @@ def ingest(spark: SparkSession, spec: IngestSpec) -> JobAnswer:
         unreadable = None if problems else find_unreadable_rows(spark, spec, target)
         if unreadable is None and not problems and BROKEN_NOT_NULL in str(error):
             problems = null_problems(read_source(spark, spec, target).rows, spec)
+        if unreadable is None and not problems:
+            problems = damaged_files(error_answer(error, show_values=True).error, spec)
         if problems:
             log_error(error)
             raise InvalidInput("; ".join(problems)) from None
@@ -119,6 +122,7 @@ def _load(spark: SparkSession, spec: IngestSpec, writer: "Writer", existing: Str
     read, written = Observation(), Observation()
     number = F.count(F.lit(1)).alias("rows")
     rows = _transform(spark, source.observe(read, number), spec.write.transform)
+    _check_reserved(rows.columns, name, existing)
     rows, untyped = drop_untyped(rows, existing)
     if existing is not None:
         existing = add_typed_columns(spark, rows, quoted_name, existing)
@@ -259,6 +263,18 @@ def _transform(spark: SparkSession, source: DataFrame, transform: str | None) ->
         return spark.sql(transform)
 
 
+def _check_reserved(given: Sequence[str], table: str, existing: StructType | None) -> None:
+    """Check that no column that the table does not have yet has a reserved name.
+
+    A column without a type is checked, too, since a later file would add it to the table.
+    """
+    have = {name.lower() for name in existing.names} if existing is not None else set()
+    if reserved := next((name for name in given if name.lower() in _RESERVED and name.lower() not in have), None):
+        raise InvalidInput(
+            f"{table}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
+        )
+
+
 def _check_columns(
     rows: DataFrame, name: str, table: Table, existing: StructType | None, untyped: Sequence[str]
 ) -> None:
@@ -278,10 +294,6 @@ def _check_columns(
     if existing is not None:
         check_names(rows.columns, name, existing.names)
         return
-    if reserved := next((each for each in rows.columns if each.lower() in _RESERVED), None):
-        raise InvalidInput(
-            f"{name}: Iceberg reserves the name of the column {reserved!r}: rename it in the files, or by a transform"
-        )
     types = {field.name: stored_type(field.dataType.simpleString()) for field in rows.schema}
     problems = column_problems(name, table, types)
     if problems and untyped:

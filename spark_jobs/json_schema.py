@@ -3,19 +3,32 @@
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
-from sluice.identifiers import quoted
-from spark_jobs.file_columns import check_fields, check_merged_fields, in_order_of, named_as_in_files
+from sluice.errors import InvalidInput
+from spark_jobs.exact_text import contains_type
+from spark_jobs.file_columns import (
+    NamesDifferInCase,
+    check_fields,
+    check_merged_fields,
+    in_order_of,
+    named_as_in_files,
+)
+from spark_jobs.json_shapes import (
+    Shape,
+    column_types,
+    file_with_field,
+    shape_of_records,
+    with_empty_objects,
+    without_guesses,
+)
 from spark_jobs.load_files import Group, load_plainly
 from spark_jobs.missing_fields import check_nested_fields
 from spark_jobs.schemas import merged_schema, sql_type
 from spark_jobs.untyped_columns import waiting_columns, with_fields
 
-_FIRST_ROWS = 1_000
 _LETTERS_COUNT = "spark.sql.caseSensitive"
 
 
@@ -36,17 +49,39 @@ def json_schema(
     Raises:
         InvalidInput: a part of the files would be dropped, or a merge would set nested fields to NULL.
     """
+    try:
+        return _schemas(spark, spec, options, groups, wanted, is_stated=is_stated)
+    except NamesDifferInCase as error:
+        places = [(path, file_with_field(spark, options, groups, path.split("."))) for path in error.paths]
+        where = [f"{path} is in {file}" for path, file in places if file]
+        raise InvalidInput("; ".join([str(error), *where])) from None
+
+
+def _schemas(
+    spark: SparkSession,
+    spec: IngestSpec,
+    options: Mapping[str, str],
+    groups: Sequence[Group],
+    wanted: StructType | None,
+    *,
+    is_stated: bool,
+) -> tuple[StructType, StructType, list[GuessedColumn]]:
     read = _infer(spark, options, groups)
+    if spec.has_empty_objects:
+        shapes = [shape_of_records(spark, options, group, in_all=True) for group in groups]
+        read = [_with_columns(schema, shape) for schema, shape in zip(read, shapes, strict=True)]
+    else:
+        shapes = None
     named_as_in_files(read[0], read)  # raises before Spark sees two columns with one name
     if wanted is None:
-        merged = _merged_types(spark, options, groups, read)
-        return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields)
+        merged, as_text = _merged_types(spark, options, groups, read, shapes)
+        return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields, as_text)
     guessed: list[GuessedColumn] = []
     if not is_stated:
         names = list({name.lower(): name for schema in read for name in schema.names}.values())
         waiting = waiting_columns(spark, spec, names, wanted)
-        merged = _merged_types(spark, options, groups, read) if waiting else StructType()
-        guessed = _guessed([merged[name] for name in waiting])
+        merged, as_text = _merged_types(spark, options, groups, read, shapes) if waiting else (StructType(), {})
+        guessed = _guessed([merged[name] for name in waiting], as_text)
         wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
         if spec.write.needs_all_fields:
             check_merged_fields(read, wanted, next(iter(spec.tables)))
@@ -64,9 +99,16 @@ def _shown_type(type: DataType) -> str:
     return sql_type(type) if isinstance(type, StructType | ArrayType | MapType) else sql_type(type).upper()
 
 
-def _guessed(fields: Sequence[StructField]) -> list[GuessedColumn]:
-    """Return the columns with the types that Spark infers from JSON values."""
-    return [GuessedColumn(name=field.name, type=_shown_type(field.dataType)) for field in fields]
+def _guessed(fields: Sequence[StructField], as_text: Mapping[str, list[str]]) -> list[GuessedColumn]:
+    """Return the columns with the types that Spark infers from JSON values.
+
+    Args:
+        as_text: the nested fields that are text because no record has a value in them, by column.
+    """
+    return [
+        GuessedColumn(name=field.name, type=_shown_type(field.dataType), as_text=as_text.get(field.name, []))
+        for field in fields
+    ]
 
 
 def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> list[StructType]:
@@ -83,22 +125,31 @@ def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Gro
         spark.conf.set(_LETTERS_COUNT, before or "false")
 
 
+def _with_columns(schema: StructType, shape: Shape) -> StructType:
+    """Return the inferred columns with those that Spark omits because they are always `{}`."""
+    whole = with_empty_objects(schema, shape)
+    assert isinstance(whole, StructType)
+    return whole
+
+
 def _merged_types(
-    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], read: Sequence[StructType]
-) -> StructType:
-    return merged_schema(
-        [_without_empty(spark, options, group, schema) for group, schema in zip(groups, read, strict=True)]
-    )
+    spark: SparkSession,
+    options: Mapping[str, str],
+    groups: Sequence[Group],
+    read: Sequence[StructType],
+    shapes: Sequence[Shape] | None,
+) -> tuple[StructType, dict[str, list[str]]]:
+    """Return the columns of all files, and the nested fields that are text because no record has a value in them.
 
-
-def _without_empty(spark: SparkSession, options: Mapping[str, str], group: Group, schema: StructType) -> StructType:
-    """Return the schema with no type for columns that have no value, which Spark infers as text."""
-    files, own = group
-    rows = load_plainly(spark, "json", {**options, **own}, files, schema)
-    empty = [field.name for field in schema if isinstance(field.dataType, StringType)]
-    for some in (rows.limit(_FIRST_ROWS), rows):  # few columns are empty in the first rows, so few need all rows
-        if empty:
-            cells = some.select(F.posexplode(F.array(*[F.col(quoted(name)) for name in empty])).alias("column", "text"))
-            given = {row["column"] for row in cells.filter("text IS NOT NULL").select("column").distinct().collect()}
-            empty = [name for number, name in enumerate(empty) if number not in given]
-    return StructType([StructField(each.name, NullType()) if each.name in empty else each for each in schema])
+    Args:
+        shapes: the shape of the records of each group, if it is known already.
+    """
+    types = []
+    for number, (group, schema) in enumerate(zip(groups, read, strict=True)):
+        if shapes is not None:
+            shape = shapes[number]
+        else:  # few columns lack values in the first records, so that few groups are read whole
+            shape = shape_of_records(spark, options, group) if contains_type(schema, (StringType,)) else True
+        typed = without_guesses(schema, shape)
+        types.append(typed if isinstance(typed, StructType) else StructType())
+    return column_types(merged_schema(types))

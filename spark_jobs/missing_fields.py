@@ -6,14 +6,14 @@ field looks like a part of the object, and the merge replaces the whole.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from sluice.errors import InvalidInput
-from spark_jobs.load_files import load_plainly, path_of_address
+from spark_jobs.json_shapes import FILE, RECORD, address_of, json_records
+from spark_jobs.load_files import path_of_address
 
-_RECORD, _FILE = "sluice_record", "sluice_file"
 _AT_ONCE = 100
 """Maximum number of fields in one query, which grows with them."""
 
@@ -36,14 +36,14 @@ def check_nested_fields(
     Raises:
         InvalidInput: an object lacks a field.
     """
-    paths = [path for path in _nested(schema, ()) if _address(path)]
+    paths = [path for path in _nested(schema, ()) if address_of(path)]
     for files, more in groups:
         for first in range(0, len(paths), _AT_ONCE):
             some = paths[first : first + _AT_ONCE]
-            records = _records(spark, {**options, **more}, files)
+            records = json_records(spark, {**options, **more}, files)
             lacking = [_lacks(path) for path in some]
             numbers = [F.count_if(each).alias(f"n{at}") for at, each in enumerate(lacking)]
-            in_files = [F.min(F.when(each, F.col(_FILE))).alias(f"f{at}") for at, each in enumerate(lacking)]
+            in_files = [F.min(F.when(each, F.col(FILE))).alias(f"f{at}") for at, each in enumerate(lacking)]
             (row,) = records.agg(*numbers, *in_files).collect()
             for at, path in enumerate(some):
                 if number := row[f"n{at}"]:
@@ -67,23 +67,7 @@ def _nested(type: DataType, parent: Path) -> Iterator[Path]:
         yield from _nested(field.dataType, path)
 
 
-def _records(spark: SparkSession, options: Mapping[str, str], files: list[str]) -> DataFrame:
-    """Return each record as a VARIANT, which tells a missing field from one that is null, with the file's address."""
-    lenient = {**options, "mode": "PERMISSIVE", "singleVariantColumn": _RECORD}  # the read itself refuses bad records
-    rows = load_plainly(spark, "json", lenient, files, None)
-    of_array = F.try_variant_get(_RECORD, "$", "array<variant>")
-    each = F.explode(F.coalesce(of_array, F.array(_RECORD)))
-    return rows.select(each.alias(_RECORD), F.col("_metadata.file_path").alias(_FILE))
-
-
 def _lacks(path: Path) -> Column:
-    parent = F.try_variant_get(_RECORD, _address(path[:-1]), "variant")
-    value = F.try_variant_get(_RECORD, _address(path), "variant")
+    parent = F.try_variant_get(RECORD, address_of(path[:-1]), "variant")
+    value = F.try_variant_get(RECORD, address_of(path), "variant")
     return F.coalesce(parent.isNotNull() & ~F.is_variant_null(parent) & value.isNull(), F.lit(False))
-
-
-def _address(path: Path) -> str:
-    """Return the path of a field in a VARIANT; empty if a name has both kinds of quotes."""
-    if any("'" in name and '"' in name for name in path):
-        return ""
-    return "$" + "".join(f'["{name}"]' if "'" in name else f"['{name}']" for name in path)

@@ -13,7 +13,7 @@ from lakehouse.source_files.headers import check_headers, check_not_in_folders
 from lakehouse.source_files.identify import check_container, content_identity, describe
 from lakehouse.source_files.in_threads import Counter, OnProgress, map_in_threads
 from lakehouse.source_files.json_content import read_json
-from lakehouse.source_files.json_losses import without_losses
+from lakehouse.source_files.json_losses import EmptyObjects, without_losses
 from lakehouse.source_files.line_ends import NAMES
 from lakehouse.source_files.listing import ListedFile, changed
 from lakehouse.source_files.missing_fields import Structs, missing_fields
@@ -46,6 +46,8 @@ class Inspection:
     of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
     one_value: list[str] = field(default_factory=list)
     """JSON files that consist of one array or object instead of one value per line."""
+    has_empty_objects: bool = False
+    """True if a JSON file contains `{}`, maybe as a part of a text."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
     """All Parquet files in groups, if columns have different types, or none, in some files; else empty."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
@@ -64,6 +66,7 @@ class _Content:
     is_read_whole: bool = False
     line_end: str = ""
     is_one_value: bool = False
+    has_empty_objects: bool = False
     footer: ParquetFooter | None = None
     times: ColumnsOfTimes = NO_TIMES
     orc_names: Sequence[str] = ()
@@ -110,6 +113,7 @@ def inspect_files(
         foreign_times=foreign_times({path: content.times for path, content in inspected}),
         missing_fields=missing_fields({path: content.structs for path, content in inspected if content.rows}),
         one_value=[path for path, content in inspected if content.is_one_value],
+        has_empty_objects=any(content.has_empty_objects for content in contents),
         states={path: content.state for path, content in inspected},
     )
 
@@ -176,8 +180,9 @@ def _read_text(path: str, pieces: Iterator[bytes], format: str, options: Mapping
     texts = decoded(path, pieces, encoding, is_json=format == "json")
     end = options.get("linesep")
     if format == "json":
-        json = read_json(path, without_losses(path, texts), encoding, end)
-        return _Content(rows=json.rows, is_one_value=json.is_one_value)
+        search = EmptyObjects()
+        json = read_json(path, search.watch(without_losses(path, texts)), encoding, end)
+        return _Content(rows=json.rows, is_one_value=json.is_one_value, has_empty_objects=search.has_any)
     if end is not None and end not in NAMES:
         for _ in texts:  # only Spark knows its lines then
             pass

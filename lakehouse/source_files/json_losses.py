@@ -13,6 +13,7 @@ _SURROGATES = (r"\ud", r"\uD")
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _WHOLE_OR_LONE = re.compile(rf"\\\\|{_HIGH}{_LOW}|({_HIGH}|{_LOW})")
 """An escaped backslash, a pair of surrogates, or, as a group, a lone surrogate."""
+_EMPTY_OBJECT = re.compile(rf"{{[{WHITESPACE}]*}}")
 _PARTS_OF_ESCAPE = "\\u0123456789abcdefABCDEF"
 _LONG_RUN = 4_096
 _EMPTY_NAME = re.compile(r"""(?:""|'')\s*:""")
@@ -20,6 +21,23 @@ _EMPTY_NAME = re.compile(r"""(?:""|'')\s*:""")
 _STRING = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?$)""", re.S)
 _LONGEST_LINE = 2**20
 """Maximum number of characters of a line that are read to find out if a name in single quotes is within a string."""
+
+
+class EmptyObjects:
+    """Finds `{}` in pieces of JSON: Spark infers no column from it."""
+
+    def __init__(self) -> None:
+        self.has_any = False
+        """True if a piece contains it, maybe as a part of a text."""
+
+    def watch(self, pieces: Iterator[str]) -> Iterator[str]:
+        """Yield the pieces unchanged."""
+        begun = False
+        for piece in pieces:
+            self.has_any = self.has_any or bool(_EMPTY_OBJECT.search("{" * begun + piece))
+            end = piece.rstrip(WHITESPACE)[-1:]
+            begun = end == "{" or (begun and not end)
+            yield piece
 
 
 def without_losses(path: str, pieces: Iterator[str]) -> Iterator[str]:

@@ -28,6 +28,8 @@ class GuessedColumn(WireMessage):
     """First value that makes the column text; empty if there is none, or if values are not shown."""
     where: str = ""
     """File of this value, with the line if it is known."""
+    as_text: list[str] = Field(default_factory=list)
+    """Nested fields that are text because no record has a value in them."""
 
 
 class GuessedTypes(WireMessage):
@@ -62,6 +64,7 @@ def listed_types(columns: Sequence[GuessedColumn], *, show_values: bool) -> Gues
             type=shortened(each.type),
             value=shortened(each.value) if show_values else "",
             where=each.where,
+            as_text=each.as_text[:MOST_LISTED],
         )
         for each in columns
         if each.name in names

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 
+from sluice.presentation.guessed_types import describe_types
 from tests.harness.ingester import Ingester, file
 
 _TEXTS = ["1E5", "12E3", "1d", "2f", "inf", "NaN", "-0", "007", "+7", "0x1p3", "2026-1-5", "10:30", "1L", ".5", "5.",
@@ -37,6 +38,19 @@ def test_a_value_that_is_no_canonical_number_stays_text(job: Ingester, format: s
 def test_one_value_that_is_no_canonical_number_stays_text(job: Ingester, text: str) -> None:
     job(folders(job, "csv", f"sku={text}"))
     assert job.rows() == [{"id": 0, "sku": text}]
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_a_column_of_folders_without_values_has_no_type_yet(job: Ingester, format: str) -> None:
+    source = folders(job, format, "m=__HIVE_DEFAULT_PARTITION__")
+    assert describe_types(job(source).types).endswith("no value yet, so left out: m")
+    job(source, mode="overwrite")
+    assert job.rows() == [{"id": 0}]
+    copy = job.folder / "in" / "m=7" / f"b.{format}"
+    copy.parent.mkdir()
+    copy.write_bytes((copy.parent.parent / "m=__HIVE_DEFAULT_PARTITION__" / f"a.{format}").read_bytes())
+    job(source, mode="overwrite")
+    assert sorted(job.rows(), key=str) == [{"id": 0, "m": 7}, {"id": 0, "m": None}]
 
 
 def test_types_of_folders_are_guessed_like_those_of_csv(job: Ingester) -> None:

@@ -1,0 +1,188 @@
+"""Find the parts of JSON records without a value: Spark infers no column from `{}`, and text from NULL and `[]`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, NullType, StringType, StructField, StructType
+
+from spark_jobs.load_files import Group, load_plainly, path_of_address
+
+RECORD, FILE = "sluice_record", "sluice_file"
+_FIRST_ROWS = 1_000
+_TOKEN = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<word>\w+)(?P<digits>\([\d,]+\))?|(?P<mark>[<>:,])")
+
+Shape: TypeAlias = "dict[str, Shape] | list[Shape] | bool"
+"""The fields of objects, the one shape of a list's elements, True for values, or False if there is only NULL."""
+
+
+def json_records(spark: SparkSession, options: Mapping[str, str], files: list[str]) -> DataFrame:
+    """Return each record as a VARIANT, which tells a missing field from one that is null, with the file's address."""
+    lenient = {**options, "mode": "PERMISSIVE", "singleVariantColumn": RECORD}  # the read itself refuses bad records
+    rows = load_plainly(spark, "json", lenient, files, None)
+    of_array = F.try_variant_get(RECORD, "$", "array<variant>")
+    each = F.explode(F.coalesce(of_array, F.array(RECORD)))
+    return rows.select(each.alias(RECORD), F.col("_metadata.file_path").alias(FILE))
+
+
+def file_with_field(
+    spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], path: Sequence[str]
+) -> str:
+    """Return the path of a file with a record that has a field; empty if none has it outside of lists."""
+    for files, own in groups:
+        records = json_records(spark, {**options, **own}, files)
+        has_field = F.try_variant_get(RECORD, address_of(path), "variant").isNotNull()
+        for row in records.filter(has_field).select(FILE).take(1) if address_of(path) else ():
+            return path_of_address(row[FILE])
+    return ""
+
+
+def address_of(path: Sequence[str]) -> str:
+    """Return the path of a field in a VARIANT; empty if a name has both kinds of quotes."""
+    if any("'" in name and '"' in name for name in path):
+        return ""
+    return "$" + "".join(f'["{name}"]' if "'" in name else f"['{name}']" for name in path)
+
+
+def shape_of_records(spark: SparkSession, options: Mapping[str, str], group: Group, *, in_all: bool = False) -> Shape:
+    """Return the shape of the records of files; True if a record has no VARIANT, so that nothing is known.
+
+    Args:
+        in_all: True if all records must be read. Otherwise the first ones suffice if no part of them lacks a value.
+    """
+    files, own = group
+    records = json_records(spark, {**options, **own}, files)
+    shape: Shape = True
+    for some in (records,) if in_all else (records.limit(_FIRST_ROWS), records):
+        known = F.every(F.col(RECORD).isNotNull())
+        row = some.agg(F.schema_of_variant_agg(RECORD).alias("shape"), known.alias("is_known")).first()
+        shape = parse_shape(row["shape"]) if row and row["is_known"] else True
+        if not lacks_value(shape):
+            break
+    return shape
+
+
+def parse_shape(text: str) -> Shape:
+    """Parse the type of a VARIANT, such as `OBJECT<a: BIGINT, b: ARRAY<VOID>>`."""
+    tokens = list(_TOKEN.finditer(text))
+    shape, end = _parse(tokens, 0)
+    assert end == len(tokens), text
+    return shape
+
+
+def _parse(tokens: Sequence[re.Match[str]], at: int) -> tuple[Shape, int]:
+    """Return the shape that begins at a token, and the position after it."""
+    kind = tokens[at]["word"]
+    if kind not in ("OBJECT", "ARRAY"):
+        return kind != "VOID", at + 1
+    at += 2
+    if kind == "ARRAY":
+        element, at = _parse(tokens, at)
+        return [element], at + 1
+    fields: dict[str, Shape] = {}
+    while tokens[at]["mark"] != ">":
+        at += tokens[at]["mark"] == ","
+        name = tokens[at]["word"] or tokens[at]["quoted"].replace("``", "`")
+        fields[name], at = _parse(tokens, at + 2)
+    return fields, at + 1
+
+
+def has_value(shape: Shape) -> bool:
+    """Return True if a record has a value other than NULL, `[]` and `{}` somewhere in a shape."""
+    match shape:
+        case dict():
+            return any(map(has_value, shape.values()))
+        case list():
+            return any(map(has_value, shape))
+    return shape
+
+
+def lacks_value(shape: Shape) -> bool:
+    """Return True if no record has a value in some part of a shape."""
+    match shape:
+        case dict():
+            return not shape or any(map(lacks_value, shape.values()))
+        case list():
+            return any(map(lacks_value, shape))
+    return not shape
+
+
+def with_empty_objects(type: DataType, shape: Shape) -> DataType:
+    """Return an inferred type with the fields that Spark omits because they are always `{}`."""
+    match type, shape:
+        case StructType(), dict():
+            have = {field.name: field.dataType for field in type}
+            types = {name: with_empty_objects(each, shape.get(name, True)) for name, each in have.items()}
+            omitted = {name: _omitted(each) for name, each in shape.items() if name not in have}
+            types |= {name: kind for name, kind in omitted.items() if kind is not None}
+            return StructType([StructField(name, types[name]) for name in sorted(types)])  # the order of Spark
+        case ArrayType(), [element]:
+            return ArrayType(with_empty_objects(type.elementType, element))
+    return type
+
+
+def _omitted(shape: Shape) -> DataType | None:
+    """Return the type of a field that Spark omits; None if it has another reason than an empty object."""
+    match shape:
+        case dict():
+            inner = {name: _omitted(each) for name, each in shape.items()}
+            return StructType([StructField(name, type) for name, type in inner.items() if type is not None])
+        case [element]:
+            type = _omitted(element)
+            return None if type is None else ArrayType(type)
+    return None
+
+
+def without_guesses(type: DataType, shape: Shape) -> DataType:
+    """Return an inferred type with no type for the parts in which no record has a value."""
+    match type, shape:
+        case StructType(), dict() if len(type):
+            fields = [(each.name, each.dataType, shape.get(each.name, True)) for each in type]
+            return StructType([StructField(name, without_guesses(each, part)) for name, each, part in fields])
+        case ArrayType(), [element]:
+            return ArrayType(without_guesses(type.elementType, element))
+    return type if has_value(shape) else NullType()
+
+
+def column_types(schema: StructType) -> tuple[StructType, dict[str, list[str]]]:
+    """Return a schema in which a column without any value has no type, and in others such fields are text.
+
+    Returns:
+        The schema, and the fields that are text for this reason, by column.
+    """
+    fields: list[StructField] = []
+    as_text: dict[str, list[str]] = {}
+    for field in schema:
+        paths: list[str] = []
+        type = _as_text(field.dataType, field.name, paths)
+        if _is_untyped(field.dataType):
+            type = NullType()
+        elif paths:
+            as_text[field.name] = paths
+        fields.append(StructField(field.name, type))
+    return StructType(fields), as_text
+
+
+def _is_untyped(type: DataType) -> bool:
+    match type:
+        case StructType():
+            return all(_is_untyped(field.dataType) for field in type)
+        case ArrayType():
+            return _is_untyped(type.elementType)
+    return isinstance(type, NullType)
+
+
+def _as_text(type: DataType, path: str, paths: list[str]) -> DataType:
+    match type:
+        case StructType() if len(type):
+            return StructType(
+                [StructField(each.name, _as_text(each.dataType, f"{path}.{each.name}", paths)) for each in type]
+            )
+        case ArrayType():
+            return ArrayType(_as_text(type.elementType, f"{path}[]", paths))
+        case NullType() | StructType():
+            paths.append(path)
+            return StringType()
+    return type
