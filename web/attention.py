@@ -15,6 +15,7 @@ from runtime.schedules.list_schedules import ListedSchedule, list_schedules
 from runtime.short_workflow import query_lake
 from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.quarantine_queries import ListQuarantineInput, ListQuarantineResult, QuarantineSummary
+from sluice.durations import format_duration
 from sluice.errors import SluiceError
 from sluice.publishing.freshness import Freshness
 from sluice.setting_groups import InstallationSettings
@@ -22,6 +23,7 @@ from sluice.times import parse_time
 from web.cached import Cached
 from web.lake.freshness import MOST_RUNS, table_freshness
 from web.run.ended_runs import EndedRuns
+from web.templates import elapsed
 from web.timing import TIMING, PageTiming
 
 _FRESH = 20.0
@@ -70,9 +72,10 @@ class Attention:
         return sorted(ending, key=lambda each: each.expires)
 
     @property
-    def troubled_zones(self) -> list[ZoneStatus]:
-        """Landing zones that are paused, cannot be listed, or have kept out a batch."""
-        return [each for each in self.zones or () if each.paused or each.problem or _kept_out(each)]
+    def troubled_zones(self) -> list[tuple[str, str]]:
+        """Names of the landing zones that need a person, each with the reason."""
+        now = datetime.now(timezone.utc)
+        return [(each.name, why) for each in self.zones or () if (why := _zone_trouble(each, now))]
 
     @property
     def troubled_schedules(self) -> list[ListedSchedule]:
@@ -156,5 +159,13 @@ def _ends_before(quarantine: QuarantineSummary, latest: datetime) -> bool:
     return (end if end.tzinfo else end.replace(tzinfo=timezone.utc)) <= latest
 
 
-def _kept_out(zone: ZoneStatus) -> bool:
-    return any(batch.state == "kept out" for batch in zone.batches)
+def _zone_trouble(zone: ZoneStatus, now: datetime) -> str:
+    """Return the reason why a landing zone needs a person; empty if it needs none."""
+    if zone.problem or zone.paused:
+        return zone.problem or f"paused: {zone.paused}"
+    if any(batch.state == "kept out" for batch in zone.batches):
+        return "a batch was kept out"
+    silence = timedelta(seconds=now.timestamp() - zone.latest_arrival) if zone.latest_arrival else timedelta()
+    if zone.expect is None or silence <= timedelta(seconds=zone.expect):
+        return ""
+    return f"nothing to load arrived for {elapsed(silence)}; `expect` allows {format_duration(zone.expect)}"

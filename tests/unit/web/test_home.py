@@ -12,7 +12,9 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.run.listed_run import listed_run
+from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.run import RunResult, RunStatus, Stage
+from sluice.contracts.starting import PipelineText
 from tests.harness.asgi import Answer
 from tests.harness.page import browser
 from tests.harness.waiting import in_time
@@ -183,6 +185,21 @@ async def test_what_cannot_be_read_is_not_shown_as_none(known: Callable[[Attenti
         "nor late tables"
     )
     assert "No schedules are deployed." in answer.text
+
+
+async def test_a_landing_zone_is_shown_when_no_file_arrives_in_time(known: Callable[[Attention], None]) -> None:
+    def zone(name: str, hours: float) -> ZoneStatus:
+        arrived = datetime.now(timezone.utc).timestamp() - hours * 3600
+        stated = PipelineText(name=f"{name}.yml", text="", folder="")
+        return ZoneStatus(
+            name=name, pipeline=stated, batches=[], paused="", problem="", counts={}, latest_arrival=arrived,
+            next_look="", expect=86400.0,
+        )  # fmt: skip
+
+    known(Attention([], [zone("late", 26.5), zone("early", 23)], [], [], []))
+    answer = await _home(Temporal())
+    assert "nothing to load arrived for 1 d 2 h; `expect` allows 1d" in answer.text
+    assert 'href="/arrivals/late"' in answer.text and 'href="/arrivals/early"' not in answer.text
 
 
 async def test_temporal_does_not_answer() -> None:
