@@ -11,6 +11,12 @@ from sluice.identifiers import suggestion
 QUARANTINE_COMMANDS = {"show", "discard", "keep", "release", "repair"}
 """Commands of `quarantine` that are not also top-level commands, listed here since their import is lazy."""
 
+_OTHER_WAYS = {
+    "undeploy": "remove `schedule` or `arrival` from the file, or the file, then `deploy DIR` again",
+    "delete": "`rollback RUN` takes a publication back, and `quarantine discard RUN` deletes a quarantined branch",
+}
+"""Sentences about what does the work of a command that people expect, by its name."""
+
 
 def unknown_command(word: str, commands: Iterable[str]) -> str:
     """Return why a word is not a command, and a suggestion; empty for an option or a pipeline file."""
@@ -19,6 +25,8 @@ def unknown_command(word: str, commands: Iterable[str]) -> str:
     if word in QUARANTINE_COMMANDS:
         also = "; `status RUN` shows any run" if word == "show" else ""
         return f"there is no command {word!r}: it is `quarantine {word} RUN`{also}"
+    if word in _OTHER_WAYS:
+        return f"there is no command {word!r}: {_OTHER_WAYS[word]}"
     known = {*commands}
     close = suggestion(word, known | QUARANTINE_COMMANDS)
     for name in QUARANTINE_COMMANDS - known:

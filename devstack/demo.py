@@ -45,8 +45,9 @@ def run_demo(stack: Stack) -> int:
             say(f"Stopped {', '.join(stack.down())}. The tables and the histories of the runs are kept.")
     console.print(f"\n[bold green]The demo ended as expected[/], in {time.monotonic() - began:.0f} s.")
     say("What to do next:")
+    start = (f"make up{' S3=1' if stack.s3 else ''}", "start the local stack again, and leave it running")
     for command, reason in (
-        (f"make up{' S3=1' if stack.s3 else ''}", "start the local stack again, and leave it running"),
+        *([] if was_up else [start]),
         (f".venv/bin/python {PROGRAM} quarantine list", "see what the audit kept out, and why"),
         (f".venv/bin/python {PROGRAM} {demo.file('nyc_flights')} --again", "load the clean flights once more"),
         ("make down", "stop the local stack"),

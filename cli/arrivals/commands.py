@@ -14,6 +14,7 @@ from cli.exit_codes import UNREACHABLE
 from cli.layout import print_entries
 from cli.options import AsJson
 from cli.pipeline.values import OverYounger
+from cli.program import program
 from runtime.arrivals.landing_zones import read_zone, read_zones
 from runtime.arrivals.zone_files import list_zone_files
 from runtime.installation.identity import with_known_installation
@@ -155,7 +156,7 @@ async def _print_files(
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, in_first_line=1)
     elif file or status:
-        context.console.print(escape(describe_no_match(file, status)), highlight=False)
+        context.console.print(escape(describe_no_match(listed, file, status)), highlight=False)
     context.console.print(describe_listing(listed, zone.batches, status), highlight=False)
     if not status and not file and sum(listed.counts.values()) > len(listed.files):
         context.console.print(
@@ -179,7 +180,7 @@ def _print_zone(context: CommandContext, zone: ZoneStatus) -> None:
         context.console.print(escape(text), highlight=False, soft_wrap=True)
     if _kept_out(zone.batches):
         options = ("retry", "set-aside") if split_refusal(zone.name, zone.pipeline) else ("retry", "split", "set-aside")
-        asked = " or ".join(f"`arrivals {zone.name} --{each} BATCH`" for each in options)
+        asked = " or ".join(f"`{program()} arrivals {zone.name} --{each} BATCH`" for each in options)
         context.console.print(f"decide about a batch by {asked}", highlight=False, soft_wrap=True)
 
 

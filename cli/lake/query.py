@@ -53,4 +53,4 @@ def _csv_value(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    return json.dumps(value) if isinstance(value, dict | list | bool) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | bool) else str(value)

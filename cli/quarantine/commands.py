@@ -57,6 +57,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(show_help)
 
+_BAD_ROWS = 10
 Shown = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline for its newest quarantine.")
 ]
@@ -64,8 +65,13 @@ Quarantined = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, a branch, or a pipeline that has one quarantine.")
 ]
 Rows = Annotated[
-    int,
-    typer.Option("--rows", help="Maximum number of added rows of each table, and of bad rows of each check.", min=0),
+    int | None,
+    typer.Option(
+        "--rows",
+        help=f"Maximum number of bad rows of each check, {_BAD_ROWS} by default, and of added rows of each table.",
+        min=0,
+        show_default="no added rows",
+    ),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Publish it although its files were published meanwhile.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start the run, and do not follow it.")]
@@ -108,29 +114,32 @@ def list_quarantined(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(run: Shown, rows: Rows = 10, as_json: AsJson = False) -> None:
+def show(run: Shown, rows: Rows = None, as_json: AsJson = False) -> None:
     """Show why rows were kept out: each verdict with its bad rows, what changes, and the rows of quarantine tables."""
 
     async def command(context: CommandContext, _: None) -> int:
-        query = DescribeQuarantineInput(run=run, rows=rows)
+        bad_rows = _BAD_ROWS if rows is None else rows
+        query = DescribeQuarantineInput(run=run, rows=bad_rows)
         try:
             described = await query_lake(context.client, context.settings.installation, query, DescribeQuarantineResult)
         except InvalidPipeline:
             with suppress(SluiceError):  # a branch that does not exist may have a name that no query can contain
-                if await show_rows(context, run, rows):
+                if await show_rows(context, run, bad_rows):
                     return 0
             raise
         summary = described.summary.model_dump()
         if as_json:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
-        _print_described(context, described, rows)
+        _print_described(context, described, bad_rows, with_added=rows is not None)
         return 0
 
     run_command(command, as_json, no_preparation, read_only=True)
 
 
-def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
+def _print_described(
+    context: CommandContext, described: DescribeQuarantineResult, rows: int, *, with_added: bool
+) -> None:
     """Print the verdicts and changes of a quarantined branch, then the values that a person may want to copy."""
     summary = described.summary
     heading = Text.assemble((summary.cause or "quarantined", "bold red"), "  ")
@@ -139,7 +148,7 @@ def _print_described(context: CommandContext, described: DescribeQuarantineResul
         print_verdict(context.console, check)
         print_bad_rows(context.console, check, rows)
     for name, table in described.tables.items():
-        _print_table(context, name, table)
+        _print_table(context, name, table, with_rows=with_added)
     details = summary.model_dump(exclude={"tables", "reason", "cause", "quarantined_hash", "verified"})
     if not summary.verified:
         details["verified"] = "no: the run ended before the write was verified, so it cannot be released or repaired"
@@ -159,13 +168,13 @@ def _shown(name: str, value: object) -> str:
     return format_time(str(value)) if name == "created" else str(value)
 
 
-def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
+def _print_table(context: CommandContext, name: str, table: QuarantinedTable, *, with_rows: bool) -> None:
     change = table.change
     counts = f"{change.operation}: {describe_change(change)}" if change else "dropped"
     print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
     for column in table.columns:
         print_line(context.console, Text("    column "), column)
-    if table.rows:
+    if table.rows and with_rows:
         columns = list(dict.fromkeys(column for row in table.rows for column in row))
         rows = [[shown_value(row.get(column)) for column in columns] for row in table.rows]
         print_rows(context.console, columns, rows, title=f"{format_count(len(rows), 'added row')}", dim=True)

@@ -1,9 +1,10 @@
 """The command `status`: show a run."""
 
+from rich.text import Text
 from temporalio.client import WorkflowExecution
 
 from cli.context import CommandContext, no_preparation, run_command
-from cli.layout import print_command, print_detail
+from cli.layout import print_command, print_detail, print_line
 from cli.options import AsJson, Report, Run
 from cli.program import program
 from cli.run.report import print_status, report_result
@@ -14,8 +15,10 @@ from runtime.run.listed_run import listed_run
 from runtime.run.listed_runs import find_quarantines, find_rollbacks
 from runtime.run.reported_run import read_ended, read_status, report_run
 from sluice.contracts.run import WAITING, RunResult
+from sluice.errors import ServiceUnavailable
 from sluice.presentation.next_steps import has_quarantine
 from sluice.presentation.waivers import how_to_waive
+from sluice.times import format_time
 
 
 def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
@@ -59,8 +62,22 @@ async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> N
         print_detail(context.console, "rolled back", f"by {by}: main no longer has what this run published")
 
 
+async def _print_listed(context: CommandContext, lookup: RunLookup) -> None:
+    """Print what Temporal knows about a run while no worker answers for it. It goes on when one starts."""
+    run = await listed_run(lookup.description)
+    started = format_time(run.started)
+    print_line(
+        context.console, Text(f"{run.workflow_id}  ", style="bold"), f"{run.state} since {started}: {run.summary}"
+    )
+    print_detail(context.console, "stage", "not known without a worker; the run goes on when one starts")
+
+
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
-    current = await read_status(lookup)
+    try:
+        current = await read_status(lookup)
+    except ServiceUnavailable:
+        await _print_listed(context, lookup)
+        raise
     print_status(current, await read_progress(lookup.description), context.console)
     report_result(context, current.result)
     if current.stage == WAITING:

@@ -247,7 +247,10 @@ def _one_spelling(path: str, base: str | None) -> str:
 
 
 def _close_name(path: str) -> str:
-    """Return the name of a file next to a local path that may be meant, as a suggestion; empty if there is none."""
+    """Return the name of a file next to a local path that may be meant, as a suggestion; empty if there is none.
+
+    A name with other digits is no typing mistake: it is the file of another day or month.
+    """
     if is_remote(path):
         return ""
     wanted = absolute_path(without_scheme(path))
@@ -255,7 +258,12 @@ def _close_name(path: str) -> str:
         names = [each.name for each in islice(wanted.parent.iterdir(), _MOST_COMPARED)]
     except OSError:
         return ""
-    return suggestion(wanted.name, (name for name in names if name != wanted.name and not name.startswith(("_", "."))))
+    others = (name for name in names if not name.startswith(("_", ".")))
+    return suggestion(wanted.name, (name for name in others if _letters(name) != _letters(wanted.name)))
+
+
+def _letters(name: str) -> str:
+    return "".join(each for each in name if not each.isdigit())
 
 
 def _searched_path(path: str) -> str:

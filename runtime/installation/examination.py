@@ -16,11 +16,15 @@ from runtime.short_workflow import query_lake
 from runtime.temporal_client import missing_search_attributes
 from sluice.contracts.examination import Examination, ExamineInstallationInput, ExamineSparkInput, Finding, failed
 from sluice.errors import ServiceUnavailable, SluiceError
+from sluice.identifiers import suggestion
 from sluice.setting_groups import InstallationSettings
-from sluice.settings import Settings, read_settings
+from sluice.settings import GROUP_OF, Settings, read_settings
 from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
+_CLOSE = 0.85
+_PREFIX, _PORT = "SLUICE_", "_PORT"
+"""Beginning of the names of settings, and end of those that only a local stack has."""
 _START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 
@@ -31,6 +35,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     except SluiceError as error:
         return [failed("settings", str(error), "`.env.example` documents every setting")]
     findings = [Finding(part="settings", state="ok", detail=f"home {settings.storage.sluice_home}")]
+    findings += _misspelt_settings(environment)
     try:
         client = (await connect_command(environment, read_only=True)).client
     except SluiceError as error:
@@ -41,6 +46,17 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         await asyncio.to_thread(_web_ui, settings.installation),
     ]
     return [*findings, *await _workers(client, settings)]
+
+
+def _misspelt_settings(environment: Mapping[str, str]) -> list[Finding]:
+    """Return a warning for each variable with almost the name of a setting: it has no effect."""
+    known = {name.upper() for name in GROUP_OF}
+    unknown = [name for name in environment if name.startswith(_PREFIX) and name not in known]
+    close = {name: meant for name in unknown if not name.endswith(_PORT) and (meant := suggestion(name, known, _CLOSE))}
+    return [
+        Finding(part="settings", state="warning", detail=f"{name} is no setting{meant}", remedy="correct the name")
+        for name, meant in close.items()
+    ]
 
 
 async def _temporal(client: Client) -> Finding:
@@ -128,7 +144,9 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
         number: number of workers that polled lately. A killed worker is one of them for a while.
     """
     if queue != settings.installation.spark_queue:
-        known = f"Temporal knows {format_count(number, 'worker')} that polled within the last 90 s"
-        return failed("worker", f"{queue}: {error}; {known}", _START)
+        polled = f"{format_count(number, 'worker')} asked for work within the last 90 s"
+        return failed(
+            "worker", f"no worker answers on the task queue {queue!r}; {polled}, and maybe ended since", _START
+        )
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.spark.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

@@ -8,7 +8,7 @@ from sluice.backfills.partitions import MAX_PARTITIONS
 from sluice.contracts.backfill import BackfillState, PartitionNote, PartitionState
 from sluice.contracts.starting import EndedRun
 from sluice.errors import InvalidPipeline
-from sluice.lines import joined_lines
+from sluice.lines import joined_lines, shortened_line
 from sluice.pipeline.loading_order import out_of_order
 
 LETTERS: dict[PartitionState, str] = dict(zip(get_args(PartitionState), "wrpkfcs", strict=True))
@@ -24,7 +24,8 @@ DONE: tuple[PartitionState, ...] = ("published", "skipped")
 _ASKED_AGAIN: tuple[PartitionState, ...] = (*_OPEN, *DONE)
 """States of partitions that a repeated start of the backfill starts again. Main may have lost finished partitions."""
 _MAX_NOTES = 200
-_MAX_REASON = 300
+_MAX_REASON = 700
+"""Maximum number of characters of a reason, most of which end with what to do."""
 
 
 def _kind(note: PartitionNote) -> tuple[str, str | None]:
@@ -279,7 +280,7 @@ class BackfillProgress:
         self._notes[ended.key] = PartitionNote(
             outcome=ended.outcome,
             cause=ended.cause,
-            reason=joined_lines(ended.reason)[:_MAX_REASON],
+            reason=shortened_line(joined_lines(ended.reason), _MAX_REASON),
             workflow_id=ended.workflow_id,
             run_id=ended.run_id,
         )

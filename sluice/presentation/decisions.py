@@ -16,7 +16,10 @@ def describe_wait(status: RunStatus) -> str:
     approvals, required = _count(record), record.required if record else 1
     given = f"{approvals} of {format_count(required, 'approval')}"
     waits = approvals < required and status.deadline
-    return f"{given}, waits until {format_time(status.deadline)}" if waits else given
+    if not waits:
+        return given
+    excluded = f"; {record.excluded} started the run and may not approve it" if record and record.excluded else ""
+    return f"{given}, waits until {format_time(status.deadline)}{excluded}"
 
 
 def describe_missing(record: ApprovalRecord) -> str:

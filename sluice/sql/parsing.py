@@ -14,7 +14,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from sluice.lines import shortened_line
 from sluice.sql import tokens
 from sluice.sql.tokens import SqlProblem
-from sluice.sql.validation import check_condition, check_query, check_statement, parse_condition
+from sluice.sql.validation import check_condition, check_query, check_statement, first_error, parse_condition
 from sluice.sql.values import kind_of
 
 __all__ = [
@@ -30,6 +30,8 @@ _SAME = (
 """Expressions with the same meaning in both engines, if their operands are of one kind (see `_families`)."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
+NO_QUERY = "it is not one query"
+"""Problem of SQL of another kind."""
 _REMEMBERED = 20_000
 """Number of texts whose results are cached: each message of a run contains its pipeline and validates it."""
 _SHOWN = 80
@@ -85,13 +87,14 @@ def tables_of_duckdb(text: str) -> list[tuple[str, ...]]:
     try:
         (tree,) = sqlglot.parse(text, dialect=_DUCKDB)
         if not isinstance(tree, exp.Query | exp.Describe | exp.Summarize):
-            raise SqlProblem("it is not one query")
+            raise SqlProblem(NO_QUERY)
         own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
         named = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
         parts = {tuple(part.name for part in each.parts) for each in named}
         return sorted(each for each in parts if len(each) > 1 or each[0].lower() not in own)
     except (SqlglotError, ValueError, RecursionError) as error:
-        raise SqlProblem("it is not one query") from error
+        problem = first_error(error) if isinstance(error, SqlglotError) else NO_QUERY
+        raise SqlProblem(problem) from error
 
 
 @lru_cache(_REMEMBERED)

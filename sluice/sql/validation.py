@@ -283,6 +283,9 @@ def _called(listed: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
             yield token, before == "."
 
 
+_MISSING_PART = re.compile(r"required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+
+
 def first_error(error: Exception) -> str:
     """Return the first error of the parser, with its line and column."""
     if isinstance(error, RecursionError):
@@ -291,5 +294,8 @@ def first_error(error: Exception) -> str:
     if listed:
         first = listed[0]
         near = first["highlight"] or first["start_context"][-20:]
-        return f"{first['description'].rstrip('.').lower()} near {near!r}, line {first['line']}, column {first['col']}"
+        description = first["description"].rstrip(".").lower()
+        if part := _MISSING_PART.fullmatch(description):
+            description = f"a part of {part[1].upper()} is missing"
+        return f"{description} near {near!r}, line {first['line']}, column {first['col']}"
     return str(error).split("\n", maxsplit=1)[0]

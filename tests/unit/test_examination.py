@@ -232,15 +232,20 @@ def test_without_temporal_the_rest_is_not_known(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
     monkeypatch.setenv("SLUICE_PAGE", "http://127.0.0.1:1")
+    monkeypatch.setenv("SLUICE_PAGE_PORT", "1")
+    monkeypatch.setenv("SLUICE_SCAN_MEMROY", "1GB")
     assert "doctor" in COMMANDS
     result = CliRunner().invoke(app, ["doctor", "--json"])
     fields = json.loads(result.stdout)
     assert result.exit_code == fields["exit_code"] == 7
     assert [(each["part"], each["state"]) for each in fields["findings"]] == [
         ("settings", "ok"),
+        ("settings", "warning"),
         ("Temporal", "failed"),
         ("page", "warning"),
     ]
+    detail = "SLUICE_SCAN_MEMROY is no setting (did you mean 'SLUICE_SCAN_MEMORY'?)"
+    assert fields["findings"][1]["detail"] == detail
     monkeypatch.setenv("NESSIE_URI", "not an address")
     wrong = CliRunner().invoke(app, ["doctor"])
     assert wrong.exit_code == 2 and "NESSIE_URI" in wrong.output

@@ -37,7 +37,10 @@ def test_a_path_without_files_is_refused_with_the_name_that_may_be_meant(tmp_pat
     (tmp_path / "orders.csv").write_text("id\n1\n")
     with pytest.raises(InvalidInput, match=r"there are no files at '.*order\.csv' \(did you mean 'orders\.csv'\?\)"):
         find_files(Source(path=f"{tmp_path}/order.csv"))
-    for path in (f"{tmp_path}/zzz.csv", f"{tmp_path}/nowhere/orders.csv"):
+    (tmp_path / "months").mkdir()
+    (tmp_path / "months" / "2026-06.csv").write_text("id\n1\n")
+    missing = ("zzz.csv", "nowhere/orders.csv", "months/2026-04.csv")  # another month is no typing mistake
+    for path in (f"{tmp_path}/{name}" for name in missing):
         with pytest.raises(InvalidInput, match=r"there are no files at '[^']*'$"):
             find_files(Source(path=path))
 

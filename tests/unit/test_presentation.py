@@ -19,8 +19,8 @@ AT = "2026-11-22T07:40:11.123+00:00"
 ANA, BEN = Decision(approve=True, by="ana", at=AT), Decision(approve=False, by="ben", at=AT, reason="not yet")
 
 
-def waiting(required: int, *decisions: Decision) -> RunStatus:
-    approval = ApprovalRecord(required=required, decisions=list(decisions))
+def waiting(required: int, *decisions: Decision, excluded: str = "") -> RunStatus:
+    approval = ApprovalRecord(required=required, decisions=list(decisions), excluded=excluded)
     result = RunResult(run_id="r", workflow_id="w", pipeline="p", approval=approval)
     return RunStatus(stage="waiting for approval", events=[], result=result, deadline="2026-11-22T07:45:00+00:00")
 
@@ -55,6 +55,7 @@ def test_a_wait_says_how_many_decided_and_how_many_are_missing() -> None:
     assert describe_wait(waiting(2, ANA)) == "1 of 2 approvals, waits until 2026-11-22 07:45 UTC"
     assert describe_wait(waiting(4, ANA)) == "1 of 4 approvals, waits until 2026-11-22 07:45 UTC"
     assert describe_wait(waiting(1, ANA)) == "1 of 1 approval"
+    assert describe_wait(waiting(1, excluded="ben")).endswith(" UTC; ben started the run and may not approve it")
     assert describe_state(waiting(2, ANA)) == "waiting for approval (1 of 2)"
     assert describe_state(waiting(2).model_copy(update={"stage": "publishing"})) == "publishing"
 

@@ -150,6 +150,8 @@ def test_a_hostile_file_is_read_outside_of_the_worker(lake: MemoryLake, query: Q
         ("SET enable_external_access = true", "", "write one query"),
         ("COPY shop.orders TO 'x.csv'", "", "write one query"),
         ("SELEC", "", "write one query"),
+        ("SELEC 1", "", "the query does not parse: invalid expression / unexpected token near '1', line 1, column 7"),
+        ("SELECT id FROM shop.orders WHERE", "", "the query does not parse: "),
         ("", "", "write one query"),
         ("SELECT * FROM shop.orders", "nobody's", "there is no branch"),
     ],

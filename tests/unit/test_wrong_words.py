@@ -21,6 +21,11 @@ from tests.harness.command_line import run_command
             "No such option: --dry-run: `run_workflow.py plan FILE` shows what a run would do, and starts nothing",
         ),
         (("quarantine", "show"), "Missing argument 'RUN': `run_workflow.py quarantine show --help` shows the options"),
+        (
+            ("undeploy", "orders"),
+            "there is no command 'undeploy': remove `schedule` or `arrival` from the file, or the file, then "
+            "`deploy DIR` again",
+        ),
     ],
 )
 def test_wrong_words_are_one_sentence(words: tuple[str, ...], problem: str) -> None:
