@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import os
 import random
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.harness.ingester import Ingester
+from tests.harness.plain_values import plain_value
 
-_SEED = random.SystemRandom().randrange(10**9)
+_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
 _ROWS = 6
 _UTC = datetime.timezone.utc
 _MICROSECONDS = 10**6
@@ -92,31 +93,17 @@ _REFUSED: dict[str, pa.Array] = {
 """Types whose values neither Spark nor Iceberg can represent."""
 
 
-def _plain(value: Any) -> Any:
-    """Return a value in Python's own type, whatever library read it."""
-    if isinstance(value, pd.Timestamp):
-        assert value.nanosecond == 0
-        value = value.to_pydatetime()
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(_UTC).replace(tzinfo=None) if value.tzinfo else value
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return repr(value) if isinstance(value, float) else value
-
-
 def _rows(job: Ingester, path: Path) -> list[dict[str, Any]]:
     job({"path": str(path)})
     return job.rows()
 
 
 def _loaded(job: Ingester, path: Path) -> list[dict[str, Any]]:
-    return [{name: _plain(value) for name, value in row.items()} for row in _rows(job, path)]
+    return [{name: plain_value(value) for name, value in row.items()} for row in _rows(job, path)]
 
 
 def _as_read(table: pa.Table) -> list[dict[str, Any]]:
-    return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
+    return [{name: plain_value(value) for name, value in row.items()} for row in table.to_pylist()]
 
 
 def _with_ids(columns: dict[str, pa.Array]) -> pa.Table:
