@@ -15,15 +15,24 @@ _SHOWN = 5
 """Maximum number of names in a message about missing fields."""
 
 
+Path = tuple[str, ...]
+"""Names of the fields from a column to a nested field, with `LIST` between a list and a field of its elements."""
+LIST = "[]"
+
+
+def shown_path(path: Path) -> str:
+    """Return the path of a field as messages show it."""
+    return ".".join(name for name in path if name != LIST)
+
+
 class NamesDifferInCase(InvalidInput):
     """The names of two fields of the files differ in capital letters alone."""
 
-    def __init__(self, *paths: str) -> None:
-        self.paths = paths
-        first, second = paths
+    def __init__(self, first: Path, second: Path) -> None:
+        self.paths = (first, second)
         super().__init__(
-            f"the files contain the fields {first} and {second}, which differ in capital letters alone: rename one of "
-            "them in the files"
+            f"the files contain the fields {shown_path(first)} and {shown_path(second)}, which differ in capital "
+            "letters alone: rename one of them in the files"
         )
 
 
@@ -104,32 +113,32 @@ def named_as_in_files(wanted: StructType, read: Sequence[StructType]) -> StructT
     """Return a schema with the names of fields as in the files, since Spark's JSON reader is case-sensitive.
 
     Raises:
-        NamesDifferInCase: the names of two fields of the files do.
+        NamesDifferInCase: the names of two fields of the files differ in capital letters alone.
     """
-    named = _named(wanted, read, "")
+    named = _named(wanted, read, ())
     assert isinstance(named, StructType)
     return named
 
 
-def _named(wanted: DataType, read: Sequence[DataType], path: str) -> DataType:
+def _named(wanted: DataType, read: Sequence[DataType], path: Path) -> DataType:
     match wanted:
         case StructType():
             inner = [field for each in read if isinstance(each, StructType) for field in each]
             names: dict[str, str] = {}
             for field in inner:
                 if (other := names.setdefault(field.name.lower(), field.name)) != field.name:
-                    raise NamesDifferInCase(f"{path}{other}", f"{path}{field.name}")
+                    raise NamesDifferInCase((*path, other), (*path, field.name))
             fields = []
             for field in wanted:
                 name = names.get(field.name.lower(), field.name)
                 below = [each.dataType for each in inner if each.name == name]
-                type = _named(field.dataType, below, f"{path}{name}.")
+                type = _named(field.dataType, below, (*path, name))
                 fields.append(StructField(name, type, field.nullable, field.metadata))
             return StructType(fields)
         case ArrayType():
             elements = [each.elementType for each in read if isinstance(each, ArrayType)]
-            return ArrayType(_named(wanted.elementType, elements, path), wanted.containsNull)
+            return ArrayType(_named(wanted.elementType, elements, (*path, LIST)), wanted.containsNull)
         case MapType():  # JSON has no maps, so Spark inferred a field for each key
             values = [field.dataType for each in read if isinstance(each, StructType) for field in each]
-            return MapType(wanted.keyType, _named(wanted.valueType, values, path), wanted.valueContainsNull)
+            return MapType(wanted.keyType, _named(wanted.valueType, values, (*path, LIST)), wanted.valueContainsNull)
     return wanted

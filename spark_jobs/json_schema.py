@@ -3,24 +3,28 @@
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
-from spark_jobs.exact_text import contains_type
+from sluice.identifiers import quoted
 from spark_jobs.file_columns import (
     NamesDifferInCase,
     check_fields,
     check_merged_fields,
     in_order_of,
     named_as_in_files,
+    shown_path,
 )
+from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.json_shapes import (
-    Shape,
     column_types,
     file_with_field,
+    may_lack_values,
     shape_of_records,
+    too_large_record,
     with_empty_objects,
     without_guesses,
 )
@@ -52,8 +56,8 @@ def json_schema(
     try:
         return _schemas(spark, spec, options, groups, wanted, is_stated=is_stated)
     except NamesDifferInCase as error:
-        places = [(path, file_with_field(spark, options, groups, path.split("."))) for path in error.paths]
-        where = [f"{path} is in {file}" for path, file in places if file]
+        places = [(path, file_with_field(spark, options, groups, path)) for path in error.paths]
+        where = [f"{shown_path(path)} is in {file}" for path, file in places if file]
         raise InvalidInput("; ".join([str(error), *where])) from None
 
 
@@ -67,20 +71,20 @@ def _schemas(
     is_stated: bool,
 ) -> tuple[StructType, StructType, list[GuessedColumn]]:
     read = _infer(spark, options, groups)
-    if spec.has_empty_objects:
-        shapes = [shape_of_records(spark, options, group, in_all=True) for group in groups]
-        read = [_with_columns(schema, shape) for schema, shape in zip(read, shapes, strict=True)]
-    else:
-        shapes = None
+    if spec.empty_objects:
+        read = [
+            _with_empty_objects(spark, spec, options, group, schema) for group, schema in zip(groups, read, strict=True)
+        ]
     named_as_in_files(read[0], read)  # raises before Spark sees two columns with one name
     if wanted is None:
-        merged, as_text = _merged_types(spark, options, groups, read, shapes)
+        merged, as_text = _merged_types(spark, spec, options, groups, read)
         return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields, as_text)
     guessed: list[GuessedColumn] = []
     if not is_stated:
         names = list({name.lower(): name for schema in read for name in schema.names}.values())
         waiting = waiting_columns(spark, spec, names, wanted)
-        merged, as_text = _merged_types(spark, options, groups, read, shapes) if waiting else (StructType(), {})
+        of_waiting = [StructType([each for each in schema if each.name in waiting]) for schema in read]
+        merged, as_text = _merged_types(spark, spec, options, groups, of_waiting) if waiting else (StructType(), {})
         guessed = _guessed([merged[name] for name in waiting], as_text)
         wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
         if spec.write.needs_all_fields:
@@ -125,8 +129,24 @@ def _infer(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Gro
         spark.conf.set(_LETTERS_COUNT, before or "false")
 
 
-def _with_columns(schema: StructType, shape: Shape) -> StructType:
-    """Return the inferred columns with those that Spark omits because they are always `{}`."""
+def _with_empty_objects(
+    spark: SparkSession, spec: IngestSpec, options: Mapping[str, str], group: Group, schema: StructType
+) -> StructType:
+    """Return the inferred columns with those that Spark omits because they are always `{}`.
+
+    Raises:
+        InvalidInput: a record is too large to find them.
+    """
+    files, own = group
+    with_objects = ([file for file in files if file in spec.empty_objects], own)
+    if not with_objects[0]:
+        return schema
+    shape = shape_of_records(spark, options, with_objects)
+    if shape is None:
+        raise InvalidInput(
+            f"{too_large_record(spark, options, with_objects)} contains `{{}}`, and a record or an array of more than "
+            "128 MiB, in which Spark does not show fields that are always `{}`: write one record in each line"
+        )
     whole = with_empty_objects(schema, shape)
     assert isinstance(whole, StructType)
     return whole
@@ -134,22 +154,35 @@ def _with_columns(schema: StructType, shape: Shape) -> StructType:
 
 def _merged_types(
     spark: SparkSession,
+    spec: IngestSpec,
     options: Mapping[str, str],
     groups: Sequence[Group],
     read: Sequence[StructType],
-    shapes: Sequence[Shape] | None,
 ) -> tuple[StructType, dict[str, list[str]]]:
-    """Return the columns of all files, and the nested fields that are text because no record has a value in them.
-
-    Args:
-        shapes: the shape of the records of each group, if it is known already.
-    """
+    """Return the columns of all files, and the nested fields that are text because no record has a value in them."""
     types = []
-    for number, (group, schema) in enumerate(zip(groups, read, strict=True)):
-        if shapes is not None:
-            shape = shapes[number]
-        else:  # few columns lack values in the first records, so that few groups are read whole
-            shape = shape_of_records(spark, options, group) if contains_type(schema, (StringType,)) else True
-        typed = without_guesses(schema, shape)
-        types.append(typed if isinstance(typed, StructType) else StructType())
+    for group, schema in zip(groups, read, strict=True):
+        in_records = [field for field in schema if field.name not in columns_of_folders(spec)]
+        unsure = StructType([field for field in in_records if may_lack_values(field.dataType)])
+        shape = shape_of_records(spark, options, group, unsure) if len(unsure) else None
+        if isinstance(shape, dict):
+            typed = without_guesses(schema, {name: part for name, part in shape.items() if name in unsure.names})
+            assert isinstance(typed, StructType)
+            types.append(typed)
+        else:
+            types.append(_without_empty(spark, options, group, schema, unsure.names))
     return column_types(merged_schema(types))
+
+
+def _without_empty(
+    spark: SparkSession, options: Mapping[str, str], group: Group, schema: StructType, names: Sequence[str]
+) -> StructType:
+    """Return the schema with no type for those of some columns that have no value, which Spark infers as text."""
+    texts = [name for name in names if isinstance(schema[name].dataType, StringType)]
+    if not texts:
+        return schema
+    files, own = group
+    rows = load_plainly(spark, "json", {**options, **own}, files, schema)
+    given = rows.select([F.max(F.col(quoted(name)).isNotNull()).alias(name) for name in texts]).collect()[0]
+    empty = {name for name in texts if not given[name]}
+    return StructType([StructField(each.name, NullType()) if each.name in empty else each for each in schema])

@@ -2,20 +2,22 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, NullType, StringType, StructField, StructType
 
+from spark_jobs.file_columns import LIST
 from spark_jobs.load_files import Group, load_plainly, path_of_address
 
 RECORD, FILE = "sluice_record", "sluice_file"
 _FIRST_ROWS = 1_000
 _TOKEN = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<word>\w+)(?P<digits>\([\d,]+\))?|(?P<mark>[<>:,])")
 
-Shape: TypeAlias = "dict[str, Shape] | list[Shape] | bool"
-"""The fields of objects, the one shape of a list's elements, True for values, or False if there is only NULL."""
+Shape: TypeAlias = dict[str, Any] | list[Any] | bool
+"""The shape of one part of all records: the fields of its objects; the shape of its elements, as a list of one; True
+for a value of another kind, or for values of several kinds; False if there is only NULL."""
 
 
 def json_records(spark: SparkSession, options: Mapping[str, str], files: list[str]) -> DataFrame:
@@ -30,11 +32,11 @@ def json_records(spark: SparkSession, options: Mapping[str, str], files: list[st
 def file_with_field(
     spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group], path: Sequence[str]
 ) -> str:
-    """Return the path of a file with a record that has a field; empty if none has it outside of lists."""
-    for files, own in groups:
+    """Return the path of a file with a record that has a field; empty for a field within a list or a map."""
+    for files, own in groups if LIST not in path and address_of(path) else ():
         records = json_records(spark, {**options, **own}, files)
         has_field = F.try_variant_get(RECORD, address_of(path), "variant").isNotNull()
-        for row in records.filter(has_field).select(FILE).take(1) if address_of(path) else ():
+        for row in records.filter(has_field).select(FILE).take(1):
             return path_of_address(row[FILE])
     return ""
 
@@ -46,22 +48,52 @@ def address_of(path: Sequence[str]) -> str:
     return "$" + "".join(f'["{name}"]' if "'" in name else f"['{name}']" for name in path)
 
 
-def shape_of_records(spark: SparkSession, options: Mapping[str, str], group: Group, *, in_all: bool = False) -> Shape:
-    """Return the shape of the records of files; True if a record has no VARIANT, so that nothing is known.
+def shape_of_records(
+    spark: SparkSession, options: Mapping[str, str], group: Group, columns: StructType | None = None
+) -> Shape | None:
+    """Return the shape of the records of files; None if Spark has no VARIANT of one, which is too large.
 
     Args:
-        in_all: True if all records must be read. Otherwise the first ones suffice if no part of them lacks a value.
+        columns: the columns that need a value. The first records suffice if each part of them has one. Without it, all
+            records are read.
     """
     files, own = group
     records = json_records(spark, {**options, **own}, files)
-    shape: Shape = True
-    for some in (records,) if in_all else (records.limit(_FIRST_ROWS), records):
+    shape: Shape | None = None
+    for some in (records,) if columns is None else (records.limit(_FIRST_ROWS), records):
         known = F.every(F.col(RECORD).isNotNull())
         row = some.agg(F.schema_of_variant_agg(RECORD).alias("shape"), known.alias("is_known")).first()
-        shape = parse_shape(row["shape"]) if row and row["is_known"] else True
-        if not lacks_value(shape):
+        shape = parse_shape(row["shape"]) if row and row["is_known"] else None
+        if shape is None or (columns is not None and _is_filled(columns, shape)):
             break
     return shape
+
+
+def too_large_record(spark: SparkSession, options: Mapping[str, str], group: Group) -> str:
+    """Return the path of a file with a record that has no VARIANT; empty if there is none."""
+    files, own = group
+    records = json_records(spark, {**options, **own}, files)
+    return next((path_of_address(row[FILE]) for row in records.filter(F.col(RECORD).isNull()).take(1)), "")
+
+
+def _is_filled(type: DataType, shape: Shape) -> bool:
+    """Return True if each part of a type has a value in some record."""
+    match type, shape:
+        case StructType(), dict():
+            return len(type) > 0 and all(_is_filled(each.dataType, shape.get(each.name, False)) for each in type)
+        case ArrayType(), [element]:
+            return _is_filled(type.elementType, element)
+    return has_value(shape)
+
+
+def may_lack_values(type: DataType) -> bool:
+    """Return True if Spark may have inferred a part of a type from no value: a text, or an object without fields."""
+    match type:
+        case StructType():
+            return not len(type) or any(may_lack_values(each.dataType) for each in type)
+        case ArrayType():
+            return may_lack_values(type.elementType)
+    return isinstance(type, StringType)
 
 
 def parse_shape(text: str) -> Shape:
@@ -99,16 +131,6 @@ def has_value(shape: Shape) -> bool:
     return shape
 
 
-def lacks_value(shape: Shape) -> bool:
-    """Return True if no record has a value in some part of a shape."""
-    match shape:
-        case dict():
-            return not shape or any(map(lacks_value, shape.values()))
-        case list():
-            return any(map(lacks_value, shape))
-    return not shape
-
-
 def with_empty_objects(type: DataType, shape: Shape) -> DataType:
     """Return an inferred type with the fields that Spark omits because they are always `{}`."""
     match type, shape:
@@ -124,7 +146,7 @@ def with_empty_objects(type: DataType, shape: Shape) -> DataType:
 
 
 def _omitted(shape: Shape) -> DataType | None:
-    """Return the type of a field that Spark omits; None if it has another reason than an empty object."""
+    """Return the type of a field that Spark omits because it is always `{}`, or either `{}` or `""`."""
     match shape:
         case dict():
             inner = {name: _omitted(each) for name, each in shape.items()}
@@ -132,7 +154,7 @@ def _omitted(shape: Shape) -> DataType | None:
         case [element]:
             type = _omitted(element)
             return None if type is None else ArrayType(type)
-    return None
+    return StringType() if shape else None
 
 
 def without_guesses(type: DataType, shape: Shape) -> DataType:

@@ -127,7 +127,7 @@ class WriteTableActivity:
             rows=loaded.inspection.rows,
             read_whole=loaded.inspection.read_whole,
             one_value=loaded.inspection.one_value,
-            has_empty_objects=loaded.inspection.has_empty_objects,
+            empty_objects=loaded.inspection.empty_objects,
             column_groups=loaded.inspection.column_groups,
             nanoseconds=loaded.inspection.nanoseconds,
             foreign_times=loaded.inspection.foreign_times,

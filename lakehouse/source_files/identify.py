@@ -6,6 +6,7 @@ folder are other rows. See ADR 25.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -249,7 +250,7 @@ def _one_spelling(path: str, base: str | None) -> str:
 def _close_name(path: str) -> str:
     """Return the name of a file next to a local path that may be meant, as a suggestion; empty if there is none.
 
-    A name with other digits is no typing mistake: it is the file of another day or month.
+    A name with other numbers is no typing mistake: it is the file of another day or month.
     """
     if is_remote(path):
         return ""
@@ -259,11 +260,12 @@ def _close_name(path: str) -> str:
     except OSError:
         return ""
     others = (name for name in names if not name.startswith(("_", ".")))
-    return suggestion(wanted.name, (name for name in others if _letters(name) != _letters(wanted.name)))
+    same = (name for name in others if name != wanted.name and _numbers(name) == _numbers(wanted.name))
+    return suggestion(wanted.name, same)
 
 
-def _letters(name: str) -> str:
-    return "".join(each for each in name if not each.isdigit())
+def _numbers(name: str) -> list[int]:
+    return [int(number) for number in re.findall("[0-9]+", name)]
 
 
 def _searched_path(path: str) -> str:

@@ -46,8 +46,8 @@ class Inspection:
     of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
     one_value: list[str] = field(default_factory=list)
     """JSON files that consist of one array or object instead of one value per line."""
-    has_empty_objects: bool = False
-    """True if a JSON file contains `{}`, maybe as a part of a text."""
+    empty_objects: list[str] = field(default_factory=list)
+    """JSON files that contain `{}`, maybe as a part of a text."""
     column_groups: list[ColumnGroup] = field(default_factory=list)
     """All Parquet files in groups, if columns have different types, or none, in some files; else empty."""
     nanoseconds: list[NanosecondColumn] = field(default_factory=list)
@@ -113,7 +113,7 @@ def inspect_files(
         foreign_times=foreign_times({path: content.times for path, content in inspected}),
         missing_fields=missing_fields({path: content.structs for path, content in inspected if content.rows}),
         one_value=[path for path, content in inspected if content.is_one_value],
-        has_empty_objects=any(content.has_empty_objects for content in contents),
+        empty_objects=[path for path, content in inspected if content.has_empty_objects],
         states={path: content.state for path, content in inspected},
     )
 

@@ -56,7 +56,7 @@ class TypePreview:
 
 def listed_types(columns: Sequence[GuessedColumn], *, show_values: bool) -> GuessedTypes:
     """Return guessed types, at most `MOST_LISTED` of them, for a result."""
-    first = sorted(columns, key=lambda each: (not each.where, bool(each.type)))[:MOST_LISTED]
+    first = sorted(columns, key=lambda each: (not (each.where or each.as_text), bool(each.type)))[:MOST_LISTED]
     names = {each.name for each in first}
     shown = [
         GuessedColumn(

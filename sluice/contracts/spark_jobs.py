@@ -64,8 +64,8 @@ class IngestSpec(WireMessage):
     it."""
     one_value: list[str] = Field(default_factory=list)
     """JSON files that are one array or object, instead of one value per line."""
-    has_empty_objects: bool = False
-    """True if JSON files contain `{}`, maybe as a part of a text."""
+    empty_objects: list[str] = Field(default_factory=list)
+    """JSON files that contain `{}`, maybe as a part of a text."""
     column_groups: list[ColumnGroup] = Field(default_factory=list)
     """All files in groups, if columns of Parquet files have no type or differ in type; otherwise empty."""
     nanoseconds: list[NanosecondColumn] = Field(default_factory=list)

@@ -1,8 +1,12 @@
 """JSON columns and fields in which no record has a value, and empty objects, from which Spark infers no column."""
 
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from sluice.presentation.guessed_types import describe_types
+from spark_jobs import json_shapes
 from tests.harness.ingester import Ingester, file
 
 
@@ -58,3 +62,62 @@ def test_a_column_of_the_table_may_have_empty_objects_alone(job: Ingester) -> No
 def test_braces_within_texts_are_no_objects(job: Ingester, text: str) -> None:
     job({"path": file(job, "1.jsonl", f'{{"id":1,"t":"{text}"}}\n')})
     assert job.rows() == [{"id": 1, "t": text}]
+
+
+def test_a_field_that_only_late_records_have_gets_its_type_from_all(job: Ingester) -> None:
+    """Few records are read first. A column that they lack, or have as NULL, is searched in all records."""
+    early = "".join(f'{{"id":{number},"n":null}}\n' for number in range(1_500))
+    late = '{"id":1500,"n":7,"note":null,"s":{"a":null,"b":1}}\n'
+    answer = job({"path": file(job, "1.jsonl", early + late)})
+    assert describe_types(answer.types).endswith("; no value yet, so left out: note; no value yet, so text: s.a")
+    assert job.rows()[-1] == {"id": 1500, "n": 7, "s": {"a": None, "b": 1}}
+
+
+def test_empty_objects_beside_empty_texts_and_lists_are_text(job: Ingester) -> None:
+    records = '{"id":1,"x":"","y":[],"s":{"a":""}}\n{"id":2,"x":{},"y":{},"s":{"a":{}}}\n'
+    job({"path": file(job, "1.jsonl", records)})
+    assert job.rows() == [
+        {"id": 1, "s": {"a": ""}, "x": "", "y": "[]"},
+        {"id": 2, "s": {"a": "{}"}, "x": "{}", "y": "{}"},
+    ]
+
+
+def test_empty_objects_in_a_merge_and_with_a_transform(job: Ingester) -> None:
+    job({"path": file(job, "1.jsonl", '{"id":1,"s":{"a":1}}\n')})
+    merged: dict[str, Any] = {"mode": "merge", "keys": ["id"]}
+    path = file(job, "2.jsonl", '{"id":1,"s":{"a":2},"extra":{}}\n')
+    assert "has no column 'extra'" in job.refused({"path": path}, **merged)
+    job({"path": path}, transform="SELECT id, s FROM source", **merged)
+    assert job.rows() == [{"id": 1, "s": {"a": 2}}]
+
+
+def test_a_record_of_which_nothing_is_known_has_the_types_that_spark_infers(
+    job: Ingester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has no VARIANT of a record of more than 128 MiB."""
+    monkeypatch.setattr(json_shapes, "parse_shape", lambda text: None)
+    job({"path": file(job, "1.jsonl", '{"id":1,"t":null,"u":"x"}\n')})
+    assert job.rows() == [{"id": 1, "u": "x"}]
+    path = file(job, "2.jsonl", '{"id":1,"t":{},"u":"x"}\n')
+    assert " contains `{}`, and a record or an array of more than 128 MiB" in job.refused({"path": path})
+
+
+@pytest.mark.parametrize(
+    ("ddl", "shape", "typed"),
+    [
+        ("a BIGINT, b STRING", {"a": False, "b": False}, "struct<a:void,b:void>"),
+        ("a BIGINT, b STRING", {"b": True}, "struct<a:bigint,b:string>"),
+        ("a STRUCT<b: BIGINT, c: STRING>", {"a": {"b": True, "c": False}}, "struct<a:struct<b:bigint,c:void>>"),
+        ("a ARRAY<STRING>", {"a": [False]}, "struct<a:array<void>>"),
+        ("a STRING", {"a": True, "b": {}}, "struct<a:string,b:void>"),
+        ("a STRING", {"a": True, "b": [{"c": {}}]}, "struct<a:string,b:array<struct<c:void>>>"),
+        ("a STRING", {"a": True, "b": True}, "struct<a:string,b:string>"),
+    ],
+)
+def test_a_part_without_a_value_has_no_type(
+    spark: SparkSession, ddl: str, shape: json_shapes.Shape, typed: str
+) -> None:
+    """Spark infers text from nothing, no field from `{}`, and none from `{}` and an empty text."""
+    schema = spark.createDataFrame([], ddl).schema
+    whole = json_shapes.with_empty_objects(schema, shape)
+    assert json_shapes.without_guesses(whole, shape).simpleString() == typed

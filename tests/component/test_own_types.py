@@ -103,12 +103,13 @@ def test_main_has_what_the_library_reads(job: Ingester, library: str, columns: d
     expected = _write(library, columns, path)
     job({"path": str(path)})
     (row,) = job.rows()
-    wrong = {name: (row.get(name), value) for name, value in expected.items() if _differ(row.get(name), value)}
-    assert not wrong
+    assert row.keys() == expected.keys()
+    assert not {name: (row[name], value) for name, value in expected.items() if _differ(row[name], value)}
 
 
 def _differ(held: Any, read: Any) -> bool:
-    return bool(plain_value(held) != plain_value(read))
+    value, other = plain_value(held), plain_value(read)
+    return bool(value != other or isinstance(value, bool) != isinstance(other, bool))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class Ingester:
             rows=inspection.rows,
             read_whole=inspection.read_whole,
             one_value=inspection.one_value,
-            has_empty_objects=inspection.has_empty_objects,
+            empty_objects=inspection.empty_objects,
             column_groups=inspection.column_groups,
             nanoseconds=inspection.nanoseconds,
             foreign_times=inspection.foreign_times,

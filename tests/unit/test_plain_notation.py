@@ -63,10 +63,13 @@ def test_columns_with_a_deciding_value_are_listed_first() -> None:
     ]
     assert listed.total == MOST_LISTED + 2
     sentence = describe_types(listed)
-    assert sentence.endswith("c19 INT; no value yet, so left out: note; and 31 more columns")
+    assert sentence.endswith("c19 INT; and 31 more columns; no value yet, so left out: note")
     many = [GuessedColumn(name=f"n{number}", type="") for number in range(MOST_LISTED)]
     listed = listed_types([*many, decided], show_values=True)
-    assert describe_types(listed).startswith("seat STRING ('12D' in a.csv); no value yet") and len(listed.columns) == 50
+    assert (
+        describe_types(listed).startswith("seat STRING ('12D' in a.csv); and 1 more column; no value yet")
+        and len(listed.columns) == 50
+    )
     long = GuessedColumn(name="a", type="STRING", value="x" * 1000, where="a.csv")
     assert len(listed_types([long], show_values=True).columns[0].value) < 50
 
