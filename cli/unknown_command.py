@@ -12,10 +12,10 @@ QUARANTINE_COMMANDS = {"show", "discard", "keep", "release", "repair"}
 """Commands of `quarantine` that are not also top-level commands, listed here since their import is lazy."""
 
 _OTHER_WAYS = {
-    "undeploy": "remove `schedule` or `arrival` from the file, or the file, then `deploy DIR` again",
+    "undeploy": "delete the pipeline's file, or its key `schedule` or `arrival`, and run `deploy DIR`",
     "delete": "`rollback RUN` takes a publication back, and `quarantine discard RUN` deletes a quarantined branch",
 }
-"""Sentences about what does the work of a command that people expect, by its name."""
+"""Replacements for commands that people expect, by name."""
 
 
 def unknown_command(word: str, commands: Iterable[str]) -> str:

@@ -165,7 +165,7 @@ def _zone_trouble(zone: ZoneStatus, now: datetime) -> str:
         return zone.problem or f"paused: {zone.paused}"
     if any(batch.state == "kept out" for batch in zone.batches):
         return "a batch was kept out"
-    silence = timedelta(seconds=now.timestamp() - zone.latest_arrival) if zone.latest_arrival else timedelta()
-    if zone.expect is None or silence <= timedelta(seconds=zone.expect):
+    latest = zone.latest_arrival or zone.since
+    if zone.expect is None or latest is None or (silence := now.timestamp() - latest) < zone.expect:
         return ""
     return f"nothing to load arrived for {elapsed(silence)}; `expect` allows {format_duration(zone.expect)}"

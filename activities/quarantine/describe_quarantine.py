@@ -34,6 +34,7 @@ class DescribeQuarantineActivity:
     def describe_quarantine(self, input: DescribeQuarantineInput) -> DescribeQuarantineResult:
         """Return the summary, the tables and the verdicts of a quarantined branch."""
         branch = find_quarantined_branch(self.catalog, input.run)
+        added_rows = input.rows if input.added_rows is None else input.added_rows
         tables = {
             table.name: QuarantinedTable(
                 change=table.change,
@@ -41,7 +42,7 @@ class DescribeQuarantineActivity:
                 bytes=table.bytes,
                 rows=[short_row(json_value(row)) for row in table.rows],
             )
-            for table in read_quarantined_tables(self.catalog, self.io, branch, rows=input.rows)
+            for table in read_quarantined_tables(self.catalog, self.io, branch, rows=added_rows)
         }
         run_ref = RunRef(run_id=branch.run_id, workflow_id="", pipeline=branch.pipeline, label="", attempt=0)
         report = self.reports.read_report(run_ref)

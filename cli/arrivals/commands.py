@@ -156,7 +156,7 @@ async def _print_files(
     if rows:
         print_entries(context.console, ("file", "state", "why", "arrived"), rows, in_first_line=1)
     elif file or status:
-        context.console.print(escape(describe_no_match(listed, file, status)), highlight=False)
+        context.console.print(escape(describe_no_match(file, status)), highlight=False)
     context.console.print(describe_listing(listed, zone.batches, status), highlight=False)
     if not status and not file and sum(listed.counts.values()) > len(listed.files):
         context.console.print(

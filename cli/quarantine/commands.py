@@ -68,9 +68,10 @@ Rows = Annotated[
     int | None,
     typer.Option(
         "--rows",
-        help=f"Maximum number of bad rows of each check, {_BAD_ROWS} by default, and of added rows of each table.",
+        help=f"Maximum number of bad rows of each check ({_BAD_ROWS}), and of added rows of each table (none, or "
+        f"{_BAD_ROWS} with --json).",
         min=0,
-        show_default="no added rows",
+        show_default=False,
     ),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Publish it although its files were published meanwhile.")]
@@ -119,7 +120,8 @@ def show(run: Shown, rows: Rows = None, as_json: AsJson = False) -> None:
 
     async def command(context: CommandContext, _: None) -> int:
         bad_rows = _BAD_ROWS if rows is None else rows
-        query = DescribeQuarantineInput(run=run, rows=bad_rows)
+        added_rows = bad_rows if as_json else rows or 0
+        query = DescribeQuarantineInput(run=run, rows=bad_rows, added_rows=added_rows)
         try:
             described = await query_lake(context.client, context.settings.installation, query, DescribeQuarantineResult)
         except InvalidPipeline:
@@ -131,15 +133,13 @@ def show(run: Shown, rows: Rows = None, as_json: AsJson = False) -> None:
         if as_json:
             print(json.dumps({**summary, **described.model_dump(mode="json", include={"tables", "checks"})}))
             return 0
-        _print_described(context, described, bad_rows, with_added=rows is not None)
+        _print_described(context, described, bad_rows)
         return 0
 
     run_command(command, as_json, no_preparation, read_only=True)
 
 
-def _print_described(
-    context: CommandContext, described: DescribeQuarantineResult, rows: int, *, with_added: bool
-) -> None:
+def _print_described(context: CommandContext, described: DescribeQuarantineResult, rows: int) -> None:
     """Print the verdicts and changes of a quarantined branch, then the values that a person may want to copy."""
     summary = described.summary
     heading = Text.assemble((summary.cause or "quarantined", "bold red"), "  ")
@@ -148,7 +148,7 @@ def _print_described(
         print_verdict(context.console, check)
         print_bad_rows(context.console, check, rows)
     for name, table in described.tables.items():
-        _print_table(context, name, table, with_rows=with_added)
+        _print_table(context, name, table)
     details = summary.model_dump(exclude={"tables", "reason", "cause", "quarantined_hash", "verified"})
     if not summary.verified:
         details["verified"] = "no: the run ended before the write was verified, so it cannot be released or repaired"
@@ -168,13 +168,13 @@ def _shown(name: str, value: object) -> str:
     return format_time(str(value)) if name == "created" else str(value)
 
 
-def _print_table(context: CommandContext, name: str, table: QuarantinedTable, *, with_rows: bool) -> None:
+def _print_table(context: CommandContext, name: str, table: QuarantinedTable) -> None:
     change = table.change
     counts = f"{change.operation}: {describe_change(change)}" if change else "dropped"
     print_line(context.console, Text(f"{name}  ", style="bold"), f"{counts}, {format_size(table.bytes)}")
     for column in table.columns:
         print_line(context.console, Text("    column "), column)
-    if table.rows and with_rows:
+    if table.rows:
         columns = list(dict.fromkeys(column for row in table.rows for column in row))
         rows = [[shown_value(row.get(column)) for column in columns] for row in table.rows]
         print_rows(context.console, columns, rows, title=f"{format_count(len(rows), 'added row')}", dim=True)

@@ -26,7 +26,7 @@ from sluice.presentation.changes import (
     summary_heading,
 )
 from sluice.presentation.checks import describe_warnings, hint_at_combinations
-from sluice.presentation.decisions import describe_decisions, describe_wait
+from sluice.presentation.decisions import describe_decisions, describe_excluded, describe_wait
 from sluice.presentation.guessed_types import describe_types
 from sluice.presentation.next_steps import hint_at_rehearsal, next_steps
 from sluice.presentation.registrations import registration_lines
@@ -142,6 +142,8 @@ def print_status(status: RunStatus, progress: str, console: Console) -> None:
         console.print(f"[dim]attempt[/] {attempts}", highlight=False)
     if status.stage == WAITING:
         console.print(f"[dim]approval[/] {escape(describe_wait(status))}", highlight=False)
+        if excluded := describe_excluded(status):
+            console.print(f"         {escape(excluded)}", highlight=False)
         for line in waiting_lines(status.result):
             print_line(console, Text("waiver   ", style=WAIVED_STYLE), line)
         if command := how_to_waive(status.result, program()):

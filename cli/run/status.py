@@ -9,13 +9,13 @@ from cli.options import AsJson, Report, Run
 from cli.program import program
 from cli.run.report import print_status, report_result
 from runtime.approval.shown_report import report_name, shown_report
+from runtime.missing_worker import no_worker
 from runtime.run.find_run import RunLookup, find_run
 from runtime.run.job_progress import read_progress
 from runtime.run.listed_run import listed_run
 from runtime.run.listed_runs import find_quarantines, find_rollbacks
-from runtime.run.reported_run import read_ended, read_status, report_run
+from runtime.run.reported_run import answered_status, read_ended, report_run
 from sluice.contracts.run import WAITING, RunResult
-from sluice.errors import ServiceUnavailable
 from sluice.presentation.next_steps import has_quarantine
 from sluice.presentation.waivers import how_to_waive
 from sluice.times import format_time
@@ -63,7 +63,7 @@ async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> N
 
 
 async def _print_listed(context: CommandContext, lookup: RunLookup) -> None:
-    """Print what Temporal knows about a run while no worker answers for it. It goes on when one starts."""
+    """Print what Temporal knows about a run while no worker answers for it."""
     run = await listed_run(lookup.description)
     started = format_time(run.started)
     print_line(
@@ -73,11 +73,10 @@ async def _print_listed(context: CommandContext, lookup: RunLookup) -> None:
 
 
 async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
-    try:
-        current = await read_status(lookup)
-    except ServiceUnavailable:
+    current = await answered_status(lookup)
+    if current is None:
         await _print_listed(context, lookup)
-        raise
+        raise no_worker(f"for {lookup.handle.id}")
     print_status(current, await read_progress(lookup.description), context.console)
     report_result(context, current.result)
     if current.stage == WAITING:

@@ -9,7 +9,7 @@ import duckdb
 from sluice.contracts.lake_queries import QueryRows, check_result_size
 from sluice.errors import InvalidInput
 from sluice.sql.arrow_values import python_values
-from sluice.sql.parsing import NO_QUERY, tables_of_duckdb
+from sluice.sql.parsing import NoQuery, tables_of_duckdb
 from sluice.sql.tokens import SqlProblem
 from sluice.sql.values import json_value
 
@@ -37,7 +37,7 @@ def tables_in(sql: str) -> list[str]:
     except SqlProblem as problem:
         if isinstance(problem.__cause__, RecursionError):
             raise InvalidInput(NESTED) from None
-        if str(problem) != NO_QUERY:
+        if not isinstance(problem, NoQuery):
             raise InvalidInput(f"the query does not parse: {problem}") from None
         raise InvalidInput(
             "write one query, such as SELECT * FROM shop.orders LIMIT 10: `query` runs nothing else"

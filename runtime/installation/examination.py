@@ -23,8 +23,7 @@ from sluice.sizes import format_count
 
 _TIMEOUT = 5.0
 _CLOSE = 0.85
-_PREFIX, _PORT = "SLUICE_", "_PORT"
-"""Beginning of the names of settings, and end of those that only a local stack has."""
+"""Minimum similarity to the name of a setting. Variables of the local stack and of the tests are less similar."""
 _START = f"{START_A_WORKER}: a worker that cannot start says why, and ends"
 
 
@@ -49,10 +48,10 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def _misspelt_settings(environment: Mapping[str, str]) -> list[Finding]:
-    """Return a warning for each variable with almost the name of a setting: it has no effect."""
+    """Return a warning for each `SLUICE_` variable with almost the name of a setting: it has no effect."""
     known = {name.upper() for name in GROUP_OF}
-    unknown = [name for name in environment if name.startswith(_PREFIX) and name not in known]
-    close = {name: meant for name in unknown if not name.endswith(_PORT) and (meant := suggestion(name, known, _CLOSE))}
+    unknown = [name for name in environment if name.startswith("SLUICE_") and name not in known]
+    close = {name: meant for name in unknown if (meant := suggestion(name, known, _CLOSE))}
     return [
         Finding(part="settings", state="warning", detail=f"{name} is no setting{meant}", remedy="correct the name")
         for name, meant in close.items()
@@ -144,9 +143,7 @@ def _unanswered(queue: str, settings: Settings, number: int, error: ServiceUnava
         number: number of workers that polled lately. A killed worker is one of them for a while.
     """
     if queue != settings.installation.spark_queue:
-        polled = f"{format_count(number, 'worker')} asked for work within the last 90 s"
-        return failed(
-            "worker", f"no worker answers on the task queue {queue!r}; {polled}, and maybe ended since", _START
-        )
+        seen = f"Temporal saw {format_count(number, 'worker')} within the last 90 s, which may have ended since"
+        return failed("worker", f"{queue}: {error}. {seen}", _START)
     detail = f"{queue}: no answer, maybe because a job is in each of its {settings.spark.slots} slots: {error}"
     return Finding(part="worker", state="warning", detail=detail, remedy="run `doctor` again when jobs have ended")

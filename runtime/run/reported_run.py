@@ -22,11 +22,20 @@ async def read_status(lookup: RunLookup) -> RunStatus:
     Raises:
         ServiceUnavailable: no worker answers, or the worker cannot continue the run.
     """
-    await refuse_if_stuck(lookup.handle, lookup.description, end_run(lookup.handle.id))  # it would not answer a query
-    status = await query_status(lookup.handle)
+    status = await answered_status(lookup)
     if status is None:
         raise no_worker(f"for {lookup.handle.id}")
     return status
+
+
+async def answered_status(lookup: RunLookup) -> RunStatus | None:
+    """Return the status of a run that has not ended; None if no worker answers.
+
+    Raises:
+        ServiceUnavailable: the worker cannot continue the run.
+    """
+    await refuse_if_stuck(lookup.handle, lookup.description, end_run(lookup.handle.id))  # it would not answer a query
+    return await query_status(lookup.handle)
 
 
 async def report_run(client: Client, lookup: RunLookup) -> ReportedRun:

@@ -25,7 +25,7 @@ _ASKED_AGAIN: tuple[PartitionState, ...] = (*_OPEN, *DONE)
 """States of partitions that a repeated start of the backfill starts again. Main may have lost finished partitions."""
 _MAX_NOTES = 200
 _MAX_REASON = 700
-"""Maximum number of characters of a reason, most of which end with what to do."""
+"""Maximum length of a reason, in characters. The remedy is at its end."""
 
 
 def _kind(note: PartitionNote) -> tuple[str, str | None]:

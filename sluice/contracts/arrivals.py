@@ -278,6 +278,8 @@ class ZoneStatus(WireMessage):
     """Reason for the latest resume, and the person who did it; empty while the zone is paused."""
     expect: float | None = None
     """Time without a file to load after which people get a message, in seconds."""
+    since: float | None = None
+    """Time at which the zone began, in seconds since 1970; None if the worker does not state it."""
     in_batches: dict[str, int] = Field(default_factory=dict)
     """Number of files with the status `in a batch`, by their detail."""
 

@@ -68,7 +68,9 @@ class DescribeQuarantineInput(LakeQueryMessage):
     kind: Literal["describe_quarantine"] = "describe_quarantine"
     run: str
     rows: int = Field(default=10, ge=0)
-    """Maximum number of bad rows to return for each verdict, and of added rows for each table."""
+    """Maximum number of bad rows to return for each verdict."""
+    added_rows: int | None = Field(default=None, ge=0)
+    """Maximum number of added rows to return for each table; None for the same number."""
 
 
 class QuarantinedTable(WireMessage):

@@ -46,18 +46,16 @@ def describe_listing(listed: ListArrivalsResult, batches: Sequence[Batch], statu
     return f"{format_count(total, 'file')}: {counts}"
 
 
-def describe_no_match(listed: ListArrivalsResult, file: str, status: str | None) -> str:
+def describe_no_match(file: str, status: str | None) -> str:
     """Return the reason why no file is listed.
 
     Args:
-        listed: the empty list, with the numbers of all files.
         file: the wanted part of the path; empty for any.
         status: the wanted status; None for any.
     """
     which = f"No file with {file!r} in its path" if file else "No file"
     if status:
-        in_batches = listed.counts.get("in a batch", 0) if status == "waiting" else 0
-        also = f" {in_batches:,} wait in a batch: their status is 'in a batch'." if in_batches else ""
+        also = " The status of files in a batch is 'in a batch'." if status == "waiting" else ""
         return f"{which} has the status {status!r}.{also}"
     return f"{which} is in the landing zone. Names that begin with _ or . are not listed."
 

@@ -16,10 +16,13 @@ def describe_wait(status: RunStatus) -> str:
     approvals, required = _count(record), record.required if record else 1
     given = f"{approvals} of {format_count(required, 'approval')}"
     waits = approvals < required and status.deadline
-    if not waits:
-        return given
-    excluded = f"; {record.excluded} started the run and may not approve it" if record and record.excluded else ""
-    return f"{given}, waits until {format_time(status.deadline)}{excluded}"
+    return f"{given}, waits until {format_time(status.deadline)}" if waits else given
+
+
+def describe_excluded(status: RunStatus) -> str:
+    """Return a sentence about the person who may not decide; empty if everybody may."""
+    record = status.result.approval
+    return f"{record.excluded} started the run and may not decide" if record and record.excluded else ""
 
 
 def describe_missing(record: ApprovalRecord) -> str:

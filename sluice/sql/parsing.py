@@ -30,8 +30,6 @@ _SAME = (
 """Expressions with the same meaning in both engines, if their operands are of one kind (see `_families`)."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.In, exp.Between, exp.Coalesce)
 _ARITHMETIC = (exp.Neg, exp.Add, exp.Sub, exp.Mul)
-NO_QUERY = "it is not one query"
-"""Problem of SQL of another kind."""
 _REMEMBERED = 20_000
 """Number of texts whose results are cached: each message of a run contains its pipeline and validates it."""
 _SHOWN = 80
@@ -78,6 +76,13 @@ def tables_of(text: str) -> list[str]:
     return [*_tables_of(text)]
 
 
+class NoQuery(SqlProblem):
+    """Raised when SQL is a statement of another kind, or several statements."""
+
+    def __init__(self) -> None:
+        super().__init__("it is not one query")
+
+
 def tables_of_duckdb(text: str) -> list[tuple[str, ...]]:
     """Return the tables that a query in DuckDB's SQL reads, each as the parts of its name.
 
@@ -87,14 +92,13 @@ def tables_of_duckdb(text: str) -> list[tuple[str, ...]]:
     try:
         (tree,) = sqlglot.parse(text, dialect=_DUCKDB)
         if not isinstance(tree, exp.Query | exp.Describe | exp.Summarize):
-            raise SqlProblem(NO_QUERY)
+            raise NoQuery
         own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
         named = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
         parts = {tuple(part.name for part in each.parts) for each in named}
         return sorted(each for each in parts if len(each) > 1 or each[0].lower() not in own)
     except (SqlglotError, ValueError, RecursionError) as error:
-        problem = first_error(error) if isinstance(error, SqlglotError) else NO_QUERY
-        raise SqlProblem(problem) from error
+        raise (SqlProblem(first_error(error)) if isinstance(error, SqlglotError) else NoQuery()) from error
 
 
 @lru_cache(_REMEMBERED)

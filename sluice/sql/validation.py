@@ -283,7 +283,9 @@ def _called(listed: Sequence[Token]) -> Iterator[tuple[Token, bool]]:
             yield token, before == "."
 
 
-_MISSING_PART = re.compile(r"required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>")
+_MISSING_PART = re.compile("required keyword: ")
+_TOKEN_GIVEN = re.compile(" but got <token .*")
+"""Words of the parser about its own classes."""
 
 
 def first_error(error: Exception) -> str:
@@ -295,7 +297,6 @@ def first_error(error: Exception) -> str:
         first = listed[0]
         near = first["highlight"] or first["start_context"][-20:]
         description = first["description"].rstrip(".").lower()
-        if part := _MISSING_PART.fullmatch(description):
-            description = f"a part of {part[1].upper()} is missing"
+        description = "a part is missing" if _MISSING_PART.match(description) else _TOKEN_GIVEN.sub("", description)
         return f"{description} near {near!r}, line {first['line']}, column {first['col']}"
     return str(error).split("\n", maxsplit=1)[0]

@@ -54,7 +54,8 @@ def test_listed_shown_kept_longer_and_discarded(system: SystemHarness, lake: Lak
     for command in (("list",), ("show", run), ("show", run, "--rows", "2")):
         human = system.command("quarantine", *command)
         assert human.code == 0 and run in human.out
-        assert " bad row" in human.out and (" added rows" in human.out) == ("--rows" in command)
+        assert (" added rows" in human.out) == ("--rows" in command)
+        assert command[-1] != "2" or human.out.index(" bad row") < human.out.index(" added rows"), "bad rows come first"
     _quarantine(system, "discard", run, "--yes")
     assert not lake.branches(run)
     again = system.command("quarantine", "discard", run)

@@ -101,7 +101,7 @@ _LEAST = ("4.9E-324", "+49.0E-325")
 
 
 _CHANGED = 0.3
-"""Share of the times in which one character is wrong."""
+"""Share of the generated moments that have one wrong character."""
 
 
 def texts(draw: random.Random) -> list[str]:

@@ -108,7 +108,12 @@ def test_files_are_counted_by_the_state_that_the_list_shows(
     ("counts", "file", "status", "texts"),
     [
         ({"loaded": 3, "in a batch": 1}, "", "moved", ("No file has the status 'moved'.", "1 in a batch, 3 loaded")),
-        ({"in a batch": 1}, "", "waiting", ("No file has the status 'waiting'. 1 wait", "1 in a batch")),
+        (
+            {"in a batch": 1},
+            "",
+            "waiting",
+            ("No file has the status 'waiting'. The status of files in a batch is 'in a batch'.", "1 in a batch"),
+        ),
         ({"loaded": 3}, "x", "refused", ("No file with 'x' in its path has the status 'refused'.", "3 loaded")),
         ({"in a batch": 1}, "x", None, ("No file with 'x' in its path is in the landing zone. Names", "1 running")),
         ({}, "", None, ("No file is in the landing zone.", "No files.")),
@@ -119,7 +124,7 @@ def test_a_list_without_files_names_the_statuses_that_there_are(
 ) -> None:
     in_batches = {"ab": 1} if "in a batch" in counts else {}
     listed = ListArrivalsResult(files=[], counts=counts, in_batches=in_batches)
-    assert describe_no_match(listed, file, status).startswith(texts[0])
+    assert describe_no_match(file, status).startswith(texts[0])
     assert describe_listing(listed, [batch(state="running")], status).endswith(texts[1])
 
 

@@ -38,8 +38,16 @@ def test_a_path_without_files_is_refused_with_the_name_that_may_be_meant(tmp_pat
     with pytest.raises(InvalidInput, match=r"there are no files at '.*order\.csv' \(did you mean 'orders\.csv'\?\)"):
         find_files(Source(path=f"{tmp_path}/order.csv"))
     (tmp_path / "months").mkdir()
-    (tmp_path / "months" / "2026-06.csv").write_text("id\n1\n")
-    missing = ("zzz.csv", "nowhere/orders.csv", "months/2026-04.csv")  # another month is no typing mistake
+    for name in ("2026-06.csv", "2026-07.csv.gz", "Orders-2026-05.csv"):
+        (tmp_path / "months" / name).write_text("id\n1\n")
+    with pytest.raises(InvalidInput, match=r"did you mean '2026-06\.csv'"):
+        find_files(Source(path=f"{tmp_path}/months/2026-6.csv"))
+    missing = (
+        "zzz.csv",
+        "nowhere/orders.csv",
+        "months/2026-04.csv",
+        "months/orders-2026-04.csv",
+    )  # another month is no typing mistake
     for path in (f"{tmp_path}/{name}" for name in missing):
         with pytest.raises(InvalidInput, match=r"there are no files at '[^']*'$"):
             find_files(Source(path=path))

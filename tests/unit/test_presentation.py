@@ -11,7 +11,7 @@ from lakehouse.audit_results_table import _schema
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import RunResult, RunStatus
-from sluice.presentation.decisions import describe_decisions, describe_state, describe_wait
+from sluice.presentation.decisions import describe_decisions, describe_excluded, describe_state, describe_wait
 from sluice.publishing.release import describe_untouched_quarantine, name_failed_statement
 from sluice.times import format_expiry, format_time
 
@@ -55,7 +55,8 @@ def test_a_wait_says_how_many_decided_and_how_many_are_missing() -> None:
     assert describe_wait(waiting(2, ANA)) == "1 of 2 approvals, waits until 2026-11-22 07:45 UTC"
     assert describe_wait(waiting(4, ANA)) == "1 of 4 approvals, waits until 2026-11-22 07:45 UTC"
     assert describe_wait(waiting(1, ANA)) == "1 of 1 approval"
-    assert describe_wait(waiting(1, excluded="ben")).endswith(" UTC; ben started the run and may not approve it")
+    assert describe_excluded(waiting(1, excluded="ben")) == "ben started the run and may not decide"
+    assert not describe_excluded(waiting(1))
     assert describe_state(waiting(2, ANA)) == "waiting for approval (1 of 2)"
     assert describe_state(waiting(2).model_copy(update={"stage": "publishing"})) == "publishing"
 

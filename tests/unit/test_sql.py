@@ -27,7 +27,7 @@ TYPES = {
     [
         ("a >", "does not parse"),
         ("a = 1; DROP TABLE t", "does not parse"),
-        ("a = 1 AND", "does not parse: a part of AND is missing near"),
+        ("a = 1 AND", "does not parse: a part is missing near"),
         ("a) OR (b", "must be one condition"),
         ("a IN (SELECT 1)", "contains a query"),
         ("sum(a) > 1", "aggregates"),

@@ -23,8 +23,8 @@ from tests.harness.command_line import run_command
         (("quarantine", "show"), "Missing argument 'RUN': `run_workflow.py quarantine show --help` shows the options"),
         (
             ("undeploy", "orders"),
-            "there is no command 'undeploy': remove `schedule` or `arrival` from the file, or the file, then "
-            "`deploy DIR` again",
+            "there is no command 'undeploy': delete the pipeline's file, or its key `schedule` or `arrival`, and run "
+            "`deploy DIR`",
         ),
     ],
 )

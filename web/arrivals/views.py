@@ -59,7 +59,7 @@ async def zone(
         zone=shown,
         files=files,
         counts=describe_listing(listed, shown.batches, status),
-        no_match=describe_no_match(listed, file, status or None),
+        no_match=describe_no_match(file, status or None),
         kept_out=kept_out,
         may_split=not (kept_out and split_refusal(shown.name, shown.pipeline)),
         file=file,

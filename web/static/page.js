@@ -3,6 +3,7 @@
 
 const connection = document.getElementById("connection");
 let isBehind = false; // true if a replacement waits until a person has left a form
+let readReport = reportOf(document); // the first report that this page showed, also while the run does not wait
 
 /** Return true while a person uses a form of the live part, which a replacement would lose. */
 function isInUse(part) {
@@ -47,10 +48,13 @@ async function refresh() {
   const fresh = read.querySelector("[data-live]");
   if (!fresh || fresh.innerHTML === part.innerHTML || !part.isConnected) return;
   document.title = read.title;
-  const hasNewReport = changesReport(part, fresh);
-  isBehind = isInUse(part) || hasNewReport;
-  if (!isBehind) replace(part, fresh);
-  else if (hasNewReport || !reportOf(fresh)) warnIfStale(part);
+  const next = reportOf(fresh);
+  const isOther = Boolean(readReport && next) && next !== readReport; // a click must not approve what nobody has read
+  isBehind = isInUse(part) || isOther;
+  if (isOther || (isBehind && reportOf(part) && !next)) warnIfStale(part);
+  if (isBehind) return;
+  replace(part, fresh);
+  readReport ??= next;
 }
 
 /** Return the hash of the report that a form of this part decides on. */
@@ -58,14 +62,9 @@ function reportOf(part) {
   return part.querySelector("input[name=report]")?.value;
 }
 
-/** Return true if another report waits for the decision: a person must not approve in its place what nobody has read. */
-function changesReport(part, fresh) {
-  return Boolean(reportOf(part) && reportOf(fresh)) && reportOf(part) !== reportOf(fresh);
-}
-
-/** Tell a person that the report on this page is not the present one any more. The server refuses it in any case. */
+/** Tell a person that the report on this page is outdated. The server refuses it in any case. */
 function warnIfStale(part) {
-  if (!reportOf(part) || document.getElementById("stale")) return;
+  if (document.getElementById("stale")) return;
   const notice = document.createElement("p");
   notice.id = "stale";
   notice.className = "notice";

@@ -179,6 +179,7 @@ class LandingZone:
             next_look=iso_of(workflow.now().timestamp() if self._is_listing_due else self._listings.at),
             unfinished=self._finished_files.problem,
             expect=self._input.expect,
+            since=self._since,
         )
 
     def _pause_if_asked(self, batch: str, reason: str) -> None:

@@ -188,17 +188,19 @@ async def test_what_cannot_be_read_is_not_shown_as_none(known: Callable[[Attenti
 
 
 async def test_a_landing_zone_is_shown_when_no_file_arrives_in_time(known: Callable[[Attention], None]) -> None:
-    def zone(name: str, hours: float) -> ZoneStatus:
-        arrived = datetime.now(timezone.utc).timestamp() - hours * 3600
+    def zone(name: str, hours: float, *, is_empty: bool = False) -> ZoneStatus:
+        begun = datetime.now(timezone.utc).timestamp() - hours * 3600
+        arrived = None if is_empty else begun
         stated = PipelineText(name=f"{name}.yml", text="", folder="")
         return ZoneStatus(
             name=name, pipeline=stated, batches=[], paused="", problem="", counts={}, latest_arrival=arrived,
-            next_look="", expect=86400.0,
+            next_look="", expect=86400.0, since=begun,
         )  # fmt: skip
 
-    known(Attention([], [zone("late", 26.5), zone("early", 23)], [], [], []))
+    known(Attention([], [zone("late", 26.5), zone("early", 23), zone("empty", 30.5, is_empty=True)], [], [], []))
     answer = await _home(Temporal())
     assert "nothing to load arrived for 1 d 2 h; `expect` allows 1d" in answer.text
+    assert "nothing to load arrived for 1 d 6 h" in answer.text, "a zone that never got a file"
     assert 'href="/arrivals/late"' in answer.text and 'href="/arrivals/early"' not in answer.text
 
 
