@@ -61,4 +61,5 @@ def test_the_report_names_the_text_that_makes_a_column_of_json_text(system: Syst
     assert ended.json["outcome"] == "published", ended
     types = {each["name"]: each for each in ended.json["types"]["columns"]}
     assert types["id"]["type"] == "BIGINT"
-    assert types["q"] == {"name": "q", "type": "STRING", "value": '"5"', "where": "in.jsonl, line 2"}
+    decided = {"value": '"5"', "where": "in.jsonl, line 2", "as_text": []}
+    assert types["q"] == {"name": "q", "type": "STRING", **decided}
