@@ -1,6 +1,7 @@
 """Determine the schema of JSON files, with the field names of the files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -53,47 +54,43 @@ def json_schema(
     Raises:
         InvalidInput: a part of the files would be dropped, or a merge would set nested fields to NULL.
     """
+    with _naming_files(spark, options, groups):
+        read = _infer(spark, options, groups)
+        if spec.empty_objects:
+            read = [
+                _with_empty_objects(spark, spec, options, group, schema)
+                for group, schema in zip(groups, read, strict=True)
+            ]
+        named_as_in_files(read[0], read)  # raises before Spark sees two columns with one name
+        if wanted is None:
+            merged, as_text = _merged_types(spark, spec, options, groups, read)
+            return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields, as_text)
+        guessed: list[GuessedColumn] = []
+        if not is_stated:
+            names = list({name.lower(): name for schema in read for name in schema.names}.values())
+            waiting = waiting_columns(spark, spec, names, wanted)
+            of_waiting = [StructType([each for each in schema if each.name in waiting]) for schema in read]
+            merged, as_text = _merged_types(spark, spec, options, groups, of_waiting) if waiting else (StructType(), {})
+            guessed = _guessed([merged[name] for name in waiting], as_text)
+            wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
+            if spec.write.needs_all_fields:
+                check_merged_fields(read, wanted, next(iter(spec.tables)))
+        check_fields(read, wanted, spec)
+        named = named_as_in_files(wanted, read)
+        if spec.write.needs_all_fields:
+            check_nested_fields(spark, options, groups, named, next(iter(spec.tables)))
+        return named, wanted, guessed
+
+
+@contextmanager
+def _naming_files(spark: SparkSession, options: Mapping[str, str], groups: Sequence[Group]) -> Iterator[None]:
+    """Add the files to the message about two names that differ in capital letters alone."""
     try:
-        return _schemas(spark, spec, options, groups, wanted, is_stated=is_stated)
+        yield
     except NamesDifferInCase as error:
         places = [(path, file_with_field(spark, options, groups, path)) for path in error.paths]
         where = [f"{shown_path(path)} is in {file}" for path, file in places if file]
         raise InvalidInput("; ".join([str(error), *where])) from None
-
-
-def _schemas(
-    spark: SparkSession,
-    spec: IngestSpec,
-    options: Mapping[str, str],
-    groups: Sequence[Group],
-    wanted: StructType | None,
-    *,
-    is_stated: bool,
-) -> tuple[StructType, StructType, list[GuessedColumn]]:
-    read = _infer(spark, options, groups)
-    if spec.empty_objects:
-        read = [
-            _with_empty_objects(spark, spec, options, group, schema) for group, schema in zip(groups, read, strict=True)
-        ]
-    named_as_in_files(read[0], read)  # raises before Spark sees two columns with one name
-    if wanted is None:
-        merged, as_text = _merged_types(spark, spec, options, groups, read)
-        return named_as_in_files(merged, [merged]), merged, _guessed(merged.fields, as_text)
-    guessed: list[GuessedColumn] = []
-    if not is_stated:
-        names = list({name.lower(): name for schema in read for name in schema.names}.values())
-        waiting = waiting_columns(spark, spec, names, wanted)
-        of_waiting = [StructType([each for each in schema if each.name in waiting]) for schema in read]
-        merged, as_text = _merged_types(spark, spec, options, groups, of_waiting) if waiting else (StructType(), {})
-        guessed = _guessed([merged[name] for name in waiting], as_text)
-        wanted = in_order_of(names, with_fields(wanted, {name: merged[name].dataType for name in waiting}), spec)
-        if spec.write.needs_all_fields:
-            check_merged_fields(read, wanted, next(iter(spec.tables)))
-    check_fields(read, wanted, spec)
-    named = named_as_in_files(wanted, read)
-    if spec.write.needs_all_fields:
-        check_nested_fields(spark, options, groups, named, next(iter(spec.tables)))
-    return named, wanted, guessed
 
 
 def _shown_type(type: DataType) -> str:

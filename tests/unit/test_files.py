@@ -42,13 +42,8 @@ def test_a_path_without_files_is_refused_with_the_name_that_may_be_meant(tmp_pat
         (tmp_path / "months" / name).write_text("id\n1\n")
     with pytest.raises(InvalidInput, match=r"did you mean '2026-06\.csv'"):
         find_files(Source(path=f"{tmp_path}/months/2026-6.csv"))
-    missing = (
-        "zzz.csv",
-        "nowhere/orders.csv",
-        "months/2026-04.csv",
-        "months/orders-2026-04.csv",
-    )  # another month is no typing mistake
-    for path in (f"{tmp_path}/{name}" for name in missing):
+    other_months = ("months/2026-04.csv", "months/orders-2026-04.csv")  # no typing mistakes
+    for path in (f"{tmp_path}/{name}" for name in ("zzz.csv", "nowhere/orders.csv", *other_months)):
         with pytest.raises(InvalidInput, match=r"there are no files at '[^']*'$"):
             find_files(Source(path=path))
 
