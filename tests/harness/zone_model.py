@@ -12,7 +12,7 @@ from tests.harness.lake_model import Content
 Row = tuple[int, int]
 
 
-@dataclass
+@dataclass(eq=False)
 class Sent:
     """A content that lies, or lay, under a path of the zone."""
 
@@ -50,8 +50,8 @@ class ZoneModel:
     """Number of those loads that were rolled back."""
     refused: set[tuple[str, Content]] = field(default_factory=set)
     """Content of a path that stays out after its load was rolled back, until the path gets other content."""
-    copies: set[tuple[str, Content]] = field(default_factory=set)
-    """Paths with content that lay there when main had it from another path."""
+    copies: list[Sent] = field(default_factory=list)
+    """Content that lay in the zone when main had it from another path."""
     named: set[tuple[str, Content]] = field(default_factory=set)
     """Content that a person loaded by name, in addition to other content of its path."""
 
@@ -106,11 +106,11 @@ class ZoneModel:
         for path in {path for _, path in self.published}:
             loaded = [each for each in self.published if each[1] == path and (path, each[0]) not in self.named]
             assert self.overwritten == "load" or len(loaded) <= 1, f"main contains {len(loaded)} contents of {path}"
-        self.copies |= {
-            (each.path, each.content)
+        self.copies += [
+            each
             for each in self.current.values()
             if each.is_settled and each.content in held and (each.content, each.path) not in self.published
-        }
+        ]
 
     def rolled_back(self, rows: Counter[Row], brought: list[Counter[Row]]) -> None:
         """Record a roll-back.
@@ -174,16 +174,25 @@ class ZoneModel:
             each for each in self.sent if each.content == content and each.is_settled and not self._stays_out(each)
         ]
         assert sources, f"main contains {content}, which had not settled, or which a person took back"
-        held = {each for each, _ in self.published}
-        taken = {path for _, path in self.published} | {path for path, copy in self.copies if copy in held}
         free = [
             each
             for each in sources
-            if self.overwritten == "load" or each.path not in taken or (each.path, content) in self.named
+            if self.overwritten == "load" or not self._is_taken(each) or (each.path, content) in self.named
         ]
         assert free, f"main contains {content} beside other content of {sources[0].path}"
         self.published.append((content, free[-1].path))
         self._load(free[-1].path, content)
+
+    def _is_taken(self, sent: Sent) -> bool:
+        """Return True if main has other content of this path.
+
+        A copy counts only if it lay there first: if this content settled before the copy replaced it, its run may wait
+        for approval while main gets the copy from another path.
+        """
+        held = {each for each, _ in self.published}
+        position = self.sent.index(sent)
+        copied = {each.path for each in self.copies if each.content in held and self.sent.index(each) < position}
+        return sent.path in copied or sent.path in {path for _, path in self.published}
 
 
 @dataclass

@@ -230,6 +230,21 @@ def test_a_few_sequences_of_a_zone(memory: MemorySystem, tmp_path: Path) -> None
     run_state_machine_as_test(zones_in_memory(memory, tmp_path), settings=sequences(4, same=True))
 
 
+@pytest.mark.usefixtures("immediate_listings")
+def test_a_run_of_the_zone_is_approved_after_a_schedule_loaded_later_content(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    """The run took the first content of its path before the next arrived. Main gets both, each once."""
+    zone = zones_in_memory(memory, tmp_path)()
+    zone.deploy(overwritten="ignore", approval=True, mode="append")
+    zone.settles()
+    zone.scheduled_run_while_a_run_of_the_zone_waits(path="a.csv")
+    zone.settles()
+    zone.main_holds_what_it_may()
+    assert zone.driver.table_rows() == {(0, 1): 1, (1, 1): 1}
+    zone.teardown()
+
+
 @THOUSAND
 @pytest.mark.matrix
 @pytest.mark.usefixtures("immediate_listings")
