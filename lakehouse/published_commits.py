@@ -13,6 +13,7 @@ from sluice.contracts.publish import Publication
 from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline
 from sluice.publishing.commit_properties import (
+    LOADED_FOR,
     PIPELINE,
     REFERENCED,
     RELEASED_RUN,
@@ -169,6 +170,7 @@ def _published_commit(commit: CommitInfo) -> PublishedCommit:
         referenced=frozenset(_listed(properties.get(REFERENCED, ""))),
         rolled_back=tuple(_listed(properties.get(ROLLED_BACK, ""))),
         released_run=properties.get(RELEASED_RUN, ""),
+        loaded_for=properties.get(LOADED_FOR, ""),
         committed_at=commit.committed_at.isoformat(timespec="seconds"),
     )
 

@@ -98,6 +98,19 @@ async def count_partitions(
     return shown_counts(status), bool(status.progress.paused)
 
 
+async def count_of_earlier(client: Client, workflow_id: str, first_run_id: str) -> tuple[Counter[str], bool] | None:
+    """Return the partitions by state of a backfill that later ones followed; None if it did not complete.
+
+    Args:
+        first_run_id: the first run of its workflow, which may have continued as new.
+    """
+    handle = client.get_workflow_handle_for(Backfill.run, workflow_id, run_id=first_run_id)
+    try:
+        return shown_counts(await asyncio.wait_for(handle.result(), _ANSWER_WITHIN)), False
+    except (*_NO_ANSWER, WorkflowFailureError):
+        return None
+
+
 async def _status(
     client: Client, settings: InstallationSettings, execution: WorkflowExecution, pipeline: str
 ) -> BackfillStatus | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from temporalio.client import Client
 
-from runtime.run.find_run import RunLookup, find_run, read_result
+from runtime.run.find_run import RunFilter, RunLookup, describe_run, find_run, list_runs, read_result
 from runtime.run.reported_run import read_status
 from runtime.run.run_request import read_request
 from sluice.contracts.run_request import RunRequest
@@ -42,6 +42,7 @@ async def find_state(client: Client, named: str) -> NamedState:
         run = await find_run(client, run_id)
     except InvalidPipeline:
         return NamedState(named)
+    run = run if "/" in named else await _with_rows(client, run, run_id)
     request = await read_request(client, run.handle.id, run.handle.run_id or "")
     keys = pipeline_keys(request.pipeline) if request else {}
     show_rows = request.pipeline.show_rows if request else None
@@ -49,6 +50,17 @@ async def find_state(client: Client, named: str) -> NamedState:
         return NamedState(named, keys=keys, show_rows=show_rows)
     name, head = await (_of_ended(client, run, request) if run.ended else _of_running(run))
     return NamedState(name, head, keys, show_rows)
+
+
+async def _with_rows(client: Client, run: RunLookup, named: str) -> RunLookup:
+    """Return the run that published, if a workflow id or a pipeline names a later run that had nothing to load."""
+    result = await read_result(client, run.description) if run.ended else None
+    if result is None or result.cause != "already_published" or named == run.handle.run_id:
+        return run
+    of_input = RunFilter(state="published", workflow_ids=(run.handle.id,))
+    for each in await list_runs(client, 1, of_input):
+        return await describe_run(client, each.id, each.run_id) or run
+    return run
 
 
 async def keys_of_runs(client: Client, run_ids: Iterable[str]) -> dict[str, TableKey]:

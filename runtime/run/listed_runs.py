@@ -86,11 +86,14 @@ async def _with_state(
         return line
     is_same = root.root_run_id in (latest.run_id, latest.raw_info.first_run_id)
     line = replace(line, is_running=is_same and latest.status == WorkflowExecutionStatus.RUNNING)
-    if not is_same or wanted != ALL_RUNS:  # with a filter, the line counts the runs that match
+    if wanted != ALL_RUNS:  # with a filter, the line counts the runs that match
         return line
-    from runtime.backfills.list_backfills import count_partitions  # noqa: PLC0415  # a list without backfills needs none
+    from runtime.backfills import list_backfills  # noqa: PLC0415  # a list without backfills needs none
 
-    counted = await count_partitions(client, settings, latest, line.backfill)
+    if is_same:
+        counted = await list_backfills.count_partitions(client, settings, latest, line.backfill)
+    else:
+        counted = await list_backfills.count_of_earlier(client, root.root_id or "", root.root_run_id or "")
     return replace(line, partitions=counted[0], is_paused=counted[1]) if counted else line
 
 

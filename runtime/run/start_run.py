@@ -281,4 +281,5 @@ def _describe_work(request: RunRequest) -> str:
     collected = ", for a backfill, not on main" if request.target else ""
     write = request.pipeline.write
     other = "tables of the lake" if write.built_in else f"the program {Path(write.job).name}"
-    return f"{tables} from {files or other}{only_checked}{collected}"
+    partition = f", for {loaded.scope.label}" if loaded.scope.label else ""
+    return f"{tables} from {files or other}{partition}{only_checked}{collected}"

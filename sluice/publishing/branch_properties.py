@@ -18,6 +18,7 @@ from sluice.publishing.commit_properties import (
     INPUT,
     INPUT_TABLES,
     INSTALLATION,
+    LOADED_FOR,
     MANIFEST,
     MANIFEST_DIGEST,
     PIPELINE,
@@ -107,12 +108,13 @@ def input_properties(
     if properties:
         properties |= {INPUT_TABLES: json.dumps(list(tables))} if tables else {}
         properties |= {SCOPE: scope.content} if scope.content else {}
+        properties |= {LOADED_FOR: scope.label} if scope.label else {}
     return properties
 
 
 def kept_input_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a commit that describe its run's input, for a later commit of the run."""
-    names = (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES, SCOPE)
+    names = (INPUT, MANIFEST, MANIFEST_DIGEST, INPUT_TABLES, SCOPE, LOADED_FOR)
     return {key: properties[key] for key in names if key in properties}
 
 

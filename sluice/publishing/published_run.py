@@ -47,6 +47,10 @@ def find_published_run(commits: Sequence[PublishedCommit], named: str) -> Publis
             "main, or its pipeline"
         )
     if len(candidates) > 1:
-        lines = [f"{each.run_id}  {each.workflow_id}  of {format_time(each.committed_at)}" for each in candidates]
-        raise InvalidPipeline(describe_several(named[:200], "published runs", lines))
+        raise InvalidPipeline(describe_several(named[:200], "published runs", [_line(each) for each in candidates]))
     return candidates[0]
+
+
+def _line(commit: PublishedCommit) -> str:
+    loaded = f", for {commit.loaded_for}" if commit.loaded_for else ""
+    return f"{commit.run_id}  {commit.workflow_id}{loaded}, of {format_time(commit.committed_at)}"

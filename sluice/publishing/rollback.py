@@ -33,6 +33,8 @@ class PublishedCommit:
     """Ids of the runs that it took back, if it is a roll-back."""
     released_run: str = ""
     """Id of the quarantined run that it published, if it is a release."""
+    loaded_for: str = ""
+    """Partition or scheduled time that it loaded, if any."""
     committed_at: str = ""
     """Time of the commit, in ISO 8601."""
 

@@ -71,6 +71,10 @@ def test_each_row_is_on_main_once_whatever_happens(months: Months, lake: LakeRea
     code, nothing = months.backfill(*asked)
     assert code == 0 and nothing["counts"] == {"skipped": 6}
     assert lake_rows(lake) == [(f"month {month}", row) for month in MONTHS for row in range(3)]
+    listed = " ".join(months.system.command("list").out.split())
+    assert "6 partitions: 5 published, 1 kept out" in listed and "1 partition: 1 published" in listed, listed
+    refused = months.system.command("rollback", "months")
+    assert refused.code == 2 and all(f"for {month}, of " in refused.err for month in MONTHS), refused.err
 
 
 def lake_rows(lake: LakeReader) -> list[tuple[str, int]]:

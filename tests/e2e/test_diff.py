@@ -62,6 +62,9 @@ def test_every_example_runs_for_a_run_that_waits(system: SystemHarness, tmp_path
     published = system.wait_for_end(run)
     assert published.code == 0, published.err
     assert _numbers(system, run) == ("merge keys", 1, 0, 1)
+    again = system.run(pipeline("second", changes, "approval: {timeout: 1h}"))
+    assert again.json["cause"] == "already_published", again.err
+    assert _numbers(system, run) == ("merge keys", 1, 0, 1), "the latest run of this id loaded nothing"
     assert _numbers(system, ended.json["run_id"], run) == ("merge keys", 1, 0, 1)
 
     kept = system.run(pipeline("third", [{"id": 1, "amount": -1.0}]))

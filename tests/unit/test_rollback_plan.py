@@ -78,9 +78,10 @@ def test_a_misspelled_pipeline_or_id_gets_a_suggestion() -> None:
 
 
 def test_a_pipeline_of_which_main_holds_several_runs_is_refused_with_a_list() -> None:
-    again = replace(_on_main(3), workflow_id="w2")
+    again = replace(_on_main(3), workflow_id="w2", loaded_for="2018-03")
     commits = [again, _on_main(2), _on_main(1)]
-    with pytest.raises(InvalidPipeline, match=r"'p' names 3 published runs: .*\n  r3  w2 .*\n  r2  w2 .*\n  r1  w1 "):
+    lines = r"\n  r3  w2, for 2018-03, of .*\n  r2  w2, of .*\n  r1  w1, of "
+    with pytest.raises(InvalidPipeline, match=rf"'p' names 3 published runs: .*{lines}"):
         find_published_run(commits, "p")
     with pytest.raises(InvalidPipeline, match="'w2' names 2 published runs"):
         find_published_run(commits, "w2")

@@ -7,6 +7,7 @@ import pytest
 from runtime.run.start_run import describe_work
 from sluice.contracts.run_request import RunInput, RunRequest
 from sluice.pipeline.model import Pipeline
+from sluice.pipeline.scope import LoadScope
 
 SOURCE = {"source": {"path": "a.csv"}}
 NO_FILES = RunInput(digest="d")
@@ -16,6 +17,11 @@ NO_FILES = RunInput(digest="d")
     ("write", "files", "summary"),
     [
         (SOURCE, RunInput(digest="d", files=2, bytes=2048), "t.x from 2 files, 2,048 bytes"),
+        (
+            SOURCE,
+            RunInput(digest="d", files=1, bytes=3, scope=LoadScope(path="2018-01")),
+            "t.x from 1 file, 3 bytes, for 2018-01",
+        ),
         ({"mode": "sql", "statements": ["DELETE FROM t.x"]}, NO_FILES, "t.x from tables of the lake"),
         ({"job": "jobs/orders.py"}, NO_FILES, "t.x from the program orders.py"),
         ({"job": "jobs/orders.py", **SOURCE}, RunInput(digest="d", files=1, bytes=5), "t.x from 1 file, 5 bytes"),
