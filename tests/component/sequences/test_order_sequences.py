@@ -34,7 +34,9 @@ class OrderSequence(CommandSequence):
         self.driver = type(self).new_driver({"overwritten": overwritten, "batch": {"files": files}}, approval)
         self.latest: dict[int, int] = {}
         """Number of the latest delivery of each value."""
-        self.value, self.deliveries, self.last_is_new = 0, 0, True
+        self.value, self.published = 0, 0
+        """The value on main, and the number of its latest delivery when it was published."""
+        self.deliveries, self.last_is_new = 0, True
         self.unreadable.clear()
         self._run(self.driver.deploy())
 
@@ -131,8 +133,8 @@ class OrderSequence(CommandSequence):
         for commit in [each for each in self.driver.commits()[::-1] if each.hash not in self.seen]:
             self.seen.add(commit.hash)
             for _, value in self.driver.table_rows(commit.hash):
-                assert self.latest[value] >= self.latest.get(self.value, 0), f"{value} stands over {self.value}"
-                self.value = value
+                assert self.latest[value] >= self._youngest_on_main(), f"{value} stands over {self.value}"
+                self.value, self.published = value, self.latest[value]
 
     def teardown(self) -> None:
         if hasattr(self, "driver"):
@@ -141,6 +143,14 @@ class OrderSequence(CommandSequence):
     def __init__(self) -> None:
         super().__init__()
         self.seen = set[str]()
+
+    def _youngest_on_main(self) -> int:
+        """Return the number of the delivery on main: the latest one of its value, unless the zone refused files.
+
+        While main has a value, a copy of its file is refused once younger content is on main, with a reason.
+        """
+        has_refused = self._run(self.driver.status()).counts.get("refused", 0)
+        return self.published if has_refused else self.latest.get(self.value, 0)
 
     def _list(self, after: float) -> None:
         self._run(self.driver.list_files(after))
@@ -176,6 +186,23 @@ def test_a_few_sequences_of_files_with_an_order(
     """No older row replaces a younger one."""
     of = zones_in_memory(memory, tmp_path, make_unreadable(monkeypatch))
     run_state_machine_as_test(of, settings=sequences(4, same=True))
+
+
+@pytest.mark.usefixtures("immediate_listings")
+def test_a_copy_of_what_main_has_is_refused_when_younger_content_was_published_first(
+    memory: MemorySystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone = zones_in_memory(memory, tmp_path, make_unreadable(monkeypatch))()
+    zone.deploy(overwritten="load", files=1, approval=False)
+    zone.sends(path="a.csv")
+    zone.settles()
+    zone.main_never_goes_back()
+    zone.sends(path="a.csv")
+    zone._send("c.csv", 1)
+    zone.settles()
+    zone.main_never_goes_back()
+    assert (zone.value, zone._run(zone.driver.status()).counts) == (2, {"loaded": 1, "refused": 1})
+    zone.teardown()
 
 
 @THOUSAND
