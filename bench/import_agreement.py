@@ -19,9 +19,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from bench.imports import MIRROR, Address, Repositories
-from importing.dbt_macros import DbtMacros
+from importing.dbt.jinja_values import DbtValues, Package
+from importing.dbt.macros import DbtMacros
 from importing.imported import NotCarriedOver, SourceText
-from importing.jinja_values import DbtValues, Package
 from importing.project import ImportOptions, import_files, sort_files
 
 NAMESPACE = "import_agreement"

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from importing.dbt_files import import_dbt
-from importing.dbt_project import PROJECT_FILES, DbtProject, project_of, read_project
-from importing.great_expectations import import_suite, is_suite
+from importing.dbt.files import import_dbt
+from importing.dbt.project import PROJECT_FILES, DbtProject, project_of, read_project
+from importing.expectations.suite_files import import_suite, is_suite
 from importing.imported import ImportedChecks, SourceText, add_new, unreadable
 from importing.input_files import Files, ImportOptions
-from importing.soda import SodaImport
-from importing.soda_settings import is_contract
+from importing.soda.check_files import SodaImport
+from importing.soda.settings import is_contract
 from importing.yaml_lines import read_yaml_of_dbt
 from sluice.errors import InvalidPipeline
 

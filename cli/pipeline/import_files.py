@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from importing.dbt_project import PROJECT_FILES
+from importing.dbt.project import PROJECT_FILES
 from importing.imported import SourceText
 from importing.project import Files, sort_files
 from sluice.errors import InvalidPipeline

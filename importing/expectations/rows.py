@@ -2,7 +2,7 @@
 
 from importing.arguments import Arguments
 from importing.drafts import Draft, Target, native
-from importing.expectations import expectation, row_condition, unquoted
+from importing.expectations.values import expectation, row_condition, unquoted
 from importing.imported import NotCarriedOver
 from importing.sql_text import column_sql, literal, plain_name
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from importing.drafts import native
-from importing.expectations_of_columns import column_types
+from importing.expectations.columns import column_types
 from importing.imported import NotCarriedOver, Parameters
-from importing.soda_settings import SETTINGS
-from importing.soda_text import as_list
+from importing.soda.settings import SETTINGS
+from importing.soda.text import as_list
 
 _CHANGES = {
     "column add": ["added"],

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importing.arguments import UNREADABLE
+from importing.dbt.jinja_values import plain_identifier
 from importing.drafts import Draft, Limits, Target, bad_rows, finished, native, sql_check
-from importing.expectations_of_tables import measured
+from importing.expectations.tables import measured
 from importing.imported import ImportedChecks, NotCarriedOver, Parameters, SourceText
-from importing.jinja_values import plain_identifier
-from importing.soda_freshness import FRESHNESS, freshness_checks
-from importing.soda_metrics import alert_query, metric_draft
-from importing.soda_schema import schema_checks
-from importing.soda_settings import (
+from importing.soda.freshness import FRESHNESS, freshness_checks
+from importing.soda.metrics import alert_query, metric_draft
+from importing.soda.schema import schema_checks
+from importing.soda.settings import (
     ALERTS,
     alerts_of,
     bare,
@@ -24,9 +24,9 @@ from importing.soda_settings import (
     require_known,
     written_checks,
 )
-from importing.soda_tables import Datasets, full_name, qualified, refuse_variables
-from importing.soda_text import Metric, parse_metric, threshold_sql
-from importing.soda_values import MISSING, VALIDITY
+from importing.soda.tables import Datasets, full_name, qualified, refuse_variables
+from importing.soda.text import Metric, parse_metric, threshold_sql
+from importing.soda.values import MISSING, VALIDITY
 from importing.sql_text import plain_name, quoted_name, spark_condition
 from importing.yaml_lines import line_of, plain, read_yaml
 from sluice.errors import InvalidPipeline

@@ -4,8 +4,8 @@ from typing import Any
 
 from importing.arguments import Arguments
 from importing.drafts import Draft, Target, bad_rows, native
-from importing.expectations import Builder, column_of, distinct_values, missing_members, set_values
-from importing.expectations_of_tables import aggregate_range
+from importing.expectations.tables import aggregate_range
+from importing.expectations.values import Builder, column_of, distinct_values, missing_members, set_values
 from importing.imported import NotCarriedOver
 from importing.sql_text import column_sql, literals, plain_name
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from importing.arguments import Arguments
-from importing.dbt_constraints import constraint_drafts, contract_checks, freshness_drafts
-from importing.dbt_macros import DbtMacros
-from importing.dbt_project import DbtProject
-from importing.dbt_properties import DbtTable, DbtTest, is_enabled, tables_in, tests_of
-from importing.dbt_sql import DbtSql
-from importing.dbt_tests import known_test
+from importing.dbt.constraints import constraint_drafts, contract_checks, freshness_drafts
+from importing.dbt.generic_tests import known_test
+from importing.dbt.jinja_values import DbtValues, Relation
+from importing.dbt.macros import DbtMacros
+from importing.dbt.project import DbtProject
+from importing.dbt.properties import DbtTable, DbtTest, is_enabled, tables_in, tests_of
+from importing.dbt.sql import DbtSql
 from importing.drafts import Draft, Limits, Target, finished
 from importing.imported import (
     AlwaysPasses,
@@ -20,7 +21,6 @@ from importing.imported import (
     SourceText,
     unreadable,
 )
-from importing.jinja_values import DbtValues, Relation
 from importing.sql_text import plain_name
 from importing.yaml_lines import line_of
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from importing.imported import NotCarriedOver
-from importing.soda_text import FORMATS, as_list
+from importing.soda.text import FORMATS, as_list
 from importing.sql_text import literal, literals, number
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -2,7 +2,7 @@
 
 from importing.arguments import Arguments, Range
 from importing.drafts import Draft, Target
-from importing.expectations import column_of, expectation, on_column, row_condition
+from importing.expectations.values import column_of, expectation, on_column, row_condition
 from importing.imported import NotCarriedOver
 from importing.sql_text import column_sql, literal
 

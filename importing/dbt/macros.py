@@ -7,8 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, TemplateError
 
+from importing.dbt.jinja_values import DbtValues
 from importing.imported import NotCarriedOver, SourceText
-from importing.jinja_values import DbtValues
 
 _HEAD = re.compile(r"\s*(?P<kind>test|macro)\s+(?P<name>\w+)\s*\((?P<parameters>.*)\)\s*", re.DOTALL)
 _RUNS_QUERIES = re.compile(r"run_query|statement|adapter\.(?!dispatch|quote|type)|graph\.|load_result")

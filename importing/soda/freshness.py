@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from importing.drafts import Draft, Limits, Target, finished, native, sql_check
-from importing.expectations_of_tables import measured
+from importing.expectations.tables import measured
 from importing.imported import NotCarriedOver, Parameters
-from importing.soda_settings import ALERTS, alerts_of, require_known
-from importing.soda_text import threshold_sql, value_of
+from importing.soda.settings import ALERTS, alerts_of, require_known
+from importing.soda.text import threshold_sql, value_of
 from importing.sql_text import column_sql, plain_name
 
 FRESHNESS = re.compile(

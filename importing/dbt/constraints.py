@@ -5,16 +5,16 @@ from functools import partial
 from typing import Any, Literal
 
 from importing.arguments import Arguments
-from importing.dbt_properties import DbtTable
-from importing.dbt_sql import DbtSql
-from importing.dbt_tests import DBT_TESTS, relationship
+from importing.dbt.generic_tests import DBT_TESTS, relationship
+from importing.dbt.jinja_values import DbtValues
+from importing.dbt.properties import DbtTable
+from importing.dbt.sql import DbtSql
 from importing.drafts import Draft, Target, native
-from importing.expectations import row_condition
-from importing.expectations_of_columns import column_types
-from importing.expectations_of_tables import measured
-from importing.expectations_of_time import date_part, span
+from importing.expectations.columns import column_types
+from importing.expectations.tables import measured
+from importing.expectations.times import date_part, span
+from importing.expectations.values import row_condition
 from importing.imported import NotCarriedOver, Parameters
-from importing.jinja_values import DbtValues
 from importing.sql_text import column_sql, number, plain_name
 from importing.yaml_lines import line_of, plain
 

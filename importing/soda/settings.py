@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 from importing.imported import NotCarriedOver
-from importing.soda_text import as_list
+from importing.soda.text import as_list
 from importing.yaml_lines import line_of, plain
 
 SETTINGS = (

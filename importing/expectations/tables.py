@@ -4,8 +4,8 @@ from typing import Any
 
 from importing.arguments import Arguments, Range
 from importing.drafts import Draft, Target, native
-from importing.expectations import column_of, expectation
-from importing.expectations_of_rows import without_missing
+from importing.expectations.rows import without_missing
+from importing.expectations.values import column_of, expectation
 from importing.imported import NotCarriedOver
 from importing.sql_text import bound_sql, column_sql, number, plain_name, quoted_name
 

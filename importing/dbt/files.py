@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from importing.dbt_import import DbtImport
-from importing.dbt_macros import DbtMacros
-from importing.dbt_project import PROJECT_FILES, DbtProject, project_of, read_project
-from importing.dbt_properties import names_in, shape_problems
+from importing.dbt.jinja_values import DbtValues
+from importing.dbt.macros import DbtMacros
+from importing.dbt.project import PROJECT_FILES, DbtProject, project_of, read_project
+from importing.dbt.properties import names_in, shape_problems
+from importing.dbt.property_files import DbtImport
 from importing.imported import ImportedChecks, SourceText, unreadable
 from importing.input_files import Files, ImportOptions
-from importing.jinja_values import DbtValues
 from importing.yaml_lines import read_yaml_of_dbt
 from sluice.errors import InvalidPipeline
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from importing.dbt_properties import CONFIG, NODES
+from importing.dbt.properties import CONFIG, NODES
 from importing.imported import NotCarriedOver, SourceText
 from importing.yaml_lines import plain, read_yaml_of_dbt
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from importing.arguments import Arguments, Range
 from importing.drafts import Draft, Target, native
-from importing.expectations import EXPECTATIONS, Builder, column_of, register, row_condition
-from importing.expectations_of_rows import columns_of, compared, one_of_pairs, pairs_of, without_missing
-from importing.expectations_of_tables import measured
+from importing.expectations.rows import columns_of, compared, one_of_pairs, pairs_of, without_missing
+from importing.expectations.tables import measured
+from importing.expectations.values import EXPECTATIONS, Builder, column_of, register, row_condition
 from importing.imported import AlwaysPasses, NotCarriedOver
 from importing.sql_text import column_sql, is_time, literals, number, plain_name
 from importing.strftime import strptime_condition

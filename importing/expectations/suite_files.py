@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importing.arguments import UNREADABLE, Arguments
+from importing.dbt.jinja_values import plain_identifier
 from importing.drafts import Draft, Limits, Target, finished
-from importing.expectations_of_rows import without_missing
+from importing.expectations.rows import without_missing
+from importing.expectations.vocabulary import EXPECTATIONS, SUITE_EXPECTATIONS
 from importing.imported import AlwaysPasses, ImportedChecks, NotCarriedOver, Parameters, SourceText, is_valid
-from importing.jinja_values import plain_identifier
 from importing.sql_text import TextValue, column_sql, plain_name, quoted_name, spark_condition
-from importing.vocabulary import EXPECTATIONS, SUITE_EXPECTATIONS
 from sluice.errors import InvalidPipeline
 
 _ENTRY = re.compile(r'"(?:expectation_type|type)"\s*:\s*"(\w+)"')

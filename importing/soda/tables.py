@@ -9,8 +9,8 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
+from importing.dbt.jinja_values import plain_identifier
 from importing.imported import NotCarriedOver
-from importing.jinja_values import plain_identifier
 from importing.sql_text import quoted_name
 
 VARIABLE = re.compile(r"\$\{\s*(\w+)\s*\}|\$\{\{.*?\}\}")

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from importing.dbt.jinja_values import DbtValues, plain_identifier
 from importing.imported import NotCarriedOver
-from importing.jinja_values import DbtValues, plain_identifier
 from importing.yaml_lines import line_of, plain
 
 NODES = ("models", "seeds", "snapshots")

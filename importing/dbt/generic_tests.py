@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from importing.arguments import Arguments, Range
-from importing.dbt_sets import SETS, SHARES
 from importing.drafts import Draft, Target, bad_rows, native
-from importing.expectations import (
+from importing.expectations.sets import SETS, SHARES
+from importing.expectations.tables import columns_by_name, equal_expressions, measured, unique_columns
+from importing.expectations.times import date_part, span
+from importing.expectations.values import (
     Builder,
     column_of,
     in_set,
@@ -16,11 +18,9 @@ from importing.expectations import (
     unquoted,
     value_range,
 )
-from importing.expectations_of_tables import columns_by_name, equal_expressions, measured, unique_columns
-from importing.expectations_of_time import date_part, span
+from importing.expectations.vocabulary import EXPECTATIONS
 from importing.imported import AlwaysPasses, NotCarriedOver
 from importing.sql_text import column_sql, number, plain_name
-from importing.vocabulary import EXPECTATIONS
 
 DBT_TESTS: dict[str, Builder] = {**SETS, **SHARES}
 """Draft builders of dbt tests, by name without the package."""

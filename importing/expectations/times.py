@@ -4,7 +4,7 @@ from typing import Any
 
 from importing.arguments import Arguments
 from importing.drafts import Draft, Target, native
-from importing.expectations import column_of, expectation
+from importing.expectations.values import column_of, expectation
 from importing.imported import NotCarriedOver
 from importing.sql_text import bound_sql, column_sql, number, plain_name
 

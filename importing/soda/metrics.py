@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from importing.drafts import Draft, Target, native
-from importing.expectations_of_tables import measured
+from importing.expectations.tables import measured
 from importing.imported import NotCarriedOver
-from importing.soda_text import Metric, as_list, column_arguments, is_zero, simple_range, threshold_sql
-from importing.soda_values import (
+from importing.soda.text import Metric, as_list, column_arguments, is_zero, simple_range, threshold_sql
+from importing.soda.values import (
     MISSING,
     VALIDITY,
     format_pattern,

@@ -1,0 +1,1 @@
+"""Import the checks of SodaCL."""
