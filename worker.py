@@ -38,10 +38,10 @@ from engine.spark.jars import class_path
 from engine.spark.java import find_java
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.file_io import file_io_properties
 from lakehouse.open_catalog import open_catalog, unreachable_properties
-from lakehouse.report_store import ReportStore
 from runtime.background import end_background, register_with_temporal, start_background
 from runtime.installation.identity import with_installation
 from runtime.installation.reached_installation import check_task_queue, worker_identity

@@ -17,7 +17,7 @@ from pyiceberg.table import StaticTable
 from bench.loaded_files import file as known_file
 from bench.loaded_files import manifest
 from bench.stack import BenchStack, bench_stack, median, save, say
-from lakehouse.input_manifests import InputManifests
+from lakehouse.input.manifests import InputManifests
 from lakehouse.source_files import find_files
 from sluice.input.manifest import ManifestFile
 from sluice.pipeline.source import Source

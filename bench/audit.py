@@ -29,11 +29,11 @@ from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from bench import suites, tables
 from engine.scan_engines import in_process_engines
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.iceberg.statistics import file_statistics
 from lakehouse.iceberg.table_state import TableState, clear_table_caches
 from lakehouse.open_catalog import open_catalog
-from lakehouse.report_store import ReportStore
 from sluice.checks.registry import expand
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from lakehouse.input_manifests import InputManifests
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.manifests import InputManifests
 from sluice.contracts.run_request import InputFile
 from sluice.input.held_files import WantedFile
 from sluice.input.manifest import InputManifest, ManifestFile, ManifestHeader

@@ -31,9 +31,9 @@ from activities.catalog_identity import CatalogIdentity
 from activities.notifications.open_notifier import open_notifier
 from bench.stack import BenchStack, bench_stack, median, save, say, small
 from hosting.activities import control_activities
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.file_io import file_io_properties
-from lakehouse.report_store import ReportStore
 from runtime.installation.identity import with_installation
 from runtime.pipeline.pipeline_input import find_input
 from runtime.temporal_client import connect

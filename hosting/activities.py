@@ -16,10 +16,10 @@ from hosting.registrations import registration_activities
 from hosting.runs import audit_activities, branch_activities
 from hosting.shared import Activity, Shared
 from hosting.starts import arrival_activities, start_activities
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.catalog import BranchCatalog
-from lakehouse.input_manifests import InputManifests
-from lakehouse.report_store import ReportStore
+from lakehouse.input.manifests import InputManifests
 from sluice.registration.targets import Targets
 from sluice.settings import Settings
 

@@ -7,9 +7,9 @@ from typing import Any
 from temporalio import activity
 
 from engine.scan import SamplingEngine
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.catalog import BranchCatalog
-from lakehouse.report_store import ReportStore
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.planner import plan_audit, sample_group
 from sluice.audit.tables import AuditedTable

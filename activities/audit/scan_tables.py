@@ -9,8 +9,8 @@ from temporalio import activity
 from activities.run.job_folder import JobName, create_job_folder
 from engine.process.heartbeat import run_in_thread
 from engine.scan import ScanContext, ScanEngine
-from lakehouse.audited_tables import AuditedTables
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from sluice.audit.answers import verdicts
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.checks.results import error_result

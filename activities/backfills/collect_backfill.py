@@ -10,11 +10,11 @@ from temporalio import activity
 from activities.backfills.collected_files import check_collected_files
 from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.input_manifests import InputManifests
-from lakehouse.quarantine import create_quarantine
-from lakehouse.released_rows import read_marked_tables
+from lakehouse.input.manifests import InputManifests
+from lakehouse.publishing.table_versions import tables_changed_since
+from lakehouse.quarantine.quarantined_branches import create_quarantine
+from lakehouse.quarantine.released_rows import read_marked_tables
 from lakehouse.source_files import OnProgress
-from lakehouse.table_versions import tables_changed_since
 from runtime.backfills.backfill_plan import check_same_for_all
 from runtime.pipeline.pipeline_input import pipeline_of_text
 from sluice.contracts.backfill import BackfillBranch, CollectBackfillInput

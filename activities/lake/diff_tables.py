@@ -10,9 +10,9 @@ from temporalio import activity
 from activities.lake.table_diff import DiffedTable
 from engine.queries.runner import QueryRunner
 from lakehouse.catalog import BranchCatalog, TableDiff
-from lakehouse.diffed_states import DiffedStates, find_diffed_states, recorded_keys
 from lakehouse.iceberg.differing_files import DifferingFiles, VersionFiles, find_differing_files
-from lakehouse.table_versions import tables_changed_since
+from lakehouse.lake.diffed_states import DiffedStates, find_diffed_states, recorded_keys
+from lakehouse.publishing.table_versions import tables_changed_since
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.table_diffs import DiffTablesInput, DiffTablesResult, TableDiffResult, TableKey
 from sluice.diff.keys import check_chosen_key

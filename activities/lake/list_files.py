@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.file_listing import list_files
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.file_listing import list_files
+from lakehouse.input.loaded_files import LoadedFiles
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult, check_result_size
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from engine.queries.runner import QueryRunner
-from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audit.results_table import AuditResultsTable
 from sluice.contracts.lake_queries import QueryAuditResultsInput, QueryRows
 from sluice.errors import InvalidInput
 

@@ -10,8 +10,8 @@ from engine.duckdb_session import ParquetView
 from engine.queries.runner import QueryRunner
 from engine.queries.sql import asks_for_tables
 from lakehouse.catalog import BranchCatalog
-from lakehouse.queried_tables import MAX_BYTES, QueriedTable, find_queried_tables, resolve_ref
-from lakehouse.row_files import RowsRequest
+from lakehouse.lake.queried_tables import MAX_BYTES, QueriedTable, find_queried_tables, resolve_ref
+from lakehouse.lake.row_files import RowsRequest
 from sluice.contracts.lake_queries import QueryRows, QueryTablesInput
 
 

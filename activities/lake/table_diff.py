@@ -11,7 +11,7 @@ from engine.queries.specification import DiffedVersion, DiffSpecification
 from lakehouse.catalog import TableDiff
 from lakehouse.iceberg.diffed_rows import count_alone, rows_to_read, sample_files
 from lakehouse.iceberg.differing_files import DifferingFiles, VersionFiles
-from lakehouse.row_files import RowsRequest
+from lakehouse.lake.row_files import RowsRequest
 from sluice.contracts.table_diffs import FilesRead, RowDifferences, TableDiffResult, TableKey
 from sluice.diff.columns import match_columns, with_field_names
 from sluice.diff.keys import MatchedKey, key_notes, match_key

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.published_commits import find_merge_of_run, with_overtaken
+from lakehouse.publishing.published_commits import find_merge_of_run, with_overtaken
 from sluice.contracts.publish import ConfirmPublicationInput, Publication
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.table_versions import tables_changed_since
+from lakehouse.publishing.table_versions import tables_changed_since
 from sluice.contracts.publish import FindConflictsInput
 
 

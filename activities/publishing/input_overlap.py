@@ -1,7 +1,7 @@
 """Find out if another run published files or rows of a run meanwhile, before a rebase, a merge or a release."""
 
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.replacing_loads import find_replacing_load
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.replacing_loads import find_replacing_load
 from sluice.contracts.input import PublicationCheck
 from sluice.errors import BadEnvironment
 from sluice.input.selection import describe_other_content, describe_overlap, describe_replacing_load

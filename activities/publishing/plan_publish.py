@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.later_loads import LaterLoads
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.later_loads import LaterLoads
+from lakehouse.input.loaded_files import LoadedFiles
 from sluice.contracts.publish import PlanPublishInput, PublishPlan
 from sluice.input.selection import refuse_partly_loaded
 from sluice.publishing.capabilities import guarantee_for, require_capabilities

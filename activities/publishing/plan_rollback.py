@@ -9,7 +9,7 @@ from temporalio import activity
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_identity import is_another_table
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.published_commits import (
+from lakehouse.publishing.published_commits import (
     find_published_checks,
     list_published_commits,
     read_published_commits,

@@ -10,9 +10,9 @@ from activities.publishing.input_overlap import input_overlap
 from activities.publishing.merge_priority import MergePriority
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.repeated_files import repeated_files
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import find_merge_of_run, with_overtaken
-from lakehouse.table_versions import tables_changed_since
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.published_commits import find_merge_of_run, with_overtaken
+from lakehouse.publishing.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication, PublishBranchInput
 from sluice.publishing.commit_properties import GRANTS_WAIVERS, INSTALLATION
 from sluice.publishing.merge_decision import MainBeforeMerge, decide_merge

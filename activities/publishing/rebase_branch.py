@@ -10,8 +10,8 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.rebase import TableRebase, compacted_tables, read_rebase
 from lakehouse.iceberg.repeated_files import repeated_files
 from lakehouse.iceberg.written_table import read_written_table
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.table_versions import changed_tables, table_diffs
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.table_versions import changed_tables, table_diffs
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import WriteResult

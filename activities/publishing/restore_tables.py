@@ -10,8 +10,8 @@ from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg.commit import table_commit
 from lakehouse.iceberg.table_state import TableState, load_table
-from lakehouse.restored_files import missing_files
-from lakehouse.table_versions import changed_tables
+from lakehouse.publishing.restored_files import missing_files
+from lakehouse.publishing.table_versions import changed_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, Restore, RestoreTablesInput
 from sluice.contracts.table_changes import TableChange
 from sluice.contracts.write import WriteResult

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import find_quarantined_branch, read_quarantined_tables
-from lakehouse.report_store import ReportStore
+from lakehouse.quarantine.quarantined_branches import find_quarantined_branch, read_quarantined_tables
 from sluice.checks.verdicts import short_row, trim_samples, verdicts_digest
 from sluice.contracts.lake_queries import check_result_size
 from sluice.contracts.quarantine_queries import DescribeQuarantineInput, DescribeQuarantineResult, QuarantinedTable

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import PREFIX, keeps
+from lakehouse.quarantine.quarantined_branches import PREFIX, keeps
 from sluice.contracts.quarantine import DiscardQuarantineInput
 
 _TRIES = 5

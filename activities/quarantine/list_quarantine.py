@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import (
+from lakehouse.quarantine.quarantined_branches import (
     QuarantinedBranch,
     find_only_quarantined_branch,
     list_quarantined_branches,

@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.run.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog
-from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
+from lakehouse.quarantine.quarantined_branches import QuarantinedBranch, read_quarantined_branch
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.errors import InvalidPipeline, ServiceUnavailable
 from sluice.publishing.commit_properties import EXPIRES

@@ -6,9 +6,9 @@ from temporalio import activity
 
 from activities.publishing.input_overlap import input_overlap
 from lakehouse.catalog import BranchCatalog
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import find_publication_of_run
-from lakehouse.quarantine import QuarantinedBranch, find_only_quarantined_branch
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.published_commits import find_publication_of_run
+from lakehouse.quarantine.quarantined_branches import QuarantinedBranch, find_only_quarantined_branch
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan
 from sluice.errors import InvalidInput

@@ -8,8 +8,8 @@ from temporalio import activity
 from lakehouse.catalog import BranchCatalog, TableCommit, TableDiff
 from lakehouse.iceberg.commit import table_commit
 from lakehouse.iceberg.table_state import load_table
-from lakehouse.quarantine import create_quarantine
-from lakehouse.table_versions import table_diffs
+from lakehouse.publishing.table_versions import table_diffs
+from lakehouse.quarantine.quarantined_branches import create_quarantine
 from sluice.contracts.quarantine import QuarantineBranchInput
 from sluice.errors import NoSuchBranch
 from sluice.publishing.branch_properties import verified_at

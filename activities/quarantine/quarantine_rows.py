@@ -12,7 +12,7 @@ from engine.process.heartbeat import run_in_thread
 from engine.runner import Spark
 from engine.spark.built_in_job import run_built_in_job
 from engine.spark.job_errors import job_failure
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
 from lakehouse.catalog import BranchCatalog
 from sluice.contracts.audit import QuarantineRowsInput, QuarantineRowsResult
 from sluice.contracts.spark_jobs import QuarantineRowsSpec

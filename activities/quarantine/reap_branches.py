@@ -12,8 +12,8 @@ from temporalio import activity
 
 from activities.run.running_workflows import RunningWorkflows
 from lakehouse.catalog import BranchCatalog, BranchInfo
-from lakehouse.published_commits import find_merge_of_run
-from lakehouse.quarantine import (
+from lakehouse.publishing.published_commits import find_merge_of_run
+from lakehouse.quarantine.quarantined_branches import (
     QuarantinedBranch,
     create_quarantine,
     keeps,

@@ -9,11 +9,11 @@ from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog, TableDiff
 from lakehouse.iceberg.rebase import read_rebase
 from lakehouse.iceberg.repeated_files import repeated_files
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import find_publication_of_run
-from lakehouse.quarantine import QuarantinedBranch, read_quarantined_branch
-from lakehouse.released_rows import read_marked_tables
-from lakehouse.table_versions import changed_tables
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.published_commits import find_publication_of_run
+from lakehouse.publishing.table_versions import changed_tables
+from lakehouse.quarantine.quarantined_branches import QuarantinedBranch, read_quarantined_branch
+from lakehouse.quarantine.released_rows import read_marked_tables
 from sluice.contracts.existing_rows import ExistingRowsResult, ResumeBranchInput
 from sluice.contracts.quarantine import VerifiedWrite
 from sluice.contracts.write import WriteResult

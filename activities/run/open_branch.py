@@ -7,9 +7,9 @@ from temporalio import activity
 from activities.run.attempt_branch import AttemptBranch
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import TableState, load_table
-from lakehouse.later_loads import LaterLoads
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import describe_other_version
+from lakehouse.input.later_loads import LaterLoads
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.published_commits import describe_other_version
 from sluice.contracts.references import BranchRef
 from sluice.contracts.write import OpenBranchInput
 from sluice.errors import AlreadyPublished, InvalidInput, InvalidPipeline

@@ -7,9 +7,9 @@ from typing import Any
 
 from temporalio import activity
 
-from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.audit.results_table import AuditResultsTable
 from lakehouse.catalog import BranchCatalog
-from lakehouse.report_store import ReportStore
 from sluice.approval.waivers import WaivedCheck, parse_until
 from sluice.checks.verdicts import CheckResult, with_whole_samples
 from sluice.contracts.references import RunRef

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from lakehouse.quarantine import QuarantinedBranch
+from lakehouse.quarantine.quarantined_branches import QuarantinedBranch
 from sluice.errors import ServiceUnavailable
 from sluice.publishing.release import release_workflow_id
 

@@ -7,10 +7,10 @@ from temporalio import activity
 
 from activities.run.source_progress import run_with_progress
 from lakehouse.catalog import BranchCatalog
-from lakehouse.later_loads import LaterLoads
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import describe_other_version
-from lakehouse.replacing_loads import find_replacing_load
+from lakehouse.input.later_loads import LaterLoads
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.replacing_loads import find_replacing_load
+from lakehouse.publishing.published_commits import describe_other_version
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from lakehouse.source_files.listing import changed_since_start
 from sluice.contracts.input import SelectInputInput

@@ -9,7 +9,7 @@ from lakehouse.catalog import BranchCatalog, TableDiff, TableVersion
 from lakehouse.iceberg.row_comparison import count_changed_rows
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.iceberg.written_table import read_written_table
-from lakehouse.table_versions import changed_tables
+from lakehouse.publishing.table_versions import changed_tables
 from sluice.contracts.table_changes import RowNumbers
 from sluice.contracts.write import VerifyWriteInput, WriteResult
 from sluice.publishing.written_tables import (

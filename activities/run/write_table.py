@@ -16,7 +16,7 @@ from engine.spark.built_in_job import describe_absence, read_answer
 from engine.spark.jars import require_s3
 from engine.spark.job_errors import job_failure
 from lakehouse.catalog import BranchCatalog
-from lakehouse.input_manifests import InputManifests
+from lakehouse.input.manifests import InputManifests
 from lakehouse.source_files import (
     Inspection,
     OnProgress,

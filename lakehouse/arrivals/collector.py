@@ -18,7 +18,7 @@ from lakehouse.arrivals.named_load import NamedLoad
 from lakehouse.arrivals.zone_files import MarkedFile
 from lakehouse.arrivals.zone_memory import ZoneMemory
 from lakehouse.arrivals.zone_rules import digest_of_rules
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files import LoadedFiles
 from lakehouse.source_files import OnProgress
 from lakehouse.source_files.arriving import ArrivingFile, file_exists, find_arriving, list_arriving
 from sluice.arrivals.batching import WaitingFile, plan_batches, why_waiting

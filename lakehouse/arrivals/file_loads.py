@@ -6,8 +6,8 @@ from datetime import datetime
 
 from lakehouse.arrivals.held_files import HeldFiles, wanted
 from lakehouse.arrivals.zone_files import RememberedFile
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_index import FileLoad
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files_index import FileLoad
 from sluice.arrivals.batching import WaitingFile
 from sluice.arrivals.judging import KnownFile
 from sluice.contracts.arrivals import ROLLED_BACK, ArrivedFile

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pyiceberg.manifest import DataFile
 
 from lakehouse.iceberg.differing_files import DifferingFiles, VersionFiles
-from lakehouse.row_files import DiffedFiles, TableRows
+from lakehouse.lake.row_files import DiffedFiles, TableRows
 from sluice.contracts.table_diffs import PartitionChanges, RowDifferences
 from sluice.diff.samples import MAX_LISTED
 from sluice.errors import InvalidInput

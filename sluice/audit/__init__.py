@@ -11,6 +11,6 @@ Modules:
   `sluice/checks/results.py` makes.
 - `sluice/publishing/bad_rows.py`: the conditions of row quarantine, and the rows that it moves.
 
-`lakehouse/audited_tables.py` loads the statistics, `engine/scan.py` is the port of the engines that read rows, and
-the activities `audit_branch`, `scan_files`, `scan_branch` and `quarantine_rows` connect these.
+`lakehouse/audit/audited_tables.py` loads the statistics, `engine/scan.py` is the port of the engines that read rows,
+and the activities `audit_branch`, `scan_files`, `scan_branch` and `quarantine_rows` connect these.
 """

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
-from lakehouse import audit_results_table
-from lakehouse.audit_results_table import BRANCH, TABLE, AuditResultsTable
+from lakehouse.audit import results_table as audit_results_table
+from lakehouse.audit.results_table import BRANCH, TABLE, AuditResultsTable
 from tests.harness.lake import LakeReader
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.pipelines import csv_file, pipeline

@@ -9,8 +9,8 @@ from activities.audit.audit_branch import AuditBranchActivity
 from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from engine.scan_engines import in_process_engines
-from lakehouse.audited_tables import AuditedTables
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from sluice.checks.verdicts import CheckResult
 from sluice.contracts.audit import AuditInput, AuditResult, ScanInput
 from sluice.contracts.references import RunRef

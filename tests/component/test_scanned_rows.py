@@ -16,8 +16,8 @@ from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from engine.duckdb_session import DuckDBSession, ParquetView
 from engine.scan_engines import in_process_engines
-from lakehouse.audited_tables import AuditedTables
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from sluice.audit.query_builder import AuditQuery
 from sluice.contracts.audit import AuditInput, ScanInput
 from sluice.contracts.references import RunRef

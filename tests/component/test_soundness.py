@@ -41,7 +41,7 @@ from pyiceberg.types import (
 
 from engine.duckdb_scan import scan_group
 from engine.duckdb_session import DuckDBSession
-from lakehouse.audited_tables import audited_table
+from lakehouse.audit.audited_tables import audited_table
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.answers import verdicts
 from sluice.audit.planner import prove_checks

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from engine.duckdb_scan import DuckDBScan, scan_group
 from engine.duckdb_session import DuckDBSession
-from lakehouse.audited_tables import audited_table, referenced_table
+from lakehouse.audit.audited_tables import audited_table, referenced_table
 from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.answers import verdicts

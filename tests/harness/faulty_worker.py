@@ -18,13 +18,13 @@ import worker
 from activities.lineage.emit_lineage import EmitLineageActivity
 from activities.notifications.notify import NotifyActivities
 from engine.runner import Spark
-from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.audit.results_table import AuditResultsTable
 from lakehouse.iceberg_catalog.catalog import IcebergCatalog
 from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.publication import Publisher
-from lakehouse.input_manifests import InputManifests
+from lakehouse.input.manifests import InputManifests
 from lakehouse.nessie.catalog import NessieCatalog
-from lakehouse.report_store import ReportStore
 from sluice.contracts import references
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import requests
 from pyiceberg.table import StaticTable
 
-from lakehouse.audit_results_table import BRANCH as AUDIT_RESULTS_BRANCH
+from lakehouse.audit.results_table import BRANCH as AUDIT_RESULTS_BRANCH
 
 
 class LakeReader:

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_state import load_table
-from lakehouse.quarantine import list_quarantined_branches
+from lakehouse.quarantine.quarantined_branches import list_quarantined_branches
 from runtime.pipeline.pipeline_input import find_input
 from runtime.quarantine.releasing import plan_release
 from runtime.run.find_run import Handle, query_status, read_result

@@ -13,8 +13,8 @@ from activities.quarantine.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine.resume_branch import ResumeBranchActivity
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.select_input import SelectInputActivity
+from lakehouse.publishing.table_versions import changed_tables
 from lakehouse.source_files import find_files, identify_input
-from lakehouse.table_versions import changed_tables
 from sluice.contracts.existing_rows import RebaseBranchInput, RebaseResult, ResumeBranchInput
 from sluice.contracts.input import PublicationCheck, SelectInputInput
 from sluice.contracts.lake_queries import PlanReleaseInput, ReleasePlan

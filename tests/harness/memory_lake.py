@@ -19,8 +19,8 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.catalog import BranchCatalog, TableCommit, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.table_state import load_table
-from lakehouse.input_manifests import InputManifests
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.manifests import InputManifests
 from sluice.contracts.references import RunRef
 from sluice.publishing.branch_properties import marks
 

@@ -24,7 +24,7 @@ from activities.run.target_catalog import TargetCatalog
 from hosting.activities import control_activities, spark_activities
 from hosting.shared import Activity
 from lakehouse.arrivals.collector import ArrivalCollector
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.source_files import OnProgress
 from sluice.contracts.arrivals import CollectArrivalsInput, CollectArrivalsResult
 from sluice.pipeline.model import Pipeline

@@ -10,7 +10,7 @@ import psutil
 import pyarrow as pa
 
 from engine.queries.runner import QueryRunner
-from lakehouse import row_files
+from lakehouse.lake import row_files
 from sluice.contracts.lake_queries import QueryRows
 
 MEMORY, SECONDS = "256MB", 180

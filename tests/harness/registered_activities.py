@@ -10,8 +10,8 @@ from temporalio.client import Client
 from activities.notifications.open_notifier import open_notifier
 from engine.spark.engine import SubmitEngine
 from hosting.activities import control_activities, spark_activities
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.open_catalog import open_catalog
-from lakehouse.report_store import ReportStore
 from sluice.registration.targets import NO_TARGETS
 from sluice.settings import Settings
 

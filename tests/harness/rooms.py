@@ -22,8 +22,11 @@ SHELVES = {
     *("pipeline", "registration", "lineage", "lake", "notifications", "installation"),
 }
 """Names of the folders in rooms with several subjects: `ls -d */arrivals` lists a whole feature."""
-ROOMS_WITH_SHELVES = ("activities", "cli", "runtime", "web", "workflows")
-"""The rooms that have no other folders. The domain `sluice/` has these folders, and others of its own."""
+ROOMS_WITH_SHELVES = {
+    **dict.fromkeys(("activities", "cli", "runtime", "web", "workflows"), frozenset[str]()),
+    "lakehouse": frozenset({"input", "iceberg", "iceberg_catalog", "nessie", "source_files", "targets"}),
+}
+"""The rooms with these folders, each with the folders that it has besides. The domain `sluice/` has others, too."""
 
 DOMAIN = (
     *("metadata", "sql", "checks", "pipeline", "approval", "contracts", "lineage", "audit", "publishing", "diff"),

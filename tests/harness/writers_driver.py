@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakehouse.iceberg.table_state import load_table
-from lakehouse.quarantine import list_quarantined_branches
+from lakehouse.quarantine.quarantined_branches import list_quarantined_branches
 from runtime.short_workflow import execute_short_workflow
 from sluice.contracts.quarantine import ManageQuarantineInput
 from sluice.pipeline.model import Pipeline

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
 from sluice.audit.answers import check_key, verdicts
 from sluice.audit.carry_over import carried_over_verdicts
 from sluice.audit.engine_choice import accepted_checks, duckdb_refusals, field_id_problem

@@ -14,7 +14,7 @@ from tests.harness.rooms import ALLOWED
 
 WIRE = (
     *("sluice.contracts.", "sluice.approval.", "sluice.checks.verdicts", "sluice.diff."),
-    *("engine.queries.", "lakehouse.row_files", "runtime.payloads"),
+    *("engine.queries.", "lakehouse.lake.row_files", "runtime.payloads"),
 )
 """Modules whose models are messages between processes, or parts of them. The models of all others are strict."""
 

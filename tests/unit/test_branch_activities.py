@@ -13,9 +13,9 @@ from activities.quarantine.plan_release import PlanReleaseActivity
 from activities.quarantine.quarantine_branch import QuarantineBranchActivity
 from activities.quarantine.resume_branch import ResumeBranchActivity
 from activities.run.discard_branch import DiscardBranchActivity
-from lakehouse.audit_results_table import AuditResultsTable
+from lakehouse.audit.results_table import AuditResultsTable
 from lakehouse.iceberg.table_state import TableState, load_table
-from lakehouse.quarantine import find_quarantined_branch
+from lakehouse.quarantine.quarantined_branches import find_quarantined_branch
 from sluice.contracts.existing_rows import Restore, RestoreTablesInput, Resume, ResumeBranchInput
 from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.publish import ConfirmPublicationInput, DiscardBranchInput

@@ -39,7 +39,7 @@ from activities.run.record_run import RecordRunActivity
 from activities.run.select_input import SelectInputActivity
 from activities.run.target_catalog import TargetCatalog
 from activities.run.verify_write import VerifyWriteActivity
-from lakehouse.audited_tables import AuditedTables
+from lakehouse.audit.audited_tables import AuditedTables
 from sluice.approval.required import ApprovalTerms
 from sluice.base_model import WireMessage
 from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput

@@ -21,8 +21,13 @@ from cli import app as command_line
 from cli import confirming
 from cli.backfills import cancel
 from cli.quarantine import requeue
-from lakehouse.quarantine import CREATED, create_quarantine, find_quarantined_branch, list_quarantined_branches
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.quarantine.quarantined_branches import (
+    CREATED,
+    create_quarantine,
+    find_quarantined_branch,
+    list_quarantined_branches,
+)
 from sluice.contracts.backfill import BackfillState, BackfillStatus
 from sluice.contracts.lake_queries import PlanRequeueInput, QueryRows, QueryTablesInput, RequeuePlan
 from sluice.contracts.load_order import LoadOrder

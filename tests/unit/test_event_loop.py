@@ -28,9 +28,9 @@ from engine.runner import Spark
 from engine.scan import ScanContext
 from engine.spark.engine import SubmitEngine
 from engine.spark_scan import SparkScan
-from lakehouse.audited_tables import AuditedTables
-from lakehouse.input_manifests import InputManifests
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.input.manifests import InputManifests
 from lakehouse.source_files import find_files
 from sluice.contracts.audit import AuditInput, QuarantineRowsInput, ScanInput
 from sluice.contracts.references import RunRef

@@ -8,7 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.lake.list_files import ListFilesActivity
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files import LoadedFiles
 from lakehouse.source_files import find_files
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.input.held_files import WantedFile

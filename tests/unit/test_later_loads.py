@@ -15,7 +15,7 @@ from activities.run.verify_write import VerifyWriteActivity
 from engine.job import SparkJob
 from engine.spark.configuration import session
 from lakehouse.catalog import TableCommit, TableVersion
-from lakehouse.later_loads import find_later_runs, find_loaded_partitions
+from lakehouse.input.later_loads import find_later_runs, find_loaded_partitions
 from sluice.contracts.lake_queries import PlanRequeueInput, RequeuePlan, RequeueSelection
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput

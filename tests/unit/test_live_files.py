@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.run.open_branch import OpenBranchActivity
 from activities.run.verify_write import VerifyWriteActivity
-from lakehouse.audited_tables import audited_table
+from lakehouse.audit.audited_tables import audited_table
 from lakehouse.catalog import TableCommit, TableVersion
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.planner import plan_table

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from activities.lake.list_files import ListFilesActivity
 from activities.run.open_branch import OpenBranchActivity
 from lakehouse.catalog import BranchInfo, TableCommit
-from lakehouse.file_listing import newest_first
+from lakehouse.input.file_listing import newest_first
 from lakehouse.source_files import find_files
 from sluice.contracts.lake_queries import FileEntry, ListFilesInput, ListFilesResult
 from sluice.contracts.publish import Publication

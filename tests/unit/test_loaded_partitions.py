@@ -6,7 +6,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.lake.list_files import ListFilesActivity
-from lakehouse.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files import LoadedFiles
 from sluice.contracts.lake_queries import ListFilesInput, ListFilesResult
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from tests.harness.activity import run_activity

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import loaded_files
+from lakehouse.input import loaded_files
 from sluice.contracts.arrivals import ROLLED_BACK
 from sluice.contracts.zone_loads import LoadPlan, PlanLoadInput
 from tests.harness.loading_run import roll_back

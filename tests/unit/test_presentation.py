@@ -7,7 +7,7 @@ import pytest
 
 from cli.lake.results import _cell
 from devstack.stack import ROOT
-from lakehouse.audit_results_table import _schema
+from lakehouse.audit.results_table import _schema
 from sluice.approval.decisions import ApprovalRecord, Decision
 from sluice.contracts.existing_rows import Resume
 from sluice.contracts.run import RunResult, RunStatus

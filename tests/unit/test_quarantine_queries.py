@@ -10,8 +10,8 @@ from temporalio.exceptions import ApplicationError
 from activities.quarantine import describe_quarantine
 from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
 from activities.quarantine.list_quarantine import ListQuarantineActivity
-from lakehouse.quarantine import QuarantinedTable, create_quarantine
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.quarantine.quarantined_branches import QuarantinedTable, create_quarantine
 from sluice.checks.verdicts import CheckResult, verdicts_digest
 from sluice.contracts.quarantine_queries import DescribeQuarantineInput, DescribeQuarantineResult, ListQuarantineInput
 from sluice.publishing.commit_properties import BASE, PIPELINE, REASON, RUN_ID, VERDICTS

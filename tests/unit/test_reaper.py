@@ -12,9 +12,9 @@ from activities.quarantine.describe_quarantine import DescribeQuarantineActivity
 from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.reap_branches import ReapBranchesActivity
 from activities.run.open_branch import OpenBranchActivity
+from lakehouse.audit.report_store import ReportStore
 from lakehouse.catalog import TableCommit, TableVersion
-from lakehouse.quarantine import read_quarantined_branch
-from lakehouse.report_store import ReportStore
+from lakehouse.quarantine.quarantined_branches import read_quarantined_branch
 from sluice.contracts.quarantine import ReapBranchesInput, ReapBranchesResult
 from sluice.contracts.quarantine_queries import DescribeQuarantineInput, ListQuarantineInput
 from sluice.contracts.write import OpenBranchInput

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from activities.run.record_run import RecordRunActivity
-from lakehouse.audit_results_table import AuditResultsTable
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.audit.results_table import AuditResultsTable
 from sluice.approval.waivers import WaivedCheck
 from sluice.checks.verdicts import CheckResult, Verdict
 from sluice.contracts.references import RunRef

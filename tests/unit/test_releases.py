@@ -9,7 +9,7 @@ from activities.publishing.restore_tables import RestoreTablesActivity
 from activities.quarantine.discard_quarantine import DiscardQuarantineActivity
 from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from lakehouse.catalog import TableCommit
-from lakehouse.quarantine import find_quarantined_branch, read_quarantined_branch
+from lakehouse.quarantine.quarantined_branches import find_quarantined_branch, read_quarantined_branch
 from sluice.contracts.existing_rows import Restore, RestoreTablesInput, Resume
 from sluice.contracts.load_order import ANY_ORDER
 from sluice.contracts.quarantine import DiscardQuarantineInput, ManageQuarantineInput, VerifiedWrite

@@ -21,8 +21,8 @@ from engine.runner import Spark
 from engine.scan import ScanContext, ScanEngine
 from engine.scan_engines import in_process_engines
 from engine.spark_scan import SparkScan
-from lakehouse.audited_tables import AuditedTables
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.audited_tables import AuditedTables
+from lakehouse.audit.report_store import ReportStore
 from sluice.audit.answers import check_key
 from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.tables import AuditedTable

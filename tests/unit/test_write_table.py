@@ -17,7 +17,7 @@ from activities.run.write_table import WriteTableActivity
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import Heartbeat
 from engine.runner import Spark
-from lakehouse.input_manifests import InputManifests
+from lakehouse.input.manifests import InputManifests
 from lakehouse.source_files import OnProgress, find_files, identify_input
 from sluice.contracts.progress import Progress
 from sluice.contracts.references import RunRef

@@ -27,11 +27,11 @@ from cli.layout import make_console
 from cli.run.follow import start_and_follow
 from devstack.temporal_cli import find_temporal_cli
 from engine.queries.runner import QueryRunner
-from lakehouse.audit_results_table import AuditResultsTable
-from lakehouse.input_manifests import InputManifests
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.quarantine import create_quarantine
-from lakehouse.report_store import ReportStore
+from lakehouse.audit.report_store import ReportStore
+from lakehouse.audit.results_table import AuditResultsTable
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.manifests import InputManifests
+from lakehouse.quarantine.quarantined_branches import create_quarantine
 from runtime.installation.reached_installation import serving_installations
 from runtime.publishing.publish_plan import plan_publish
 from runtime.run.run_request import read_request

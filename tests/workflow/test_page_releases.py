@@ -16,7 +16,7 @@ from activities.quarantine.list_quarantine import ListQuarantineActivity
 from activities.quarantine.manage_quarantine import ManageQuarantineActivity
 from activities.quarantine.plan_release import PlanReleaseActivity
 from activities.run.running_workflows import RunningWorkflows
-from lakehouse.quarantine import list_quarantined_branches
+from lakehouse.quarantine.quarantined_branches import list_quarantined_branches
 from runtime.run.find_run import describe_run, read_result
 from runtime.run.run_request import read_request
 from sluice.checks.verdicts import CheckResult

@@ -2,7 +2,7 @@
 
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg.table_identity import is_another_table
-from lakehouse.table_versions import tables_changed_since
+from lakehouse.publishing.table_versions import tables_changed_since
 from tests.harness.contract_lake import Lake, require
 
 

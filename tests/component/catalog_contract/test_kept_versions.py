@@ -5,8 +5,12 @@ import uuid
 import pytest
 
 from lakehouse.catalog import TableCommit
-from lakehouse.published_commits import list_published_commits
-from lakehouse.quarantine import create_quarantine, find_quarantined_branch, list_quarantined_branches
+from lakehouse.publishing.published_commits import list_published_commits
+from lakehouse.quarantine.quarantined_branches import (
+    create_quarantine,
+    find_quarantined_branch,
+    list_quarantined_branches,
+)
 from sluice.errors import CatalogRefused, NoSuchBranch
 from sluice.publishing.commit_properties import BASE, REASON, RUN_ID
 from tests.harness.contract_lake import Lake, require

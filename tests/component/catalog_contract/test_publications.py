@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lakehouse.published_commits import find_merge_of_run
+from lakehouse.publishing.published_commits import find_merge_of_run
 from sluice.errors import NoSuchBranch, ServiceUnavailable
 from sluice.publishing.commit_properties import RUN_ID
 from tests.harness.contract_lake import Lake, require

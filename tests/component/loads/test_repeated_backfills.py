@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.backfills.start import StartBackfill
-from lakehouse.quarantine import list_quarantined_branches
+from lakehouse.quarantine.quarantined_branches import list_quarantined_branches
 from runtime.backfills.backfill_order import refuse_unloadable_partitions
 from runtime.backfills.backfills import backfill_handle, start_backfill
 from runtime.run.find_run import query_status

@@ -51,7 +51,7 @@ MENDS = (
     Mend(
         "an older partition is not merged over a younger one",
         "partitions",
-        {"lakehouse.later_loads.LaterLoads.check_youngest": lambda *_: None},
+        {"lakehouse.input.later_loads.LaterLoads.check_youngest": lambda *_: None},
         {"KEYS": ("path",), "MODES": ("merge",)},
     ),
     Mend(
@@ -74,7 +74,7 @@ MENDS = (
         "zone",
         {
             "lakehouse.arrivals.held_files.HeldFiles.batch_with_path": lambda *_: "",
-            "lakehouse.loaded_files.LoadedFiles.find_other_content": lambda *_, **__: [],
+            "lakehouse.input.loaded_files.LoadedFiles.find_other_content": lambda *_, **__: [],
         },
         {"OVERWRITTEN": ("alert",), "MODES": ("append",)},
     ),
@@ -93,13 +93,13 @@ MENDS = (
     Mend(
         "a month is not loaded after its year without files, nor the year after the month",
         "partitions",
-        {"lakehouse.loaded_files.LoadedFiles.find_overlapping": lambda *_: []},
+        {"lakehouse.input.loaded_files.LoadedFiles.find_overlapping": lambda *_: []},
         {"KEYS": ("args",), "MODES": ("append",)},
     ),
     Mend(
         "content is loaded again that other content of its path replaced",
         "partitions",
-        {"lakehouse.loaded_files.LoadsOfTable": lambda loads, **_: LoadsOfTable(loads, order_matters=False)},
+        {"lakehouse.input.loaded_files.LoadsOfTable": lambda loads, **_: LoadsOfTable(loads, order_matters=False)},
         {"KEYS": ("path",), "MODES": ("merge",)},
     ),
     Mend(
@@ -112,7 +112,7 @@ MENDS = (
         "old content under a new name is not left out without a word",
         "zone",
         {
-            "lakehouse.loaded_files.overtaken_files": lambda _: [],
+            "lakehouse.input.loaded_files.overtaken_files": lambda _: [],
             "lakehouse.arrivals.file_loads.overtaken_files": lambda _: [],
             "activities.run.select_input.overtaken_files": lambda _: [],
         },
@@ -127,18 +127,18 @@ MENDS = (
     Mend(
         "loads into a table that was dropped do not count",
         "runs",
-        {"lakehouse.loaded_files.loads_on_main": lambda _catalog, _io, loads, _at: loads},
+        {"lakehouse.input.loaded_files.loads_on_main": lambda _catalog, _io, loads, _at: loads},
     ),
     Mend(
         "what one pipeline published meanwhile is not published again by a run of a zone",
         "zone",
-        {"lakehouse.loaded_files.LoadedFiles.find_overlap": lambda *_: []},
+        {"lakehouse.input.loaded_files.LoadedFiles.find_overlap": lambda *_: []},
         {"MODES": ("append",)},
     ),
     Mend(
         "an overwrite is loaded again whose rows another pipeline replaced",
         "writers",
-        {"lakehouse.loaded_files.LoadedFiles._lacks_rows": lambda *_: False},
+        {"lakehouse.input.loaded_files.LoadedFiles._lacks_rows": lambda *_: False},
         {"MODES": ("overwrite",)},
     ),
     Mend(
@@ -147,26 +147,26 @@ MENDS = (
         {
             "activities.quarantine.plan_release.input_overlap": lambda *_: "",
             "activities.quarantine.resume_branch.input_overlap": lambda *_: "",
-            "lakehouse.loaded_files.LoadedFiles.find_overlap": lambda *_: [],
+            "lakehouse.input.loaded_files.LoadedFiles.find_overlap": lambda *_: [],
         },
         {"MODES": ("append",)},
     ),
     Mend(
         "rows are not requeued over those of a younger run",
         "requeues",
-        {"lakehouse.later_loads.find_later_runs": lambda *_: []},
+        {"lakehouse.input.later_loads.find_later_runs": lambda *_: []},
         {"MODES": ("merge",)},
     ),
     Mend(
         "rows are not requeued after their file was loaded again with other content",
         "requeues",
-        {"lakehouse.later_loads.check_requeued_files": lambda *_: None},
+        {"lakehouse.input.later_loads.check_requeued_files": lambda *_: None},
         {"MODES": ("append",)},
     ),
     Mend(
         "rows that a requeue quarantined again are as old as before",
         "requeues",
-        {"lakehouse.traced_runs.requeued_runs": lambda _: set()},
+        {"lakehouse.publishing.traced_runs.requeued_runs": lambda _: set()},
         {"MODES": ("merge",)},
     ),
 )

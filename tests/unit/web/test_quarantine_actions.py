@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lakehouse.quarantine import list_quarantined_branches, read_quarantined_branch
+from lakehouse.quarantine.quarantined_branches import list_quarantined_branches, read_quarantined_branch
 from sluice.contracts.lake_queries import PlanReleaseInput
 from sluice.contracts.quarantine_queries import QuarantineSummary
 from sluice.errors import ServiceUnavailable

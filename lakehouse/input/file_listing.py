@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, BranchInfo
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_index import FileLoad
-from lakehouse.quarantine import PREFIX
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files_index import FileLoad
+from lakehouse.quarantine.quarantined_branches import PREFIX
 from sluice.contracts.lake_queries import FileEntry, FileOutcome, ListFilesInput, ListFilesResult
 from sluice.errors import ManifestUnreadable, NoSuchBranch
 from sluice.identifiers import ATTEMPTS

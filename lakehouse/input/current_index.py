@@ -12,9 +12,9 @@ from threading import Lock
 from typing import TypeVar
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.input_manifests import InputManifests
-from lakehouse.loaded_files_index import IndexMoved, LoadedFilesIndex
-from lakehouse.loaded_files_tables import IndexedCommit
+from lakehouse.input.loaded_files_index import IndexMoved, LoadedFilesIndex
+from lakehouse.input.loaded_files_tables import IndexedCommit
+from lakehouse.input.manifests import InputManifests
 from sluice.errors import ManifestUnreadable, ServiceUnavailable
 from sluice.input.publications import read_input_record
 

@@ -1,7 +1,7 @@
 """Find loads that replaced rows after the files of an append were selected."""
 
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_tables import REPLACING
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files_tables import REPLACING
 from sluice.input.held_files import LoadedFile
 from sluice.input.manifest import ManifestHeader
 

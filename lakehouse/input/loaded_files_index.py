@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from lakehouse.loaded_files_tables import (
+from lakehouse.input.loaded_files_tables import (
     FIND,
     FIND_INPUTS,
     FIND_SCOPES,

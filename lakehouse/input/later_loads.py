@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.corrected_files import check_requeued_files
 from lakehouse.iceberg.table_identity import commits_of_other_tables
 from lakehouse.iceberg.table_state import TableState, is_compaction, snapshot_property
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.published_commits import read_published_commits
-from lakehouse.traced_runs import trace_runs
+from lakehouse.input.corrected_files import check_requeued_files
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.publishing.published_commits import read_published_commits
+from lakehouse.publishing.traced_runs import trace_runs
 from sluice.contracts.load_order import LoadOrder
 from sluice.contracts.publish import PlanPublishInput
 from sluice.errors import InvalidPipeline

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.published_commits import recorded_pipeline
-from lakehouse.quarantine import PREFIX, QuarantinedBranch, find_quarantined_branch
+from lakehouse.publishing.published_commits import recorded_pipeline
+from lakehouse.quarantine.quarantined_branches import PREFIX, QuarantinedBranch, find_quarantined_branch
 from sluice.contracts.table_diffs import DiffSide, DiffTablesInput, TableKey
 from sluice.diff.keys import checked_keys
 from sluice.errors import InvalidPipeline

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.table_identity import commits_of_other_tables, loads_on_main
-from lakehouse.loaded_files import LoadedFiles
-from lakehouse.loaded_files_index import FileLoad
-from lakehouse.traced_runs import TracedRuns, trace_runs
+from lakehouse.input.loaded_files import LoadedFiles
+from lakehouse.input.loaded_files_index import FileLoad
+from lakehouse.publishing.traced_runs import TracedRuns, trace_runs
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.selected_input import ManifestRef
 from sluice.errors import InvalidInput, ManifestUnreadable

@@ -7,8 +7,8 @@ from lakehouse.catalog import BranchCatalog
 from lakehouse.iceberg.readable_files import duckdb_reads
 from lakehouse.iceberg.statistics import schema_fields
 from lakehouse.iceberg.table_state import TableState
-from lakehouse.quarantine import find_quarantined_branch
-from lakehouse.row_files import TableRows
+from lakehouse.lake.row_files import TableRows
+from lakehouse.quarantine.quarantined_branches import find_quarantined_branch
 from sluice.errors import InvalidInput, InvalidPipeline
 from sluice.identifiers import ATTEMPTS, attempt_of, run_of, suggestion
 from sluice.metadata.statistics import SchemaField

@@ -8,7 +8,7 @@ from itertools import islice
 from pydantic import ValidationError
 
 from lakehouse.catalog import BranchCatalog, CommitInfo
-from lakehouse.table_versions import tables_changed_since
+from lakehouse.publishing.table_versions import tables_changed_since
 from sluice.contracts.publish import Publication
 from sluice.contracts.rollback import PublishedChecks
 from sluice.pipeline.model import Pipeline

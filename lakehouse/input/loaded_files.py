@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakehouse.catalog import BranchCatalog
-from lakehouse.current_index import CurrentIndex
 from lakehouse.iceberg.table_identity import commits_of_other_tables, loads_on_main
-from lakehouse.input_manifests import InputManifests
-from lakehouse.intact_loads import is_intact
-from lakehouse.loaded_files_index import FileLoad
-from lakehouse.loaded_files_tables import AFTER_COMMIT
+from lakehouse.input.current_index import CurrentIndex
+from lakehouse.input.intact_loads import is_intact
+from lakehouse.input.loaded_files_index import FileLoad
+from lakehouse.input.loaded_files_tables import AFTER_COMMIT
+from lakehouse.input.manifests import InputManifests
 from sluice.contracts.input import PublicationCheck
 from sluice.input.held_files import HeldFile, LoadedFile, LoadedPartitions, LoadsOfTable, WantedFile, overtaken_files
 from sluice.input.manifest import ManifestFile

@@ -1,0 +1,1 @@
+"""Tables under audit, and what remains of an audit: reports and the audit results table."""

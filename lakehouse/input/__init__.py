@@ -1,0 +1,1 @@
+"""Files that main contains: their loads, their order, and what a run may still load."""

@@ -1,0 +1,1 @@
+"""Questions of people about the lake: queries and diffs."""

@@ -1,0 +1,1 @@
+"""Publications on main, and the versions of tables that they made."""

@@ -1,0 +1,1 @@
+"""Quarantined branches and the rows that their releases publish."""
