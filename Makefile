@@ -52,7 +52,7 @@ test: setup-dev check ## Run lint, types and something of every kind of test; AL
 
 faults: setup-dev ## Break a run in every way that is enumerated, and write docs/faults.md
 	$(PY) -m pytest tests/faults -m "matrix or not matrix" -n $(PROCESSES) --faults-table docs/faults.md $(PYTEST_ARGS)
-	$(PY) -m pytest tests/unit/test_any_input.py tests/component/test_wide_tables.py tests/component/loads/test_many_files.py tests/workflow/test_backfill.py tests/system/test_yarn.py tests/system/test_cluster.py tests/system/test_automatic_engine.py -m matrix $(PYTEST_ARGS)
+	$(PY) -m pytest tests/unit/pipeline/test_any_input.py tests/component/test_wide_tables.py tests/component/loads/test_many_files.py tests/workflow/test_backfill.py tests/system/test_yarn.py tests/system/test_cluster.py tests/system/test_automatic_engine.py -m matrix $(PYTEST_ARGS)
 
 sequences: setup-dev ## Try random sequences of commands against a model of main: 1,000 of each kind in memory, 30 on Spark
 	$(PY) -m pytest tests/component -k "sequences" -m "quick or matrix" -n $(PROCESSES) --dist worksteal $(PYTEST_ARGS)

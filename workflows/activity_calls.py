@@ -1,7 +1,7 @@
 """Table of the activity calls of workflows: inputs and results, kinds, time-outs and retry policies.
 
-The table is the body of `ActivityCalls`. `tests/unit/test_activity_calls.py` compares it with the activities that the
-worker registers. A time-out comes from the policy in the run's request, or is a number in the table.
+The table is the body of `ActivityCalls`. `tests/unit/run/test_activity_calls.py` compares it with the activities that
+the worker registers. A time-out comes from the policy in the run's request, or is a number in the table.
 """
 
 from datetime import timedelta

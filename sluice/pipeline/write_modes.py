@@ -2,7 +2,7 @@
 
 To add a mode: add its name to `Mode`, its entry to `WRITE_MODES`, and its function to the table in
 `spark_jobs/ingest.py`. Validation, the workflow, the activities and `start_run` read this table; none of them compares
-a mode with a name (`tests/unit/test_house.py`).
+a mode with a name (`tests/unit/project/test_house.py`).
 """
 
 from collections.abc import Collection

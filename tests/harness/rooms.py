@@ -25,6 +25,9 @@ SHELVES = {
 ROOMS_WITH_SHELVES = {
     **dict.fromkeys(("activities", "cli", "runtime", "web", "workflows"), frozenset[str]()),
     "lakehouse": frozenset({"input", "iceberg", "iceberg_catalog", "nessie", "source_files", "targets"}),
+    "tests/unit": frozenset(
+        {"engine", "generation", "importing", "input", "presentation", "project", "source_files", "web"}
+    ),
 }
 """The rooms with these folders, each with the folders that it has besides. The domain `sluice/` has others, too."""
 

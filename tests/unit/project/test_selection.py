@@ -41,7 +41,7 @@ def test_each_module_of_the_matrix_is_run_by_a_command() -> None:
 
 def test_every_folder_of_tests_is_known() -> None:
     folders = {
-        file.relative_to(Path(__file__).parents[1]).parts[0] for file in Path(__file__).parents[1].rglob("test_*.py")
+        file.relative_to(Path(__file__).parents[2]).parts[0] for file in Path(__file__).parents[2].rglob("test_*.py")
     }
     assert folders == {*QUICK_FOLDERS, *SLOW_FOLDERS}
 

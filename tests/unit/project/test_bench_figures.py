@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from bench.__main__ import PARTS
 from bench.figures import Kept, figures, lines_of
+from bench.stack import MEASUREMENTS
 
 RUNS = [
     {"rows": 1000, "way": "warm", "round": number, "seconds": seconds, "timings": {"writing": seconds / 2}}
@@ -33,3 +37,9 @@ def test_each_figure_is_compared_with_the_kept_one(tmp_path: Path) -> None:
         "new: 5 (2 rounds, 5 to 5)",
     ]
     assert lines_of(now, None)[0] == "warm: 2 (3 rounds, 1 to 6)"
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if (MEASUREMENTS / f"{part}.json").is_file()])
+def test_the_kept_results_of_each_measurement_can_be_compared(part: str) -> None:
+    kept = Kept.read(MEASUREMENTS / f"{part}.json")
+    assert kept is not None and kept.machine["commit"]

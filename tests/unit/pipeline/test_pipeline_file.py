@@ -76,6 +76,7 @@ def test_the_examples_are_valid(file: Path) -> None:
             "unknown key 'exact'; valid keys: min, max, where, severity, scope",
         ),
         ("[id, name]", "{column: id, severity: loud}", "input should be 'fail' or 'warn', not 'loud'"),
+        ("[id, name]", "{column: id, severity: fial}", "not 'fial' (did you mean 'fail'?)"),
         ("not_null: [id, name]", "row_count: {min: 3, max: 1}", "p.yml:7: "),
         ("not_null: [id, name]", "row_count: {}", "give min, max or both"),
         ("not_null: [id, name]", "accepted_range: {column: id, min: 3, max: 1}", "min 3 is above max 1"),
