@@ -3,6 +3,7 @@
 Each error has its line, the valid keys and, if one of them is similar, a suggestion.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -234,7 +235,13 @@ def _sentence(error: Any) -> str:
         return f"{path}: {error['input']!r} is not a mapping{_as_mapping(where, error['input'])}"
     if where == ("write", "mode") and error["type"] == "literal_error":
         return f"{path}: input should be {unknown_mode(str(error['input']))}"
-    return f"{path}: {message}{given}" if where else message
+    close = suggestion(str(error["input"]), _permitted(error)) if given else ""
+    return f"{path}: {message}{given}{close}" if where else message
+
+
+def _permitted(error: Any) -> list[str]:
+    """Return the texts that are permitted where another was written; empty if the error is another one."""
+    return re.findall(r"'([^']+)'", error["ctx"]["expected"]) if error["type"] in ("literal_error", "enum") else []
 
 
 def _valid_location(name: str) -> str:
