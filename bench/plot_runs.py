@@ -18,8 +18,8 @@ from matplotlib import pyplot
 
 def read(folder: Path, name: str) -> object:
     """Return the results of a measurement."""
-    measurement = json.loads((folder / f"{name}.json").read_text())
-    return measurement["results" if "results" in measurement else "found"]  # older measurements have "found"
+    results: object = json.loads((folder / f"{name}.json").read_text())["results"]
+    return results
 
 
 def draw_runs(panel: object, results: list) -> None:
