@@ -12,11 +12,12 @@ from runtime.backfills.backfills import start_backfill
 from sluice.backfills.progress import partition_states
 from sluice.contracts.backfill import BackfillInput, BackfillState, BackfillStatus, JointPublish
 from sluice.contracts.starting import EndedRun, PipelineText, StartPipelineInput
-from sluice.pipeline.placeholders import time_values
+from sluice.pipeline.placeholders import partition_values, time_values
 from tests.harness.memory_system import MemorySystem, memory_system
 from workflows.run.start_pipeline import StartPipeline
 
 MONTHS = ["2018-01", "2018-02", "2018-03"]
+AT_FIVE = time_values(datetime(2026, 3, 2, 5, tzinfo=timezone.utc))
 BY_MONTH = """\
 write:
   source: {path: rides.csv}
@@ -123,3 +124,27 @@ def test_each_scheduled_time_is_loaded_once(rides: Rides) -> None:
         ended = rides.start(write, time_values(datetime(2026, month, 1, tzinfo=timezone.utc)))
         assert ended.is_done
     assert (ended.cause, rides.ids) == ("already_published", ALL[:6])
+
+
+@pytest.mark.parametrize(
+    ("day", "hour"),
+    [
+        ((AT_FIVE, "{{ scheduled_for.date }}"), (AT_FIVE, "{{ scheduled_for.hour }}")),
+        ((AT_FIVE, "{{ scheduled_for.hour }}"), (AT_FIVE, "{{ scheduled_for.date }}")),
+        ((partition_values("2026-03-02"), "{{ partition }}"), (partition_values("2026-03-02T05"), "{{ partition }}")),
+    ],
+    ids=["day, hour", "hour, day", "partitions"],
+)
+def test_an_hour_of_a_loaded_day_is_refused(
+    memory: MemorySystem, tmp_path: Path, day: tuple[dict[str, str], str], hour: tuple[dict[str, str], str]
+) -> None:
+    rides = Rides(memory, tmp_path)
+
+    def write(used: str) -> str:
+        transform = f"SELECT * FROM source WHERE v = 1 AND '{used}' != ''"
+        return f'write: {{source: {{path: rides.csv}}, transform: "{transform}"}}\n'
+
+    assert rides.start(write(day[1]), day[0]).outcome == "published"
+    again = rides.start(write(hour[1]), hour[0])
+    assert rides.ids == [11, 12, 13], again
+    assert again.outcome == "failed" and "rows would be loaded twice" in again.reason
