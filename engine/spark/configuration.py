@@ -15,7 +15,7 @@ from engine.spark.memory import driver_memory
 from sluice.contracts.references import LineageParent
 from sluice.lineage.identity import lineage_run_id
 from sluice.pipeline.table_properties import DELETING_PROPERTIES
-from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK, SNAPSHOT_PROPERTY
+from sluice.publishing.commit_properties import ATTEMPT, RUN_ID, SNAPSHOT_PROPERTY
 from sluice.publishing.load_properties import PARTITION_MARK, PIPELINE_MARK
 from sluice.setting_groups import SparkJobSettings, SparkSettings, StorageSettings
 
@@ -112,8 +112,8 @@ def session(settings: SparkJobSettings, job: SparkJob) -> dict[str, str]:
         **(_STRICT if job.built_in else {}),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
-        SNAPSHOT_PROPERTY + RUN_MARK: job.run_id,
-        SNAPSHOT_PROPERTY + ATTEMPT_MARK: str(job.attempt),
+        SNAPSHOT_PROPERTY + RUN_ID: job.run_id,
+        SNAPSHOT_PROPERTY + ATTEMPT: str(job.attempt),
         SNAPSHOT_PROPERTY + PIPELINE_MARK: job.pipeline if job.partition else "",
         SNAPSHOT_PROPERTY + PARTITION_MARK: job.partition,
     }

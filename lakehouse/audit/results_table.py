@@ -30,7 +30,7 @@ from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.table_state import load_table
 from sluice.errors import ServiceUnavailable
-from sluice.publishing.commit_properties import RUN_MARK
+from sluice.publishing.commit_properties import RUN_ID
 
 BRANCH = "sluice/audits"
 TABLE = "sluice.audit_results"
@@ -165,7 +165,7 @@ class AuditResultsTable:
                 _add_columns(transaction)
                 schema = transaction.table_metadata.schema().as_arrow()
                 arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
-                transaction.append(arrow, snapshot_properties={RUN_MARK: run_id})
+                transaction.append(arrow, snapshot_properties={RUN_ID: run_id})
         except ServiceUnavailable:
             return False
         known = [snapshot.snapshot_id for snapshot in table.metadata.snapshots]
@@ -188,5 +188,5 @@ def _add_columns(transaction: Transaction) -> None:
 
 
 def _run_of(snapshot: Any) -> str | None:
-    run_id: str | None = snapshot.summary.additional_properties.get(RUN_MARK) if snapshot.summary else None
+    run_id: str | None = snapshot.summary.additional_properties.get(RUN_ID) if snapshot.summary else None
     return run_id

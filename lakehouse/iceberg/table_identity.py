@@ -10,7 +10,7 @@ from lakehouse.catalog import BranchCatalog, TableVersion
 from lakehouse.iceberg.table_state import load_table, snapshot_property
 from sluice.errors import CatalogRefused, NoSuchBranch
 from sluice.input.held_files import LoadedFile
-from sluice.publishing.commit_properties import RUN_MARK
+from sluice.publishing.commit_properties import RUN_ID
 
 
 def table_uuid(version: TableVersion, io: Mapping[str, str]) -> str:
@@ -95,4 +95,4 @@ def _runs_of(version: TableVersion | None, io: Mapping[str, str]) -> set[str]:
         snapshots = load_table(version, io).metadata.snapshots
     except (FileNotFoundError, ValueError):  # as in `table_uuid`
         return set()
-    return {run for each in snapshots if (run := snapshot_property(each, RUN_MARK))}
+    return {run for each in snapshots if (run := snapshot_property(each, RUN_ID))}

@@ -18,7 +18,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, StructType
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.live_files import LiveFileDiff, live_file_diff
 from sluice.contracts.table_changes import TableChange
-from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK
+from sluice.publishing.commit_properties import ATTEMPT, RUN_ID
 from sluice.publishing.small_files import Partition, describe_small_files
 
 Maker = tuple[str, Iterable[int]]
@@ -88,7 +88,7 @@ class TableState:
             each.snapshot_id
             for each in self.table.snapshots()
             if each.snapshot_id not in known
-            and (snapshot_property(each, RUN_MARK), snapshot_property(each, ATTEMPT_MARK)) not in wanted
+            and (snapshot_property(each, RUN_ID), snapshot_property(each, ATTEMPT)) not in wanted
         ]
 
     def change(self) -> TableChange:
@@ -175,7 +175,7 @@ class TableState:
             return []
         by_run: dict[str, list[Snapshot]] = {}
         for snapshot in _ancestry(self.before):
-            by_run.setdefault(snapshot_property(snapshot, RUN_MARK) or str(snapshot.snapshot_id), []).append(snapshot)
+            by_run.setdefault(snapshot_property(snapshot, RUN_ID) or str(snapshot.snapshot_id), []).append(snapshot)
         return [_volume(snapshots) for snapshots in by_run.values() if not is_compaction(snapshots)]
 
     @cached_property

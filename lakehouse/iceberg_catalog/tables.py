@@ -27,7 +27,7 @@ from lakehouse.iceberg_catalog.metadata_changes import CREATED, write_without_sn
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict
 from sluice.errors import CatalogRefused, ServiceUnavailable
 from sluice.identifiers import joined_name, name_elements, namespaces_of
-from sluice.publishing.commit_properties import RUN_MARK
+from sluice.publishing.commit_properties import RUN_ID
 
 RESERVED = "sluice"
 """Namespace of Sluice's own tables. No branch shows it."""
@@ -202,5 +202,5 @@ def _without_metadata(identifier: tuple[str, ...]) -> CatalogRefused:
 def is_of_sluice(table: CatalogTable) -> bool:
     """Return True if runs published to a table, or if it was created for a publish."""
     summaries = (each.summary for each in table.metadata.snapshots)
-    marked = any(each is not None and RUN_MARK in each.additional_properties for each in summaries)
+    marked = any(each is not None and RUN_ID in each.additional_properties for each in summaries)
     return marked or CREATED in table.metadata.properties

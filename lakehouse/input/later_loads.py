@@ -17,7 +17,7 @@ from sluice.errors import InvalidPipeline
 from sluice.input.publications import are_others, read_input_record
 from sluice.pipeline.loading_order import is_within, latest_of, partition_after_later, rows_before_later
 from sluice.pipeline.write import Write
-from sluice.publishing.commit_properties import PIPELINE, RUN_ID, RUN_MARK, WORKFLOW_ID
+from sluice.publishing.commit_properties import PIPELINE, RUN_ID, WORKFLOW_ID
 from sluice.publishing.load_properties import PARTITION, requeued_runs
 from sluice.publishing.older_rows import may_be_older
 from sluice.publishing.rollback import runs_taken_back
@@ -143,7 +143,7 @@ def find_later_runs(catalog: BranchCatalog, io: Mapping[str, str], table: str, r
     before = None if traced.unknown else catalog.table_version(catalog.main, table, traced.commits[-1].hash)
     commits = {commit.properties.get(RUN_ID, ""): commit.properties for commit in traced.commits}
     changed = [each for each in TableState.load(now, before, io).snapshots if not is_compaction([each])]
-    later = dict.fromkeys(snapshot_property(each, RUN_MARK) or "another program" for each in changed)
+    later = dict.fromkeys(snapshot_property(each, RUN_ID) or "another program" for each in changed)
     return [
         commits.get(run, {}).get(WORKFLOW_ID, run)
         for run in later

@@ -10,7 +10,6 @@ from sluice.contracts.selected_input import ManifestRef
 from sluice.pipeline.scope import NO_SCOPE, LoadScope
 from sluice.publishing.commit_properties import (
     ATTEMPT,
-    ATTEMPT_MARK,
     AUDITED,
     BASE,
     CAUSE,
@@ -24,7 +23,6 @@ from sluice.publishing.commit_properties import (
     PIPELINE,
     REASON,
     RUN_ID,
-    RUN_MARK,
     SCOPE,
     TARGET,
     VERDICTS,
@@ -37,7 +35,7 @@ from sluice.redaction import redacted
 
 def marks(run_ref: RunRef) -> dict[str, str]:
     """Return the properties that name run, attempt and partition on every snapshot of an attempt."""
-    return {RUN_MARK: run_ref.run_id, ATTEMPT_MARK: str(run_ref.attempt), **partition_marks(run_ref)}
+    return {RUN_ID: run_ref.run_id, ATTEMPT: str(run_ref.attempt), **partition_marks(run_ref)}
 
 
 def run_properties(run_ref: RunRef) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pyiceberg.types import LongType, NestedField
 from lakehouse.catalog import TableVersion
 from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location
 from lakehouse.iceberg_catalog.versions import layout_of
-from sluice.publishing.commit_properties import RUN_MARK
+from sluice.publishing.commit_properties import RUN_ID
 
 _NUMBERS = 5
 """Number of versions of each table."""
@@ -68,7 +68,7 @@ class SnapshotVersions:
         location = next_metadata_location(metadata, "")
         ToOutputFile.table_metadata(metadata, io.new_output(location))
         written: list[TableMetadata] = []
-        marks = {RUN_MARK: "r"}  # marks of a run: after a roll-back, another table may get the name
+        marks = {RUN_ID: "r"}  # marks of a run: after a roll-back, another table may get the name
         for _ in range(_NUMBERS):
             catalog = BranchCommitCatalog(lambda _, made: written.append(made))
             table = Table(tuple(name.split(".")), metadata, location, io, catalog)

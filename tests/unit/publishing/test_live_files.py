@@ -30,7 +30,7 @@ from sluice.metadata.statistics import ChangeStatistics, TableStatistics
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
 from sluice.publishing.branch_properties import marks
-from sluice.publishing.commit_properties import ATTEMPT_MARK, RUN_MARK
+from sluice.publishing.commit_properties import ATTEMPT, RUN_ID
 from tests.harness.activity import run_activity
 from tests.harness.memory_catalog import MemoryCatalog
 from tests.harness.memory_lake import MemoryLake
@@ -204,7 +204,7 @@ def test_a_snapshot_of_another_writer_beside_the_main_line_is_noticed(branch: Br
 def test_the_snapshots_of_a_table_are_read_once_however_many_runs_made_them() -> None:
     """A joint publish of thousands of partitions has as many runs as snapshots."""
     runs = [f"r{number}" for number in range(50)]
-    summaries = [SimpleNamespace(additional_properties={RUN_MARK: run, ATTEMPT_MARK: "2"}) for run in [*runs, "alien"]]
+    summaries = [SimpleNamespace(additional_properties={RUN_ID: run, ATTEMPT: "2"}) for run in [*runs, "alien"]]
     snapshots = [SimpleNamespace(snapshot_id=number, summary=each) for number, each in enumerate(summaries)]
     read = Mock(return_value=snapshots)
     state = TableState(cast(Any, SimpleNamespace(snapshots=read)), None)
