@@ -32,6 +32,7 @@ def status(run: Run, as_json: AsJson = False, report: Report = None) -> None:
             result = await read_ended(context.client, lookup)
             ended = await _why_ended(context, result, lookup.description)
             report_result(context, result, may_decide=not ended)
+            await _print_work(context, lookup.description)
             if ended:
                 print_detail(context.console, "quarantine", ended)
             await _print_rollbacks(context, lookup.description)
@@ -51,6 +52,12 @@ async def _why_ended(context: CommandContext, result: RunResult, run: WorkflowEx
         return ""
     by = known.released_by.get(result.run_id)
     return f"published by {by}" if by else "no longer kept: it was discarded, or its time ended"
+
+
+async def _print_work(context: CommandContext, run: WorkflowExecution) -> None:
+    """Print what a run does, with its partition: the runs of a backfill have nothing else that differs."""
+    if summary := (await listed_run(run)).summary:
+        print_detail(context.console, "work", summary)
 
 
 async def _print_rollbacks(context: CommandContext, run: WorkflowExecution) -> None:
@@ -79,6 +86,7 @@ async def _print_running(context: CommandContext, lookup: RunLookup) -> None:
         raise no_worker(f"for {lookup.handle.id}")
     print_status(current, await read_progress(lookup.description), context.console)
     report_result(context, current.result)
+    await _print_work(context, lookup.description)
     if current.stage == WAITING:
         named = f"{lookup.handle.id} --hash {report_name(shown_report(current.result))}"
         if not how_to_waive(current.result):

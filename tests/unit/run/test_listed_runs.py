@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from cli.context import CommandContext
 from cli.layout import make_console
 from cli.run import list_runs
-from cli.run.status import _print_rollbacks, _why_ended
-from runtime.run.find_run import ALL_RUNS
+from cli.run.status import _print_listed, _print_rollbacks, _print_work, _why_ended
+from runtime.run.find_run import ALL_RUNS, Handle, RunLookup
 from runtime.run.listed_runs import ListedRuns, Quarantines, find_earlier, find_quarantines, find_rollbacks, list_lines
 from runtime.run.start_run import _memo
 from sluice.contracts.backfill import BackfillState, BackfillStatus
@@ -33,7 +33,7 @@ from sluice.identifiers import backfill_id
 from sluice.pipeline.model import Pipeline
 from sluice.settings import Settings
 from tests.harness.lake_client import LakeClient
-from workflows.search_attributes import RELEASES_MEMO, ROLLS_BACK_MEMO
+from workflows.search_attributes import RELEASES_MEMO, ROLLS_BACK_MEMO, SUMMARY_MEMO
 
 SETTINGS = Settings.of(sluice_installation="My_lake.1")
 AT = datetime(2026, 11, 22, 7, 45, tzinfo=timezone.utc)
@@ -193,6 +193,20 @@ def test_the_status_of_a_run_says_what_was_rolled_back(capsys: pytest.CaptureFix
         "rollback of  r1",
         "rolled back  by p-2: main no longer has what this run published",
     }
+
+
+def test_the_status_of_a_run_says_what_it_does_also_without_a_worker(capsys: pytest.CaptureFixture[str]) -> None:
+    loads: dict[str, Any] = {SUMMARY_MEMO: "t.rides from 1 file, 3 bytes, for 2018-01"}
+    context = cast(CommandContext, SimpleNamespace(console=make_console()))
+    asyncio.run(_print_work(context, run(1)))
+    asyncio.run(_print_work(context, run(1, **loads)))
+    lookup = RunLookup(cast(Handle, None), cast(WorkflowExecutionDescription, run(1, **loads)))
+    asyncio.run(_print_listed(context, lookup))
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
+        "work  t.rides from 1 file, 3 bytes, for 2018-01",
+        "p-1  completed since 2026-11-22 07:46 UTC: t.rides from 1 file, 3 bytes, for 2018-01",
+        "stage  not known without a worker; the run goes on when one starts",
+    ]
 
 
 @pytest.mark.parametrize(
