@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from temporalio.client import (
@@ -26,6 +28,8 @@ from runtime.pipeline.pipeline_input import resolve_arrival
 from runtime.stuck_workflow import StuckWorkflow, find_stuck, refuse_if_stuck
 from sluice.contracts.arrivals import (
     ZONE_MEMO,
+    Batch,
+    BatchState,
     LandingZoneInput,
     landing_zone_id,
     memo_of,
@@ -39,6 +43,8 @@ from sluice.setting_groups import InstallationSettings
 from sluice.sizes import format_count
 from workflows.arrivals.landing_zone import LandingZone
 
+_FORGOTTEN: tuple[BatchState, ...] = ("kept out", "set aside")
+"""States of the batches that only the zone remembers."""
 _HINT_WITHIN = 5.0
 """Time that a worker has to report the status of a zone that is to be removed, in seconds."""
 
@@ -169,10 +175,16 @@ async def hint_on_removal(client: Client, settings: InstallationSettings, pipeli
         zone = await asyncio.wait_for(read_zone(client, settings, pipeline), _HINT_WITHIN)
     except (SluiceError, asyncio.TimeoutError):
         return ""
-    files = sum(batch.ref.files for batch in zone.batches if batch.state == "set aside")
-    return (
-        f"a zone that is deployed again loads the {format_count(files, 'file')} set aside in this one" if files else ""
-    )
+    return describe_forgotten(zone.batches)
+
+
+def describe_forgotten(batches: Iterable[Batch]) -> str:
+    """Return what the removal of a landing zone with these batches forgets; empty if that is nothing."""
+    files = Counter[str]()
+    for batch in batches:
+        files[batch.state] += batch.ref.files
+    forgotten = [f"the {format_count(files[state], 'file')} {state}" for state in _FORGOTTEN if files[state]]
+    return f"a zone that is deployed again loads {' and '.join(forgotten)} in this one" if forgotten else ""
 
 
 async def _stuck(handle: WorkflowHandle[LandingZone, None]) -> StuckWorkflow | None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.arrivals.deployed_zones import describe_forgotten
 from runtime.installation.identity import with_known_installation
 from runtime.schedules.deploy import make_set, read_folder
+from sluice.contracts.arrivals import Batch, BatchRef, BatchState
 from sluice.contracts.schedules import MissedStarts, ScheduleNotice
 from sluice.contracts.starting import EndedRun
 from sluice.deployment.files import read_files
@@ -155,3 +157,13 @@ def test_notices_are_plain_text_and_say_what_to_do() -> None:
     )
     assert describe_missed(MissedStarts()) == ""
     assert MissedStarts(late=3).since(MissedStarts(late=1, overlapping=4)) == MissedStarts(late=2)
+
+
+def test_the_removal_of_a_zone_names_the_files_that_only_the_zone_remembers() -> None:
+    def batch(state: BatchState, files: int) -> Batch:
+        return Batch(ref=BatchRef(id="b", location="l", files=files, bytes=1), state=state)
+
+    assert describe_forgotten([batch("waiting", 7), batch("running", 2)]) == ""
+    text = describe_forgotten([batch("kept out", 2), batch("set aside", 1), batch("kept out", 1)])
+    expected = "the 3 files kept out and the 1 file set aside"
+    assert text == f"a zone that is deployed again loads {expected} in this one"
