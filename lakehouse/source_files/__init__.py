@@ -29,6 +29,7 @@ from lakehouse.source_files.paths import (
     without_scheme,
 )
 from lakehouse.source_files.records import find_line, find_non_object, find_repeated_key
+from lakehouse.source_files.stated_types import hints_on_stated_types
 from lakehouse.source_files.text import stated_encoding
 from lakehouse.source_files.type_preview import first_records, preview_types, with_deciding_values
 from lakehouse.source_files.writing import arrow_table, check_writable, local_folder, suffix_of, write_rows
@@ -52,6 +53,7 @@ __all__ = [
     "find_repeated_key",
     "first_records",
     "have_changed",
+    "hints_on_stated_types",
     "identify_input",
     "inspect_files",
     "is_hidden",

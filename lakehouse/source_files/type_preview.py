@@ -205,11 +205,11 @@ def first_records(path: str, options: Mapping[str, str], limit: int) -> list[dic
     Raises:
         InvalidInput: it is not text in its encoding, or is truncated.
     """
-    reader, header = _open(path, options)
+    reader, header = open_rows(path, options)
     return [dict(zip(header, row, strict=False)) for row in islice(reader, limit)] if reader else []
 
 
-def _open(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
+def open_rows(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
     """Return a reader of the rows of a file, and its header; no reader if the format is not supported."""
     form = CsvFormat.of(options)
     if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
@@ -221,7 +221,7 @@ def _open(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
 
 def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bool:
     """Add the values of the first rows of a file; return whether it has no more rows."""
-    reader, header = _open(path, options)
+    reader, header = open_rows(path, options)
     if reader is None:
         return False
     nulls = {"", options.get("nullvalue", "")}

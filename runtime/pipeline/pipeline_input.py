@@ -13,6 +13,7 @@ from lakehouse.source_files import (
     absolute_source,
     check_columns_in,
     find_files,
+    hints_on_stated_types,
     identify_input,
     is_remote,
     may_list,
@@ -173,6 +174,7 @@ def inspect_input(pipeline: Pipeline, file: Path | None = None) -> InspectedInpu
         _check_columns(pipeline, columns, file)
         types = preview_types(write.source, files) if write.built_in else TypePreview()
         hints = problems_of_beginnings(write.source, files) if write.built_in else []
+        hints += hints_on_stated_types(write.source, files) if write.built_in else []
         hints += types.hints if write.transform is None else []
         hints += check_type_hints(pipeline, {each.name: each.type for each in types.columns if each.type})
         if write.source.reader_format() == "csv" and not write.source.schema_:

@@ -1,0 +1,62 @@
+"""Values that a stated type does not accept: they are named before the run."""
+
+import csv
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.source_files import find_files, hints_on_stated_types
+from sluice.pipeline.source import Source
+from tests.harness.exact_texts import as_day, as_moment, as_whole, texts
+
+STATED = "id BIGINT, day DATE, at TIMESTAMP, note STRING, amount DOUBLE"
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "hint"),
+    [
+        ("1,2026-01-31,2026-01-31T10:30:00Z,x,1.5", {}, ""),
+        ("+007,2026-01-31 00:00,2026-01-31,,soon", {}, ""),
+        ("1.0,2026-01-31,,,", {}, "id is BIGINT in `schema`, which does not accept '1.0' in in.csv, line 3"),
+        ("12d,2026-01-31,,,", {}, "id is BIGINT in `schema`, which does not accept '12d' in in.csv, line 3"),
+        ("1,low,,,", {}, "day is DATE in `schema`, which does not accept 'low' in in.csv, line 3"),
+        ("1,,none,,", {}, "at is TIMESTAMP in `schema`, which does not accept 'none' in in.csv, line 3"),
+        ("1,,none,,", {"nullValue": "none"}, ""),
+        ("1,Jan 31 2026,,,", {"dateFormat": "MMM dd yyyy"}, ""),
+        (" 1,,,,", {"ignoreLeadingWhiteSpace": "true"}, ""),
+    ],
+)
+def test_a_value_that_its_stated_type_does_not_accept_is_named_before_the_run(
+    tmp_path: Path, row: str, options: dict[str, str], hint: str
+) -> None:
+    (tmp_path / "in.csv").write_text(f"id,day,at,note,amount\n0,2026-01-01,,a,0\n{row}\n")
+    source = Source.model_validate({"path": str(tmp_path / "in.csv"), "schema": STATED, "options": options})
+    hints = [
+        each.partition(": a run refuses the file")[0] for each in hints_on_stated_types(source, find_files(source))
+    ]
+    assert hints == ([hint] if hint else [])
+
+
+ACCEPTS: dict[str, Callable[[str], Any]] = {
+    "BIGINT": lambda text: as_whole(text, 64),
+    "DATE": as_day,
+    "TIMESTAMP": lambda text: as_moment(text, zone=True),
+    "TIMESTAMP_NTZ": lambda text: as_moment(text, zone=False),
+}
+
+
+@pytest.mark.parametrize("type", ACCEPTS)
+def test_a_value_that_its_stated_type_accepts_has_no_hint(tmp_path: Path, type: str) -> None:
+    """Spark's conversion is compared with the same texts in tests/component/test_exact_text.py."""
+    seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+    print(f"seed {seed}")
+    accepted = [text for text in texts(random.Random(f"{type} {seed}")) if ACCEPTS[type](text) is not None]
+    assert len(accepted) > 20
+    with (tmp_path / "in.csv").open("w", newline="") as written:
+        csv.writer(written).writerows([["x"], *([text] for text in accepted[:5_000])])
+    source = Source.model_validate({"path": str(tmp_path / "in.csv"), "schema": f"x {type}"})
+    assert hints_on_stated_types(source, find_files(source)) == []
