@@ -21,6 +21,9 @@ from tests.harness.postgres_server import PASSWORD, USER, PostgresServer
 pytestmark = pytest.mark.slow
 BOTH = ("one", "two")
 RUNS = 2
+"""Minimum number of runs that each process publishes."""
+SEEN_ENOUGH = "seen enough"
+"""A file that exists as soon as readers have seen rows of several runs."""
 _OVERTAKEN = re.compile("another process|others changed|meanwhile")
 _LOCATIONS = "SELECT table_name, metadata_location FROM iceberg_tables WHERE table_namespace = %s ORDER BY table_name"
 
@@ -36,10 +39,10 @@ def open_lake(uri: str, folder: Path, *tables: str) -> IcebergLake:
 
 
 def publish_runs(uri: str, folder: Path, namespace: str, process: int) -> list[int]:
-    """Publish runs on both tables, each with a row of its own; return the rows."""
+    """Publish runs on both tables, each with a row of its own, until readers have seen enough; return the rows."""
     lake = open_lake(uri, folder)
     lake.namespace, published = namespace, list[int]()
-    while len(published) < RUNS:
+    while len(published) < RUNS or not (folder / SEEN_ENOUGH).exists():
         row = (process + 1) * 100 + len(published)
         job = WriterJob(lake, folder)
         for table in BOTH:
@@ -76,9 +79,11 @@ def test_readers_see_no_half_while_two_processes_publish(
         seen = []
         while not all(run.done() for run in runs):
             seen.append(rows_as_readers_see_them(uri, lake.namespace))
+            if len({len(one) for one, _ in seen}) > 2:
+                (tmp_path / SEEN_ENOUGH).touch()
         published = [row for run in runs for row in run.result()]
     assert all(one == two for one, two in seen)
-    assert len({len(one) for one, _ in seen}) > 2  # the reader read while they published
+    assert (tmp_path / SEEN_ENOUGH).exists()  # the reader read while they published
     assert [lake.rows(table) for table in BOTH] == [[1, 2, *sorted(published)]] * 2
 
 
