@@ -11,14 +11,12 @@ from pathlib import Path
 
 from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.paths import is_remote
-from lakehouse.source_files.type_preview import open_rows
+from lakehouse.source_files.type_preview import MOST_FILES, MOST_ROWS, open_rows
 from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 from sluice.sql.schema_ddl import schema_types
 
-_FILES, _ROWS = 3, 5_000
-"""Maximum number of files, and of rows of each, to read: the start of a run waits for it."""
 _OTHER_NOTATION = ("dateformat", "timestampformat", "timestampntzformat", "locale", *BEYOND_HEADERS)
 """Options, in small letters, with which a type may accept other texts."""
 _WHOLE, _DAY = re.compile(r"[+-]?\d+"), re.compile(r"[+-]?\d.*", re.DOTALL)
@@ -40,7 +38,7 @@ def hints_on_stated_types(source: Source, files: Sequence[InputFile]) -> list[st
         return []
     types = {name.lower(): type for name, type in schema_types(source.schema_).items() if type.upper() in _ACCEPTED}
     hints: dict[str, str] = {}
-    for file in files[:_FILES]:
+    for file in files[:MOST_FILES]:
         if not is_remote(file.path):
             try:
                 _add_hints(hints, file.path, options, types)
@@ -53,7 +51,7 @@ def _add_hints(hints: dict[str, str], path: str, options: Mapping[str, str], typ
     """Add a hint for each column that has none yet and has a value that its type does not accept."""
     reader, header = open_rows(path, options)
     nulls = {"", options.get("nullvalue", "")}
-    for row in islice(reader or (), _ROWS):
+    for row in islice(reader or (), MOST_ROWS):
         for name, value in zip(header, row, strict=False):
             type = types.get(name.lower(), "")
             if not type or name in hints or value in nulls or _ACCEPTED[type.upper()].fullmatch(value):

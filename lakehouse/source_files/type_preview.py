@@ -40,7 +40,7 @@ from sluice.input.plain_notation import (
 )
 from sluice.pipeline.source import Source
 
-_FILES, _ROWS = 3, 5_000
+MOST_FILES, MOST_ROWS = 3, 5_000
 """Maximum number of files, and of rows of each, to read: the start of a run waits for it."""
 _MOST_RECORDS = 10_000
 """Maximum number of JSON records in which a value that decides the type of a column is searched for after a load."""
@@ -133,8 +133,8 @@ def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
     if source.schema_ or source.reader_format() != "csv" or not infers or any(map(options.get, BEYOND_HEADERS)):
         return TypePreview()
     columns: dict[str, _Column] = {}
-    is_whole = len(files) <= _FILES
-    for file in files[:_FILES]:
+    is_whole = len(files) <= MOST_FILES
+    for file in files[:MOST_FILES]:
         if is_remote(file.path):
             return TypePreview()
         try:
@@ -175,11 +175,11 @@ def _is_json_with_types(source: Source, options: Mapping[str, str]) -> bool:
 
 def _json_hints(files: Sequence[InputFile], options: Mapping[str, str]) -> list[str]:
     columns: dict[str, _Column] = {}
-    for file in files[:_FILES]:
+    for file in files[:MOST_FILES]:
         if is_remote(file.path):
             return []
         try:
-            _add_records([file.path], options, _ROWS, columns)
+            _add_records([file.path], options, MOST_ROWS, columns)
         except InvalidInput:  # the error is reported when the file is read
             return []
     return _hints(columns)
@@ -210,7 +210,11 @@ def first_records(path: str, options: Mapping[str, str], limit: int) -> list[dic
 
 
 def open_rows(path: str, options: Mapping[str, str]) -> tuple[Any, list[str]]:
-    """Return a reader of the rows of a file, and its header; no reader if the format is not supported."""
+    """Return a reader of the rows of a local CSV file, and its header; no reader if the format is not supported.
+
+    Raises:
+        InvalidInput: it is not text in its encoding, or is truncated.
+    """
     form = CsvFormat.of(options)
     if not form.has_header or len(form.separator) != 1 or len(form.quote) != 1:
         return None, []
@@ -227,7 +231,7 @@ def _read(path: str, options: dict[str, str], columns: dict[str, _Column]) -> bo
     nulls = {"", options.get("nullvalue", "")}
     for name in header:
         columns.setdefault(name, _Column(name))
-    for row in islice(reader, _ROWS):
+    for row in islice(reader, MOST_ROWS):
         for name, value in zip(header, row, strict=False):
             if value not in nulls:
                 columns[name].add(value, path, reader.line_num)
