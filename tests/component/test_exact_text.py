@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import random
 import re
 from collections.abc import Callable
@@ -39,8 +38,9 @@ from tests.harness.exact_texts import (
     texts,
 )
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 
 
 RULES: dict[str, tuple[DataType, Callable[[str], Any]]] = {

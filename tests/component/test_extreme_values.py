@@ -1,7 +1,6 @@
 """Files of PyArrow with days, times and texts at the edges: main has each value as it is, or the column is refused."""
 
 import datetime
-import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 from pyarrow import orc
 
 from tests.harness.ingester import Ingester
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _ROUNDS = 3
 _ROWS = 3
 _EPOCH = datetime.datetime(1970, 1, 1)

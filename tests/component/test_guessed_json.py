@@ -1,7 +1,6 @@
 """Generated JSON without a schema: the table holds what the records say, or the files are refused."""
 
 import json
-import os
 import random
 import re
 from collections.abc import Callable
@@ -10,8 +9,9 @@ from typing import Any
 
 from tests.harness.exact_texts import texts
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _ROWS, _COLUMNS = 8, 15
 _DEEPEST = 2

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import random
 from collections.abc import Callable
 from datetime import date, datetime
@@ -17,8 +16,9 @@ from sluice.pipeline.source import Source
 from sluice.presentation.guessed_types import describe_types
 from tests.harness.exact_texts import as_day, as_moment, texts
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _POOLS: dict[str, list[str]] = {
     "int": ["0", "-1", "7", "2147483647", "-2147483648"],
     "bigint": ["2147483648", "-9223372036854775808", "9223372036854775807"],

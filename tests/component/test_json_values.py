@@ -1,7 +1,6 @@
 """Values of JSON in every form of file: the job loads what a number says, or refuses it."""
 
 import gzip
-import os
 import random
 import re
 from collections.abc import Callable
@@ -12,8 +11,9 @@ import pytest
 from sluice.input.plain_notation import is_exact_double
 from tests.harness.exact_texts import as_decimal, as_double, as_whole, texts
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE = [str(number) for number in (-129, -128, -1, 0, 127, 128, 200, 255, 256, 32768)]
 _ROUNDED = ["1.123456789012345678", "12345678901234567.89", "100.00000000000000001", "1e-400"]

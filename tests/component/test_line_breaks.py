@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _PARTS = ("\r\n", "\n", "\r", "", "x", '"', ",", " ", "\x0b", "\u2028", "\\", "word " * 30)
 _ENDS = ("\r\n", "\n", "\r")
 

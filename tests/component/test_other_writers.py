@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import json
-import os
 import random
 import uuid
 from collections.abc import Callable, Sequence
@@ -18,8 +17,9 @@ import pytest
 
 from tests.harness.ingester import Ingester
 from tests.harness.plain_values import plain_value
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _ROWS = 6
 _UTC = datetime.timezone.utc
 _MICROSECONDS = 10**6

@@ -1,7 +1,6 @@
 """Values in a notation that options state: exactly the value of the file, or a refusal with file, column and value."""
 
 import json
-import os
 import random
 from datetime import datetime
 from typing import Any
@@ -15,8 +14,9 @@ from sluice.errors import InvalidPipeline
 from sluice.pipeline.source_options import check_options
 from spark_jobs.stated_notation import StatedNotation
 from tests.harness.ingester import Ingester, file
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _PATTERNS = 60
 _TYPES: dict[str, DataType] = {
     "dateFormat": DateType(),

@@ -16,6 +16,7 @@ from tests.harness.faults import FaultHarness
 from tests.harness.kills import kill_service
 from tests.harness.processes import WorkerProcess
 from tests.harness.rest_stack import RestStack
+from tests.harness.seeds import new_seed
 from tests.harness.system import link_tools
 
 _RUNS = 14
@@ -102,7 +103,7 @@ def _check(unstable: UnstableStack, results: list[dict[str, Any]]) -> None:
 )
 def test_every_run_outlasts_nine_kills(unstable: UnstableStack) -> None:
     """Fourteen runs on two slots, nine kills of worker, catalog and Temporal in 200 s: all fourteen are published."""
-    seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+    seed = new_seed()
     print(f"seed {seed}: SLUICE_SEED={seed} repeats it")
     draw = random.Random(seed)
     victims = draw.sample(_KILLED, len(_KILLED))

@@ -1,6 +1,5 @@
 """Many runs at once over several tables, while requests fail, connections are cut, and workers are killed."""
 
-import os
 import random
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -8,6 +7,7 @@ import pytest
 
 from tests.harness.faults import FaultHarness, on_both_catalogs
 from tests.harness.proxies import CuttingProxy, IcebergProxy, NessieProxy, seeded
+from tests.harness.seeds import new_seed
 
 _TABLES = 3
 _ATTEMPTS = 12
@@ -49,15 +49,11 @@ def run_under_faults(faults: FaultHarness, runs: int, seed: int, kills: int) -> 
     assert outcomes.count("published") >= 0.9 * runs, (seed, [(r["outcome"], r["reason"]) for r in results])
 
 
-def _seed() -> int:
-    return int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
-
-
 @pytest.mark.matrix
 @on_both_catalogs(pytest.mark.matrix)
 def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
     """The catalog fails, Temporal is cut off, a worker is killed: what four runs at once publish is on main once."""
-    run_under_faults(faults, runs=4, seed=_seed(), kills=1)
+    run_under_faults(faults, runs=4, seed=new_seed(), kills=1)
 
 
 @pytest.mark.matrix
@@ -65,4 +61,4 @@ def test_a_few_runs_under_stress(faults: FaultHarness) -> None:
 @on_both_catalogs(pytest.mark.matrix)
 def test_many_runs_under_stress(faults: FaultHarness) -> None:
     """The catalog fails, Temporal is cut off, workers are killed: what twenty runs at once publish is on main once."""
-    run_under_faults(faults, runs=20, seed=_seed(), kills=4)
+    run_under_faults(faults, runs=20, seed=new_seed(), kills=4)

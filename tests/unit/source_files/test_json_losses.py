@@ -1,7 +1,6 @@
 """Text of JSON that Spark changes or drops, compared with Python's reader, for pieces of any size."""
 
 import json
-import os
 import random
 from typing import Any
 
@@ -9,8 +8,9 @@ import pytest
 
 from lakehouse.source_files.json_losses import without_losses
 from sluice.errors import InvalidInput
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 _VALUES = 5_000
 _LETTERS = ["a", '"', "\\", "{", ",", ":", "\n", "1", "f", "u", "é", "😀"]
 

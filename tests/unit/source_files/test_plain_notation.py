@@ -1,6 +1,5 @@
 """The plain notation of values, and the description of guessed types."""
 
-import os
 import random
 
 import pytest
@@ -9,8 +8,9 @@ from sluice.contracts.guessed_types import MOST_LISTED, GuessedColumn, GuessedTy
 from sluice.input.plain_notation import DATES, digits_of, is_exact_double, notation_of
 from sluice.presentation.guessed_types import describe_types
 from tests.harness.exact_texts import as_moment, texts
+from tests.harness.seeds import new_seed
 
-_SEED = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+_SEED = new_seed()
 
 
 @pytest.mark.parametrize(
