@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.paths import is_remote
-from lakehouse.source_files.type_preview import MOST_FILES, MOST_ROWS, open_rows
+from lakehouse.source_files.type_preview import MOST_FILES, MOST_ROWS, open_rows, shortened
 from sluice.contracts.run_request import InputFile
 from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
@@ -25,7 +25,6 @@ _ACCEPTED = {
     **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"), _DAY),
 }
 """A pattern of all texts that a type accepts, and of some that it refuses. Types without one are not examined."""
-_SHOWN = 40
 
 
 def hints_on_stated_types(source: Source, files: Sequence[InputFile]) -> list[str]:
@@ -48,7 +47,7 @@ def hints_on_stated_types(source: Source, files: Sequence[InputFile]) -> list[st
 
 
 def _add_hints(hints: dict[str, str], path: str, options: Mapping[str, str], types: Mapping[str, str]) -> None:
-    """Add a hint for each column that has none yet and has a value that its type does not accept."""
+    """Add a hint about the first refused value of each column without a hint."""
     reader, header = open_rows(path, options)
     nulls = {"", options.get("nullvalue", "")}
     for row in islice(reader or (), MOST_ROWS):
@@ -56,8 +55,7 @@ def _add_hints(hints: dict[str, str], path: str, options: Mapping[str, str], typ
             type = types.get(name.lower(), "")
             if not type or name in hints or value in nulls or _ACCEPTED[type.upper()].fullmatch(value):
                 continue
-            shown = repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
             hints[name] = (
-                f"{name} is {type} in `schema`, which does not accept {shown} in {Path(path).name}, line "
+                f"{name} is {type} in `schema`, which does not accept {shortened(value)!r} in {Path(path).name}, line "
                 f"{reader.line_num:,}: a run refuses the file. Correct it, or read {name} as STRING"
             )

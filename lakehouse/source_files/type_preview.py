@@ -74,7 +74,7 @@ class _Column:
 
     def _count(self, notation: str, value: str, path: str, line: int) -> None:
         self.notations[notation] += 1
-        self.first.setdefault(notation, (path, line, value if len(value) <= _SHOWN else value[:_SHOWN] + "…"))
+        self.first.setdefault(notation, (path, line, shortened(value)))
 
     def add(self, value: str, path: str, line: int) -> None:
         notation = notation_of(value)
@@ -119,6 +119,11 @@ class _Column:
 
     def _first_beside(self, notations: Collection[str]) -> tuple[str, int, str]:
         return next(first for notation, first in self.first.items() if notation not in notations)
+
+
+def shortened(value: str) -> str:
+    """Return a value as messages show it."""
+    return value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
 
 
 def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:

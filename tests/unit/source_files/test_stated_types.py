@@ -1,17 +1,19 @@
 """Values that a stated type does not accept: they are named before the run."""
 
 import csv
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.app import app
 from lakehouse.source_files import find_files, hints_on_stated_types
 from sluice.pipeline.source import Source
 from tests.harness.exact_texts import as_day, as_moment, as_whole, texts
+from tests.harness.seeds import new_seed
 
 STATED = "id BIGINT, day DATE, at TIMESTAMP, note STRING, amount DOUBLE"
 
@@ -52,7 +54,7 @@ ACCEPTS: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("type", ACCEPTS)
 def test_a_value_that_its_stated_type_accepts_has_no_hint(tmp_path: Path, type: str) -> None:
     """Spark's conversion is compared with the same texts in tests/component/test_exact_text.py."""
-    seed = int(os.environ.get("SLUICE_SEED") or random.SystemRandom().randrange(10**9))
+    seed = new_seed()
     print(f"seed {seed}")
     accepted = [text for text in texts(random.Random(f"{type} {seed}")) if ACCEPTS[type](text) is not None]
     assert len(accepted) > 20
@@ -60,3 +62,13 @@ def test_a_value_that_its_stated_type_accepts_has_no_hint(tmp_path: Path, type: 
         csv.writer(written).writerows([["x"], *([text] for text in accepted[:5_000])])
     source = Source.model_validate({"path": str(tmp_path / "in.csv"), "schema": f"x {type}"})
     assert hints_on_stated_types(source, find_files(source)) == []
+
+
+def test_check_names_the_value(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("x\n1\nlow\n")
+    (tmp_path / "p.yml").write_text(
+        f"name: p\nwrite: {{source: {{path: {tmp_path}/in.csv, schema: x INT}}}}\ntables: {{t.x: {{}}}}\n"
+    )
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "p.yml")])
+    hint = "hint: x is INT in `schema`, which does not accept 'low' in in.csv, line 3: a run refuses the file."
+    assert done.exit_code == 0 and hint in done.output, done.output
