@@ -57,10 +57,9 @@ async def _with_rows(client: Client, run: RunLookup, named: str) -> RunLookup:
     result = await read_result(client, run.description) if run.ended else None
     if result is None or result.cause != "already_published" or named == run.handle.run_id:
         return run
-    of_input = RunFilter(state="published", workflow_ids=(run.handle.id,))
-    for each in await list_runs(client, 1, of_input):
-        return await describe_run(client, each.id, each.run_id) or run
-    return run
+    published = await list_runs(client, 1, RunFilter(state="published", workflow_ids=(run.handle.id,)))
+    described = await describe_run(client, run.handle.id, published[0].run_id) if published else None
+    return described or run
 
 
 async def keys_of_runs(client: Client, run_ids: Iterable[str]) -> dict[str, TableKey]:

@@ -49,6 +49,7 @@ def test_the_permits_of_one_borough_are_deleted(system: SystemHarness, lake: Lak
     assert boroughs(lake, waiting["branch"]) == LEFT
     shown = system.command("status", run).out
     assert "to merge  1 table: 25 rows removed\n" in shown
+    assert f"work  {TABLE} from tables of the lake\n" in shown
     assert "message  Remove the film permits of Staten Island\n" in shown
     assert "metadata  owner=film-office, ticket=FILM-42\n" in shown
 
