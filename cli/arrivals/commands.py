@@ -48,7 +48,7 @@ def arrivals_command(
             "--status", help="Only files in this state: waiting, in a batch, loaded, ignored, refused, moved."
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(help="Maximum number of files to show, newest first.", min=1, max=5000)] = 100,
+    limit: Annotated[int, typer.Option(help="Maximum number of files to show.", min=1, max=5000)] = 100,
     retry: Annotated[
         str | None, typer.Option("--retry", metavar="BATCH", help="Load a batch that was kept out.")
     ] = None,

@@ -42,7 +42,7 @@ from sluice.publishing.retries import describe_attempts
 from sluice.sizes import format_count, format_size
 
 _WITH_FILES = 100
-"""Minimum width, in characters, of a report that also shows the files added and read."""
+"""Minimum width, in characters, at which a report also shows the numbers of files added and read."""
 _OUTCOME_COLOURS = {
     "published": "green",
     "checked": "green",

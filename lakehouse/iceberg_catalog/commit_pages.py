@@ -1,8 +1,8 @@
 """Pages of the commit log: files with the commits that are no longer the head of a branch.
 
-The log's table contains only the heads, so that its metadata does not grow with its history. A page is named by the
-hash of its last commit, and goes back to the commit whose number is a multiple of 8. The page of such a commit alone
-also contains the state there. A starting process therefore reads two files to know every table, however old the log is.
+The log's table contains only the heads, so that its metadata does not grow with its history. A page begins at a commit
+whose number is a multiple of 8; its name is the hash of its last commit. A page of that first commit alone also
+contains the state of every table. A starting process therefore reads two files, no matter how long the log is.
 """
 
 import os

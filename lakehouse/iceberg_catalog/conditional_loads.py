@@ -15,8 +15,9 @@ from lakehouse.iceberg_catalog.transactions import CatalogTable
 _MOST = 2_000
 """Maximum number of cached tables."""
 _PAUSES = (0.1, 0.4)
-"""Pauses, in seconds, before a load is repeated whose connection broke. Main is observed by one load for each table: in
-a catalog of many tables, one lost connection would otherwise fail the whole observation each time."""
+"""Pauses before a load is repeated after its connection broke, in seconds.
+
+An observation of main loads every table: without a repeat, one lost connection would fail all of it."""
 
 
 class ConditionalLoads:

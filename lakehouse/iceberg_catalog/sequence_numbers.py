@@ -46,7 +46,10 @@ def renumbered(table: CatalogTable, snapshots: Sequence[Snapshot], io: Mapping[s
 def _may_move(
     manifests: Sequence[ManifestFile], new: set[int], last: Sequence[ManifestFile], snapshots: Sequence[Snapshot]
 ) -> bool:
-    """Return True if files of new manifests inherit all their numbers, or if there are no deletes to apply."""
+    """Return True if there are no deletes to apply, or if all files of the run get their numbers from its manifests.
+
+    Snapshots that replace files, and new manifests with existing files, keep older numbers.
+    """
     if not any(each.content == ManifestContent.DELETES for each in last):
         return True
     replaced = any(each.summary is not None and each.summary.operation == Operation.REPLACE for each in snapshots)

@@ -7,9 +7,9 @@ from sluice.input.manifest import ManifestHeader
 
 
 def find_replacing_load(loaded_files: LoadedFiles, header: ManifestHeader) -> LoadedFile | None:
-    """Return the latest load in effect of a run's pipeline, after the selection of its files, that may replace rows.
+    """Return the latest load that its pipeline published after a run selected its files, if it may replace rows.
 
-    A person then edited the pipeline while the run waited. If the run itself replaces rows, the result is None.
+    This happens if a person edits the pipeline while a run waits. If the run itself replaces rows, the result is None.
 
     Args:
         header: the header of the run's input manifest.

@@ -87,7 +87,10 @@ def find_arriving(path: str, files: Collection[str], *, follow_links: bool = Fal
 
 
 def is_in_state(path: str, state: str) -> bool:
-    """Return True if a file is unchanged since it was listed. An object always counts: it is never half written."""
+    """Return True if a file is unchanged since it was listed.
+
+    Objects in stores are not examined: they are never half written.
+    """
     if is_remote(path):
         return True
     try:

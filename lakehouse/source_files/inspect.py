@@ -42,8 +42,8 @@ class Inspection:
     rows: int | None = None
     """Number of rows that Spark must read from all files; None if unknown."""
     read_whole: dict[str, list[str]] = field(default_factory=dict)
-    """CSV files that Spark must not read line by line, since a value contains a line break. They are keyed by the end
-    of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
+    """CSV files that Spark must not read line by line, because a value contains a line break, or a row has only
+    separators. They are keyed by the end of their rows: LF, CRLF or CR; an empty key means that Spark detects it."""
     one_value: list[str] = field(default_factory=list)
     """JSON files that consist of one array or object instead of one value per line."""
     empty_objects: list[str] = field(default_factory=list)

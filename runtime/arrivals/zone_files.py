@@ -12,7 +12,7 @@ from sluice.setting_groups import InstallationSettings
 async def list_zone_files(
     client: Client, settings: InstallationSettings, zone: ZoneStatus, file: str, status: FileStatus | None, limit: int
 ) -> ListArrivalsResult:
-    """Return the files of a landing zone, newest first.
+    """Return the files of a landing zone, those that main lacks first, then the newest.
 
     Args:
         file: part of the path; empty means every file.

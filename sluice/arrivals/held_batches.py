@@ -64,7 +64,7 @@ class HeldBatches:
 
     @property
     def all(self) -> list[Batch]:
-        """All batches, oldest first."""
+        """All batches, oldest first; one that a person named comes last."""
         return list(self._batches.values())
 
     @property
@@ -164,7 +164,7 @@ class HeldBatches:
         return unreported
 
     def end(self, ended: EndedRun, *, in_order: bool = False) -> str:
-        """Record the end of a run; return `loaded`, `changed` or `kept out`, or "" if no run of its batch is known.
+        """Record the end of a run; return `loaded`, `changed` or `kept out`, or "" if its batch does not run.
 
         If a file was overwritten or removed under the run, the batch is removed and the present files are collected
         again, unless that has happened too often.

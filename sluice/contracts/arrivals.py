@@ -200,7 +200,7 @@ class ArrivalEntry(WireMessage):
 
 
 class ListArrivalsResult(WireMessage):
-    """Files of a landing zone, latest first."""
+    """Files of a landing zone, those that main lacks first, then the latest."""
 
     files: list[ArrivalEntry]
     counts: dict[str, int]

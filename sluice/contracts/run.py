@@ -115,7 +115,7 @@ class RunResult(WireMessage):
     """State of the registrations at targets when the report was made. They continue after the run."""
     attempts: int = 0
     lost_attempts: int = 0
-    """Number of attempts lost with their workers or services. They do not count in the pipeline's `attempts`."""
+    """Number of attempts lost with their workers or services. They do not count in the pipeline's `write.attempts`."""
     timings: dict[str, float] = Field(default_factory=dict)
     """Seconds by stage, over all attempts, and `total`."""
 

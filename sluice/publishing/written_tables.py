@@ -213,7 +213,7 @@ def _check_requeued_rows(input: VerifyWriteInput, changes: dict[str, TableChange
 
 
 def _check_quarantined_rows(input: VerifyWriteInput, tables: Sequence[WrittenTable]) -> None:
-    """Check that the rows that left a table are the run's own, and are those that entered its quarantine table."""
+    """Check that the rows that left a table are the run's own, and that as many entered its quarantine table."""
     by_name = {table.name: table for table in tables}
     for name, rows in input.quarantined_rows.items():
         quarantine = quarantine_table(name)

@@ -20,7 +20,8 @@ _MAX_WAIT = timedelta(minutes=3)
 async def wait_for_merge_slot(calls: ActivityCalls, state: RunState, conflicts: list[str]) -> None:
     """Wait until this run gets the merge slot of the first conflicting table, for a limited time.
 
-    Correctness does not depend on the slot. A run that has the slot asks again at each conflict, and keeps it.
+    A run that needs no slot does not wait. A run that has the slot asks again at each conflict, and keeps it.
+    Correctness does not depend on the slot.
     """
     rebases = count_rebases(state.result.conflicts)
     if not (state.request.policy.merge_queue and needs_merge_slot(rebases)):
