@@ -1,7 +1,4 @@
-"""Guess the types of CSV columns from the first rows, as the built-in job guesses them from all rows.
-
-Spark guesses the types of JSON columns. Here, the value is found that makes one of them text.
-"""
+"""Guess the types of CSV and JSON columns from the first rows, as the built-in job guesses them from all rows."""
 
 import csv
 import json
@@ -9,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lakehouse.source_files.csv_content import CsvFormat
 from lakehouse.source_files.headers import BEYOND_HEADERS
 from lakehouse.source_files.identify import describe
+from lakehouse.source_files.json_types import JsonTypes
 from lakehouse.source_files.line_ends import WHITESPACE
 from lakehouse.source_files.paths import is_remote
 from lakehouse.source_files.records import json_objects
@@ -49,6 +47,8 @@ _FEWEST = 20
 _MOST_OTHERS = 0.05
 _SHOWN = 40
 _LONGEST_LINE = 2**20
+_OTHER_TYPES = ("prefersdecimal", "infertimestamp")
+"""Options, in small letters, with which Spark infers other types of JSON values."""
 _NOTATIONS = {bool: "boolean", int: "whole", float: "fraction", str: "text"}
 """Notations of JSON values. All others are nested."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -127,13 +127,13 @@ def shortened(value: str) -> str:
 
 
 def preview_types(source: Source, files: Sequence[InputFile]) -> TypePreview:
-    """Guess the types of the columns of CSV files from their first rows.
+    """Guess the types of the columns of CSV or JSON files from their first rows.
 
-    The preview is empty for files of a store, for other formats, and if types are stated. For JSON, it has only hints.
+    The preview is empty for files of a store, for other formats, and if types are stated.
     """
     options = {key.lower(): value for key, value in source.options.items()}
     if _is_json_with_types(source, options):
-        return TypePreview(hints=_json_hints(files, options))
+        return _preview_json(files, options)
     infers = options.get("inferschema", "true").lower() == "true"
     if source.schema_ or source.reader_format() != "csv" or not infers or any(map(options.get, BEYOND_HEADERS)):
         return TypePreview()
@@ -162,11 +162,11 @@ def with_deciding_values(
         return types
     columns: dict[str, _Column] = {}
     try:
-        _add_records((file.path for file in files), options, _MOST_RECORDS, columns)
+        for path, line, record in islice(_records((file.path for file in files), options), _MOST_RECORDS):
+            _add_record(columns, path, line, record)
     except (InvalidInput, ServiceUnavailable):  # the files are loaded: nothing depends on these values
         return types
-    texts = {name: text for name in names & columns.keys() if (text := columns[name].guessed()).where}
-    columns_with_texts = [texts.get(each.name, each) for each in types.columns]
+    columns_with_texts = [_with_text(each, columns) for each in types.columns]
     if not show_values:
         columns_with_texts = [each.model_copy(update={"value": ""}) for each in columns_with_texts]
     return types.model_copy(update={"columns": columns_with_texts})
@@ -178,26 +178,42 @@ def _is_json_with_types(source: Source, options: Mapping[str, str]) -> bool:
     return source.reader_format() == "json" and not source.schema_ and not as_text and "linesep" not in options
 
 
-def _json_hints(files: Sequence[InputFile], options: Mapping[str, str]) -> list[str]:
+def _preview_json(files: Sequence[InputFile], options: Mapping[str, str]) -> TypePreview:
     columns: dict[str, _Column] = {}
+    types = JsonTypes()
     for file in files[:MOST_FILES]:
         if is_remote(file.path):
-            return []
+            return TypePreview()
         try:
-            _add_records([file.path], options, MOST_ROWS, columns)
-        except InvalidInput:  # the error is reported when the file is read
-            return []
-    return _hints(columns)
+            for path, line, record in islice(_records([file.path], options), MOST_ROWS):
+                _add_record(columns, path, line, record)
+                types.add(record)
+        except (InvalidInput, RecursionError):  # the error is reported when the file is read
+            return TypePreview()
+    if any(options.get(name, "false").lower() == "true" for name in _OTHER_TYPES):
+        return TypePreview(hints=_hints(columns))
+    guessed = [_with_text(each, columns) for each in types.columns]
+    return TypePreview(guessed, _hints(columns), is_whole=False)
 
 
-def _add_records(paths: Iterable[str], options: Mapping[str, str], limit: int, columns: dict[str, _Column]) -> None:
-    """Add the values of the first records of JSON files."""
+def _with_text(guessed: GuessedColumn, columns: Mapping[str, _Column]) -> GuessedColumn:
+    """Return a column of text with the text that decides its type, if it has other values, too."""
+    if guessed.type != "STRING" or guessed.name not in columns:
+        return guessed
+    text = columns[guessed.name].guessed()
+    return text if text.where else guessed
+
+
+def _records(paths: Iterable[str], options: Mapping[str, str]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield the records of JSON files, each with its file and line."""
     encoding = stated_encoding(options)
-    records = chain.from_iterable(((path, *each) for each in json_objects(path, encoding)) for path in paths)
-    for path, line, record in islice(records, limit):
-        for name, value in record.items():
-            if value is not None:
-                columns.setdefault(name, _Column(name)).add_json(value, path, line)
+    return ((path, *each) for path in paths for each in json_objects(path, encoding))
+
+
+def _add_record(columns: dict[str, _Column], path: str, line: int, record: Mapping[str, object]) -> None:
+    for name, value in record.items():
+        if value is not None:
+            columns.setdefault(name, _Column(name)).add_json(value, path, line)
 
 
 def _hints(columns: Mapping[str, _Column]) -> list[str]:

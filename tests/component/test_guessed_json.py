@@ -1,4 +1,7 @@
-"""Generated JSON without a schema: the table holds what the records say, or the files are refused."""
+"""Generated JSON without a schema: the table holds what the records say, or the files are refused.
+
+`check` shows the types of the table.
+"""
 
 import json
 import random
@@ -7,6 +10,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from lakehouse.source_files import find_files, preview_types
+from sluice.contracts.guessed_types import GuessedTypes, listed_types
+from sluice.pipeline.source import Source
 from tests.harness.exact_texts import texts
 from tests.harness.ingester import Ingester, file
 from tests.harness.seeds import new_seed
@@ -81,6 +87,10 @@ def _is_nothing(value: Any) -> bool:
     )
 
 
+def _types(guessed: GuessedTypes) -> dict[str, tuple[str, list[str]]]:
+    return {each.name: (each.type, each.as_text) for each in guessed.columns}
+
+
 def test_the_table_holds_what_the_records_say(job: Ingester) -> None:
     print(f"seed {_SEED}")
     draw = random.Random(_SEED)
@@ -91,10 +101,13 @@ def test_the_table_holds_what_the_records_say(job: Ingester) -> None:
         records = [f'{{"id": {row}, "x": {column()}}}' for row in range(_ROWS)]
         content = f"[{', '.join(records)}]" if draw.random() < 0.3 else "\n".join(records)
         job.table = f"{name}_{at}"
-        if refusal := job.refusal({"path": file(job, f"{at}.json", content)}):
+        source = Source(path=file(job, f"{at}.json", content))
+        if refusal := job.refusal(source.model_dump(exclude_defaults=True)):
             print(refusal)
             continue
         loaded += 1
+        previewed = listed_types(preview_types(source, find_files(source)).columns, show_values=False)
+        assert _types(previewed) == _types(job.answer.types), content
         rows = job.rows()
         for record, row in zip(records, rows, strict=True):
             value = json.loads(record, parse_int=_Number, parse_float=_Number)["x"]

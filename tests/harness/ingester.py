@@ -24,6 +24,8 @@ class Ingester:
 
     def __init__(self, spark: SparkSession, lake: LakeReader, table: str, folder: Path) -> None:
         self._spark, self._lake, self.table, self.folder = spark, lake, table, folder
+        self.answer = JobAnswer()
+        """The latest answer of the job."""
 
     def __call__(
         self,
@@ -55,7 +57,8 @@ class Ingester:
             answer="",
             show_values=show_values,
         )
-        return ingest(self._spark, spec)
+        self.answer = ingest(self._spark, spec)
+        return self.answer
 
     def refused(self, source: dict[str, Any] | None = None, **write: Any) -> str:
         """Return the job's refusal, which must be final and one line long."""
