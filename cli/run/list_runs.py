@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
 import typer
-from temporalio.client import WorkflowExecution
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from cli.context import CommandContext, run_command
 from cli.layout import print_entries
@@ -86,6 +86,9 @@ def list_command(
             _print(context, shown, await find_earlier(context.client, alone))
         else:
             context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
+        silent = [each.id for each, status in zip(alone, statuses, strict=True) if _is_running(each) and not status]
+        if silent:
+            await context.hint_at_missing_worker(silent[0])
         return 0
 
     run_command(command, as_json, check_options, read_only=True)
@@ -147,6 +150,10 @@ def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
         + ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
         "tables": [],
     }
+
+
+def _is_running(execution: WorkflowExecution) -> bool:
+    return execution.status == WorkflowExecutionStatus.RUNNING
 
 
 def _outcome(execution: WorkflowExecution) -> str:

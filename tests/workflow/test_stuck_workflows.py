@@ -70,6 +70,8 @@ async def test_a_run_without_a_worker_is_not_stuck_and_is_cancelled_by_the_next_
     queue = f"newer-{uuid.uuid4().hex[:12]}"
     handle = await _start(client, queue)
     assert await _why(client, queue) == ""
+    listed = await asyncio.to_thread(run_command, tmp_path, {**stack, "SLUICE_TASK_QUEUE": queue}, "list")
+    assert f"hint: {queue} waits: no worker takes work from the task queue '{queue}'; start one with" in listed.err
     asked = await asyncio.to_thread(run_command, tmp_path, stack, "cancel", queue, "--yes")
     assert f"Asked {queue} to stop. It stops when a worker answers: start one" in " ".join(asked.out.split()), asked
     await handle.terminate()
