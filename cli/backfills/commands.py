@@ -2,6 +2,7 @@
 
 import getpass
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from cli.backfills.grid import (
     read_stages,
     totals,
 )
-from cli.backfills.start import StartBackfill
+from cli.backfills.start import StartBackfill, ask_main, asked_main
 from cli.confirming import Yes
 from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
@@ -40,6 +41,7 @@ from runtime.backfills.backfills import (
 from sluice.backfills.ending import backfill_exit_code, option_to_repeat
 from sluice.backfills.progress import FAILURES, count_states, partition_states
 from sluice.contracts.backfill import MAX_WINDOW, BackfillChange, BackfillInput, BackfillStatus
+from sluice.errors import ServiceUnavailable
 from sluice.presentation.backfills import shown_counts, shown_state
 
 _DETACHED = "Detached; the backfill goes on. `backfill watch {0}` follows it again, `backfill cancel {0}` ends it."
@@ -113,7 +115,7 @@ def start(
     """Start a backfill and follow it, or add partitions to the one under way. Ctrl-C detaches; it goes on."""
     asked = StartBackfill(file, partitions, only, concurrency, stop_after, publish, again, over_younger)
     if dry_run and only != "failed":  # this needs no server
-        check_locally(lambda: asked.print_plan(asked.prepare(), as_json), as_json)
+        check_locally(lambda: asked.print_plan(given := asked.prepare(), as_json, ask_main(given)), as_json)
         return
 
     async def command(context: CommandContext, given: BackfillInput) -> int:
@@ -122,7 +124,9 @@ def start(
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
-            return asked.print_plan(selected, as_json)
+            settings = context.settings
+            main = await asked_main(context.client, settings.installation, settings.catalog, selected)
+            return asked.print_plan(selected, as_json, main)
         return await _start(context, selected, over_younger=over_younger, detach=detach)
 
     run_command(command, as_json, asked.prepare, read_only=dry_run)
@@ -131,7 +135,8 @@ def start(
 async def _start(context: CommandContext, given: BackfillInput, *, over_younger: bool, detach: bool) -> int:
     """Start a backfill, and follow it unless the person detaches; return the exit code."""
     await refuse_backfill(context.client, context.settings.installation, given.pipeline, given.progress.partitions)
-    await refuse_unloadable_partitions(context.client, context.installation_with_id, given)
+    with suppress(ServiceUnavailable):  # then the runs decide
+        await refuse_unloadable_partitions(context.client, context.installation_with_id, given)
     context.interruption.message = (
         f"Interrupted; the backfill may have been started anyway: `backfill status {given.name}` shows it."
     )

@@ -1,5 +1,6 @@
 """The request of `backfill FILE`: its partitions, how many run at a time, and the plan of what each would load."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,10 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from rich.text import Text
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from cli.context import CommandContext, current_user
 from cli.exit_codes import WRONG_USE
 from cli.layout import make_console, print_line, print_rows
+from runtime.backfills.backfill_order import find_backfill_problem
 from runtime.backfills.backfill_plan import (
     PlannedPartition,
     check_partitions,
@@ -21,15 +25,19 @@ from runtime.backfills.backfill_plan import (
     read_backfill_pipeline,
 )
 from runtime.backfills.backfills import read_backfill
+from runtime.installation.reached_installation import connect_command
 from sluice.backfills.ending import not_published
 from sluice.backfills.partitions import parse_partitions
 from sluice.contracts.backfill import BackfillInput, BackfillState, JointPublish
 from sluice.contracts.starting import PipelineText
-from sluice.errors import InvalidPipeline
+from sluice.environment_files import read_environment
+from sluice.errors import BadEnvironment, InvalidPipeline, ServiceUnavailable
 from sluice.pipeline.loading_order import out_of_order, partition_after_later, window_problem
 from sluice.pipeline.loading_rules import Way, require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.type_preview import describe_preview
+from sluice.setting_groups import CatalogSettings, InstallationSettings
+from sluice.settings import read_settings
 from sluice.sizes import format_count, format_size
 
 _AT_ONCE = 4
@@ -38,6 +46,16 @@ _ONE_BRANCH = (
     "--publish together needs a catalog in which runs can publish to another branch than main: with an Iceberg "
     "catalog the partitions are published one by one"
 )
+
+
+@dataclass(frozen=True)
+class MainAnswer:
+    """The result of the comparison of a backfill with main and the landing zones."""
+
+    problem: str = ""
+    """Reason why the start would be refused; empty if there is none."""
+    not_compared: str = ""
+    """Reason why nothing was compared; empty if it was."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +152,14 @@ class StartBackfill:
         progress = given.progress.model_copy(update={"partitions": partitions})
         return given.model_copy(update={"progress": progress})
 
-    def print_plan(self, given: BackfillInput, as_json: bool) -> int:
-        """Print what each partition would load now. Return the exit code of wrong use if a partition would fail."""
+    def print_plan(self, given: BackfillInput, as_json: bool, main: MainAnswer) -> int:
+        """Print what each partition would load now. Return the exit code of wrong use if the start would fail."""
         partitions, at_once = given.progress.partitions, given.progress.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
-            print(json.dumps({"partitions": [asdict(each) for each in planned], "concurrency": at_once}))
-            return _code(planned)
+            fields = {"partitions": [asdict(each) for each in planned], "concurrency": at_once, **asdict(main)}
+            print(json.dumps(fields))
+            return _code(planned, main)
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
         order = ", in this order" if given.progress.in_order else ""
@@ -150,11 +169,44 @@ class StartBackfill:
         console.print(f"{_total(planned)}, {at_once} at a time{order}. Nothing was started.", highlight=False)
         if wrong := sum(bool(each.problem) for each in planned):
             print_line(console, Text(), f"{format_count(wrong, 'partition')} of {len(planned):,} would fail.")
-        return _code(planned)
+        if main.problem:
+            print_line(console, Text(), f"The start would be refused: {main.problem}")
+        if main.not_compared:
+            print_line(console, Text(), f"Not compared with main and landing zones: {main.not_compared}")
+        return _code(planned, main)
 
 
-def _code(planned: Sequence[PlannedPartition]) -> int:
-    return WRONG_USE if any(each.problem for each in planned) else 0
+def ask_main(given: BackfillInput) -> MainAnswer:
+    """Connect to Temporal, and compare a backfill with main and the landing zones."""
+
+    async def ask() -> MainAnswer:
+        environment = read_environment()
+        reached = await connect_command(environment, read_only=True)
+        settings = read_settings(environment).with_values(sluice_installation=reached.installation)
+        return await asked_main(reached.client, settings.installation, settings.catalog, given)
+
+    try:
+        return asyncio.run(ask())
+    except (ServiceUnavailable, BadEnvironment) as error:
+        return MainAnswer(not_compared=str(error))
+
+
+async def asked_main(
+    client: Client, settings: InstallationSettings, catalog: CatalogSettings, given: BackfillInput
+) -> MainAnswer:
+    """Compare a backfill with main and the landing zones."""
+    if given.together and catalog.is_iceberg:
+        return MainAnswer(problem=_ONE_BRANCH)
+    try:
+        return MainAnswer(problem=await find_backfill_problem(client, settings, given))
+    except ServiceUnavailable as error:
+        return MainAnswer(not_compared=str(error))
+    except RPCError as error:
+        return MainAnswer(not_compared=f"Temporal answered: {error}")
+
+
+def _code(planned: Sequence[PlannedPartition], main: MainAnswer) -> int:
+    return WRONG_USE if main.problem or any(each.problem for each in planned) else 0
 
 
 def _total(planned: Sequence[PlannedPartition]) -> str:

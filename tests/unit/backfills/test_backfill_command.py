@@ -56,6 +56,15 @@ def test_the_plan_says_what_each_partition_would_load(file: Path) -> None:
     assert command("start", str(file), "--partitions", "2018-01", "--dry-run")[0] == 0
 
 
+def test_the_plan_says_that_it_was_not_compared_with_main(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+    asked = (str(file), "--partitions", "2018-01..2018-02", "--dry-run")
+    code, out, _ = command(*asked)
+    shown = " ".join(out.split())
+    assert code == 0 and "Not compared with main and landing zones: Temporal at 127.0.0.1:1 does not answer" in shown
+    assert "does not answer" in json.loads(command(*asked, "--json")[1])["not_compared"]
+
+
 @pytest.mark.parametrize("action", ["status", "pause", "retry"])
 def test_a_misspelled_pipeline_gets_a_suggestion(monkeypatch: pytest.MonkeyPatch, action: str) -> None:
     async def describe() -> None:
