@@ -23,6 +23,7 @@ from sluice.presentation.type_preview import describe_preview
 from sluice.settings import read_settings
 from sluice.sizes import format_count, format_list, format_size
 
+HINT = "hint: "
 _SHOWN = 20
 """Maximum number of columns that are named."""
 
@@ -39,7 +40,12 @@ def check_pipeline(
 
     def check() -> None:
         loaded, inspected = inspect_file(pipeline, scheduled_for, partition)
-        print(json.dumps(result_fields(loaded, inspected)) if as_json else describe_result(loaded, inspected))
+        if as_json:
+            print(json.dumps(result_fields(loaded, inspected)))
+            return
+        from cli.pipeline.sentences import print_sentences  # noqa: PLC0415  # --json does not need rich
+
+        print_sentences(describe_result(loaded, inspected))
 
     check_locally(check, as_json)
 
@@ -82,7 +88,7 @@ def result_fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, ob
     }
 
 
-def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> str:
+def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> list[str]:
     """Return the result of the check in sentences."""
     checks = sum(len(table.checks) for table in pipeline.tables.values())
     lines = [f"{pipeline.name} is valid: {format_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
@@ -100,4 +106,4 @@ def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> str:
         )
     if pipeline.schedule:
         lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
-    return "\n".join([*lines, *(f"hint: {hint}" for hint in inspected.hints)])
+    return [*lines, *(f"{HINT}{hint}" for hint in inspected.hints)]

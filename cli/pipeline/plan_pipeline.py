@@ -3,6 +3,7 @@
 from cli.context import CommandContext, run_command
 from cli.options import AsJson
 from cli.pipeline.check_pipeline import PipelineFile, describe_result, inspect_file, result_fields
+from cli.pipeline.sentences import print_sentences
 from cli.pipeline.values import Partition, ScheduledFor
 from runtime.pipeline.pipeline_input import InspectedInput
 from runtime.pipeline.placeholder_values import order_of
@@ -19,8 +20,10 @@ def plan_pipeline(
     async def command(context: CommandContext, prepared: tuple[Pipeline, InspectedInput]) -> int:
         order = order_of(pipeline, scheduled_for, partition)
         plan = await plan_publish(context.client, context.settings.installation, prepared[0], order=order)
-        text = f"{describe_result(*prepared)}\nGuarantee: {describe_guarantee(plan.guarantee)}."
-        context.print_result({**result_fields(*prepared), "guarantee": plan.guarantee}, text)
+        context.print_result({**result_fields(*prepared), "guarantee": plan.guarantee}, "")
+        if not context.as_json:
+            sentences = [*describe_result(*prepared), f"Guarantee: {describe_guarantee(plan.guarantee)}."]
+            print_sentences(sentences, context.console)
         return 0
 
     run_command(command, as_json, lambda: inspect_file(pipeline, scheduled_for, partition), read_only=True)

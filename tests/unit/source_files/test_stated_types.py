@@ -75,7 +75,7 @@ def test_a_value_that_its_stated_type_accepts_has_no_hint(tmp_path: Path, type: 
     assert hints_on_stated_types(source, find_files(source)) == []
 
 
-def test_check_names_the_value(tmp_path: Path) -> None:
+def test_check_names_the_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in.csv").write_text("x\n1\nlow\n")
     (tmp_path / "p.yml").write_text(
         f"name: p\nwrite: {{source: {{path: {tmp_path}/in.csv, schema: x INT}}}}\ntables: {{t.x: {{}}}}\n"
@@ -83,3 +83,6 @@ def test_check_names_the_value(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["check", str(tmp_path / "p.yml")])
     hint = "hint: x is INT in `schema`, which does not accept 'low' in in.csv, line 3: a run refuses the file."
     assert done.exit_code == 0 and hint in done.output, done.output
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(app, ["check", str(tmp_path / "p.yml")]).output.splitlines()
+    assert max(map(len, lines)) <= 80 and hint in " ".join(" ".join(lines).split())
