@@ -2,26 +2,26 @@
 
 from collections.abc import Collection, Mapping
 
-from lakehouse.iceberg_catalog.branches import Made
+from lakehouse.iceberg_catalog.branches import LogChange
 from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.log_commits import ROOT_REF, LogCommit
 from sluice.errors import CatalogRefused, NoSuchBranch
 from sluice.identifiers import joined_name, namespaces_of
 
 
-def create_at_root(log: CommitLog, name: str) -> Made | None:
+def create_at_root(log: CommitLog, name: str) -> LogChange | None:
     """Create a branch at the root of all history, if none of its name exists."""
     return None if name in log.branches else _create(log, name, log.head(ROOT_REF))
 
 
-def create_on_main(log: CommitLog, name: str, base: str) -> Made | None:
+def create_on_main(log: CommitLog, name: str, base: str) -> LogChange | None:
     """Create a branch of main at a hash of it. A repeat changes nothing."""
     if log.commit(base).fork:  # the commits of another branch are deleted with it
         raise CatalogRefused(f"{base[:12]} is not a hash of main: copy the branch that contains it")
     return _create(log, name, base)
 
 
-def copy(log: CommitLog, name: str, of: str, head: str) -> Made | None:
+def copy(log: CommitLog, name: str, of: str, head: str) -> LogChange | None:
     """Create a branch at a hash of another branch. A repeat changes nothing."""
     if not log.contains(log.head(of), head):
         raise CatalogRefused(f"the branch {of} does not contain {head[:12]}")
@@ -45,7 +45,7 @@ def missing_namespaces(log: CommitLog, head: str, tables: Collection[str]) -> di
     return {name: {} for name in sorted(wanted - held)}
 
 
-def _create(log: CommitLog, name: str, base: str) -> Made | None:
+def _create(log: CommitLog, name: str, base: str) -> LogChange | None:
     if log.branches.get(name) == base:
         return None
     if name in log.branches:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pyiceberg.catalog import Catalog
 
 from lakehouse.iceberg_catalog.commit_log import CommitLog
-from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, LoggedVersion, is_other
+from lakehouse.iceberg_catalog.log_commits import MAIN, ROOT_REF, LogCommit, LoggedVersion, versions_differ
 from lakehouse.iceberg_catalog.log_table import CommitLogTable, RefMoves
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.transactions import CatalogTable, CommitConflict, Committer, TableChange
@@ -24,9 +24,9 @@ _MOST_SECONDS = 0.4
 _FIRST = "Begin the lake"
 _BY_OTHERS = "Changed by another program"
 
-Made = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
+LogChange = tuple[Sequence[LogCommit], RefMoves, Sequence[TableChange]]
 """New commits of the log, moves of its branches, and the table changes committed with them."""
-LogUpdate = Callable[[CommitLog], Made | None]
+LogUpdate = Callable[[CommitLog], LogChange | None]
 """Function that returns the change for the present log, or None for no change."""
 _T = TypeVar("_T")
 
@@ -53,7 +53,7 @@ class BranchLog:
         """Change the log, and tables with it; return the log after the change. See `decide`."""
         return self._change(lambda log: (make(log), None))[0]
 
-    def decide(self, decision: Callable[[CommitLog], tuple[Made | None, _T]]) -> _T:
+    def decide(self, decision: Callable[[CommitLog], tuple[LogChange | None, _T]]) -> _T:
         """Change the log, and tables with it; return the result of the decision.
 
         If another process was faster, the decision is made again from the new log.
@@ -66,7 +66,7 @@ class BranchLog:
         """
         return self._change(decision)[1]
 
-    def _change(self, decision: Callable[[CommitLog], tuple[Made | None, _T]]) -> tuple[CommitLog, _T]:
+    def _change(self, decision: Callable[[CommitLog], tuple[LogChange | None, _T]]) -> tuple[CommitLog, _T]:
         for number in range(_TRIES):
             table, log = self._log.read()
             made, result = decision(log)
@@ -95,7 +95,7 @@ class BranchLog:
     def observe_main(self) -> CommitLog:
         """Record the changes that other programs made to main since its head; return the updated log."""
 
-        def record(log: CommitLog) -> Made | None:
+        def record(log: CommitLog) -> LogChange | None:
             head = log.head(MAIN)
             moved = self._moved(log, head)
             if not moved:
@@ -113,7 +113,7 @@ class BranchLog:
         if log.head(MAIN) != root:
             return log
 
-        def record(log: CommitLog) -> Made | None:
+        def record(log: CommitLog) -> LogChange | None:
             if log.head(MAIN) != root:
                 return None
             commit = log.next_commit(MAIN, message=_FIRST)
@@ -128,7 +128,7 @@ class BranchLog:
         pending = {name for each in (log, self.read()) for commit in each.pending() for name in commit.tables}
         present = {name: version_on_main(table) for name, table in tables.items()}
         moved = {name: present.get(name) for name in present.keys() | recorded.keys() if name not in pending}
-        return {name: version for name, version in moved.items() if is_other(recorded.get(name), version)}
+        return {name: version for name, version in moved.items() if versions_differ(recorded.get(name), version)}
 
     def in_catalog(self, name: str, version: LoggedVersion | None) -> LoggedVersion | None:
         """Return a version with the metadata file that the catalog points to, if readers see the same in it."""

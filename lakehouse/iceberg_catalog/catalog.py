@@ -7,15 +7,15 @@ from pathlib import Path
 
 from lakehouse.catalog import BranchInfo, CommitInfo, NamespaceDiff, TableCommit, TableDiff, TableVersion
 from lakehouse.iceberg_catalog.branch_changes import commit_on, copy, create_at_root, create_on_main, missing_namespaces
-from lakehouse.iceberg_catalog.branches import BranchLog, Made
+from lakehouse.iceberg_catalog.branches import BranchLog, LogChange
 from lakehouse.iceberg_catalog.capabilities import capabilities_of
 from lakehouse.iceberg_catalog.commit_log import CommitLog, NoSuchCommit
 from lakehouse.iceberg_catalog.errors import explain_absence, translate_catalog_errors
 from lakehouse.iceberg_catalog.job_tables import JobCatalogs
-from lakehouse.iceberg_catalog.log_commits import MAIN, is_other
+from lakehouse.iceberg_catalog.log_commits import MAIN, versions_differ
 from lakehouse.iceberg_catalog.probe import probe_commits
 from lakehouse.iceberg_catalog.publication import Publisher
-from lakehouse.iceberg_catalog.publication_commits import conflicting_tables, publication, refuse_half
+from lakehouse.iceberg_catalog.publication_commits import conflicting_tables, publication, refuse_half_published
 from lakehouse.iceberg_catalog.versions import committed_version, table_version
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
@@ -159,14 +159,14 @@ class IcebergCatalog:
         committed: list[str] = []
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
 
-        def commit(log: CommitLog) -> Made | None:
+        def commit(log: CommitLog) -> LogChange | None:
             if committed and log.contains(
                 log.head(branch), committed[0]
             ):  # committed, although the catalog's answer was an error
                 return None
             begun = commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
-            if any(is_other(held.get(table.name), expected.get(table.name)) for table in tables):
+            if any(versions_differ(held.get(table.name), expected.get(table.name)) for table in tables):
                 raise ServiceUnavailable(f"{branch} moved meanwhile")
             versions = {table.name: committed_version(self._branches.tables, table) for table in tables}
             namespaces = missing_namespaces(log, begun.parent, needed)
@@ -183,7 +183,7 @@ class IcebergCatalog:
         with translate_catalog_errors():
             log = self._branches.observe_main()
             log.head(branch)
-            refuse_half(log, head)
+            refuse_half_published(log, head)
             return conflicting_tables(log, log.changes(log.fork_point(head), head))
 
     def publish(

@@ -21,9 +21,9 @@ from lakehouse.iceberg_catalog.log_commits import (
     LoggedVersion,
     LogState,
     half_ref,
-    is_other,
     now,
     pending_ref,
+    versions_differ,
 )
 from sluice.errors import CatalogRefused, NoSuchBranch
 
@@ -125,7 +125,7 @@ class CommitLog:
         """Return the versions before and after of each table that differs between two hashes."""
         before, after = self.tables(base), self.tables(head)
         pairs = {name: (before.get(name), after.get(name)) for name in sorted({*before, *after})}
-        return {name: (a, b) for name, (a, b) in pairs.items() if is_other(a, b)}
+        return {name: (a, b) for name, (a, b) in pairs.items() if versions_differ(a, b)}
 
     def own_commits(self, head: str) -> list[LogCommit]:
         """Return the commits of a branch that are not main's, newest first."""

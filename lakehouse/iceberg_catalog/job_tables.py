@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyiceberg.exceptions import ValidationError
 
-from lakehouse.iceberg_catalog.branches import Made
+from lakehouse.iceberg_catalog.branches import LogChange
 from lakehouse.iceberg_catalog.commit_log import CommitLog
 from lakehouse.iceberg_catalog.job_catalog import (
     ShownTable,
@@ -15,7 +15,7 @@ from lakehouse.iceberg_catalog.job_catalog import (
     read_job_catalog,
     write_job_catalog,
 )
-from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, is_other
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, versions_differ
 from lakehouse.iceberg_catalog.tables import CatalogTables
 from lakehouse.iceberg_catalog.versions import in_newest_file, logged_version
 from sluice.errors import CatalogRefused, NoSuchBranch, ServiceUnavailable
@@ -53,7 +53,7 @@ class JobCatalogs:
         prefix = f"spark.sql.catalog.{spark_catalog}"
         return {f"{prefix}.{key}" if key else prefix: value for key, value in properties.items()}
 
-    def collect(self, log: CommitLog, branch: str, spark_catalog: str, folder: Path) -> Made | None:
+    def collect(self, log: CommitLog, branch: str, spark_catalog: str, folder: Path) -> LogChange | None:
         """Return the commit of a job's changes to the tables in its catalog; None if it changed nothing.
 
         Raises:
@@ -80,7 +80,7 @@ class JobCatalogs:
             tables={
                 name: after.get(name)
                 for name in sorted({*before, *after})
-                if is_other(before.get(name), after.get(name))
+                if versions_differ(before.get(name), after.get(name))
             },
             namespaces={name: {} for name in sorted(namespaces - known)},
         )
@@ -94,7 +94,7 @@ class JobCatalogs:
                     "use CREATE OR REPLACE TABLE, not DROP TABLE, RENAME or register_table"
                 )
         present = log.tables(parent)
-        if moved := [name for name in commit.tables if is_other(present.get(name), before.get(name))]:
+        if moved := [name for name in commit.tables if versions_differ(present.get(name), before.get(name))]:
             raise ServiceUnavailable(f"another commit changed {', '.join(moved)} on {branch} meanwhile")
         return [commit], {branch: (parent, commit.hash)}, ()
 

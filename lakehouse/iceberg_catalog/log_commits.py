@@ -105,7 +105,7 @@ class LogState(StrictModel):
         )
 
 
-def is_other(one: LoggedVersion | None, other: LoggedVersion | None) -> bool:
+def versions_differ(one: LoggedVersion | None, other: LoggedVersion | None) -> bool:
     """Return True if two versions of a table differ. None stands for no table."""
     return other is not None if one is None else not one.is_same(other)
 

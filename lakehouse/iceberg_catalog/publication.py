@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from lakehouse.iceberg_catalog.branches import BranchLog, Made
+from lakehouse.iceberg_catalog.branches import BranchLog, LogChange
 from lakehouse.iceberg_catalog.commit_log import CommitLog
-from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, is_other, now, pending_ref
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, now, pending_ref, versions_differ
 from lakehouse.iceberg_catalog.metadata_changes import move_main
 from lakehouse.iceberg_catalog.publication_commits import (
     TAKEN_BACK,
     Changes,
     Merge,
-    as_half,
+    as_half_published,
     changes_of,
     conflicting_tables,
     marked_as_taken_back,
     publication,
     publication_commit,
-    refuse_half,
+    refuse_half_published,
     without_pending,
 )
 from lakehouse.iceberg_catalog.transactions import CommitConflict, TableChange
@@ -63,14 +63,14 @@ class Publisher:
             raise ServiceUnavailable("another process took the publication back")
         return settled
 
-    def _request(self, log: CommitLog, merge: Merge) -> tuple[Made | None, Publication | None]:
+    def _request(self, log: CommitLog, merge: Merge) -> tuple[LogChange | None, Publication | None]:
         """Return the change of the log that publishes, or None, and the publication; None if it is pending."""
         branch, head = merge.branch, merge.head
         if earlier := log.publication_of(head, branch.base):
             return None, publication(earlier)
         if log.pending_of(head):
             return None, None
-        refuse_half(log, head)
+        refuse_half_published(log, head)
         present = log.head(branch.name)  # first: after a deletion of the branch, its commits may be missing
         changes = log.changes(branch.base, head)
         if conflicts := conflicting_tables(log, changes):
@@ -144,7 +144,7 @@ class Publisher:
                 self.settle(hash)
         raise ServiceUnavailable(f"runs began to publish {name} each time")
 
-    def _deletion(self, log: CommitLog, name: str, head: str | None) -> tuple[Made | None, list[str]]:
+    def _deletion(self, log: CommitLog, name: str, head: str | None) -> tuple[LogChange | None, list[str]]:
         """Return the change of the log that deletes a branch, and the pending publications that come first."""
         present = log.branches.get(name)
         if present is None or head not in (None, present):
@@ -168,7 +168,7 @@ class Publisher:
             target = tables.read_metadata(after.location) if after else None
             table = tables.load_or_create(name, target) if target else self.branches.table(name)
             expected, snapshot = (version.snapshot_id if version else None for version in (before, after))
-            if before and is_other(version_on_main(table), before):
+            if before and versions_differ(version_on_main(table), before):
                 raise CommitConflict(f"{name} was changed by another program meanwhile")
             made.append(move_main(table, expected, target, snapshot, tables.io))
         return made
@@ -196,13 +196,13 @@ class Publisher:
     def _put_after_main(self, head: str) -> None:
         """Rewrite a pending publication as the child of the present main, because others published meanwhile."""
 
-        def again(log: CommitLog) -> Made | None:
+        def again(log: CommitLog) -> LogChange | None:
             pending = log.pending_of(head)
             if pending is None or pending.parent == log.head(MAIN):
                 return None
             on_main, before = log.tables(log.head(MAIN)), log.tables(pending.parent)
-            moved_on = [name for name in pending.tables if is_other(on_main.get(name), before.get(name))]
-            if any(is_other(on_main.get(name), pending.tables[name]) for name in moved_on):
+            moved_on = [name for name in pending.tables if versions_differ(on_main.get(name), before.get(name))]
+            if any(versions_differ(on_main.get(name), pending.tables[name]) for name in moved_on):
                 return None  # overtaken: the publication is taken back
             moved = pending.changed(parent=log.head(MAIN), number=log.commit(log.head(MAIN)).number + 1)
             return [moved], {pending_ref(head): (pending.hash, moved.hash)}, ()
@@ -212,7 +212,7 @@ class Publisher:
     def _progress(self, log: CommitLog, commit: LogCommit) -> dict[str, TableProgress]:
         before, on_main = log.tables(commit.parent), log.tables(log.head(MAIN))
         return {
-            name: self._progress_of(name, before.get(name), after, is_other(on_main.get(name), before.get(name)))
+            name: self._progress_of(name, before.get(name), after, versions_differ(on_main.get(name), before.get(name)))
             for name, after in commit.tables.items()
         }
 
@@ -221,9 +221,9 @@ class Publisher:
     ) -> TableProgress:
         table = self.branches.tables.load(name)
         present = version_on_main(table)
-        if not is_other(present, after):
+        if not versions_differ(present, after):
             return "after"
-        if not is_other(present, before) and not overtaken:
+        if not versions_differ(present, before) and not overtaken:
             return "before"
         if table is None or present is None or after is None or present.uuid != after.uuid:
             return "other"
@@ -256,7 +256,7 @@ class Publisher:
                 f"{', '.join(others)} was changed by another program during the publish. The catalog does not commit "
                 "several tables as one. Compare these tables with the input by hand: Sluice does not repeat this run"
             )
-            self.branches.update(lambda log: as_half(log, commit.merged, problem))
+            self.branches.update(lambda log: as_half_published(log, commit.merged, problem))
             raise UnexpectedWrite(problem)
         self.branches.update(lambda log: without_pending(log, commit.merged))
         return Publication(merged=False, conflicts=others)

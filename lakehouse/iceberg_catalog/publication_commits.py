@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from lakehouse.iceberg_catalog.branches import Made
+from lakehouse.iceberg_catalog.branches import LogChange
 from lakehouse.iceberg_catalog.commit_log import CommitLog
-from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, half_ref, is_other, pending_ref
+from lakehouse.iceberg_catalog.log_commits import MAIN, LogCommit, LoggedVersion, half_ref, pending_ref, versions_differ
 from sluice.contracts.publish import Publication
 from sluice.contracts.references import BranchRef
 from sluice.errors import UnexpectedWrite
@@ -26,7 +26,7 @@ def publication(commit: LogCommit) -> Publication:
 def conflicting_tables(log: CommitLog, changes: Changes) -> list[str]:
     """Return the changed tables of a branch whose version on main is no longer that at the branch's base."""
     on_main = log.tables(log.head(MAIN))
-    return [name for name, (before, _) in changes.items() if is_other(on_main.get(name), before)]
+    return [name for name, (before, _) in changes.items() if versions_differ(on_main.get(name), before)]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def changes_of(log: CommitLog, commit: LogCommit, names: Collection[str]) -> Cha
     return {name: (before.get(name), commit.tables[name]) for name in names}
 
 
-def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> Made | None:
+def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> LogChange | None:
     """Mark a pending publication to be taken back, so that no request for it succeeds from now on."""
     pending = log.pending_of(commit.merged)
     if pending is None or TAKEN_BACK in pending.properties:
@@ -72,7 +72,7 @@ def marked_as_taken_back(log: CommitLog, commit: LogCommit) -> Made | None:
     return [marked], {pending_ref(commit.merged): (pending.hash, marked.hash)}, ()
 
 
-def refuse_half(log: CommitLog, head: str) -> None:
+def refuse_half_published(log: CommitLog, head: str) -> None:
     """Verify that a hash was not half published, since a repeat would add rows a second time.
 
     Raises:
@@ -83,7 +83,7 @@ def refuse_half(log: CommitLog, head: str) -> None:
         raise UnexpectedWrite(half.properties.get(_HALF, "half published"))
 
 
-def as_half(log: CommitLog, head: str, problem: str) -> Made | None:
+def as_half_published(log: CommitLog, head: str, problem: str) -> LogChange | None:
     """Record that a pending publication ended half done."""
     pending = log.pending_of(head)
     if pending is None:
@@ -92,6 +92,6 @@ def as_half(log: CommitLog, head: str, problem: str) -> Made | None:
     return [half], {pending_ref(head): (pending.hash, None), half_ref(head): (None, half.hash)}, ()
 
 
-def without_pending(log: CommitLog, head: str) -> Made | None:
+def without_pending(log: CommitLog, head: str) -> LogChange | None:
     pending = log.pending_of(head)
     return ([], {pending_ref(head): (pending.hash, None)}, ()) if pending else None

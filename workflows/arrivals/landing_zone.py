@@ -68,7 +68,7 @@ class LandingZone:
                 self._is_listing_due = False
                 await self._list_files()
             await self._start_batches()
-            self._tell_of_silence()
+            self._notify_about_silence()
             self._notices.add(self._batches.take_unreported())
             workflow.set_current_details(zone_details(self.status()))
             if self._is_on_another_queue and not self._is_busy:
@@ -263,7 +263,7 @@ class LandingZone:
                 await self._runs.start(self._input, batch)
         await self._grants.report(self._wanted)
 
-    def _tell_of_silence(self) -> None:
+    def _notify_about_silence(self) -> None:
         """Notify people once that nothing to load arrived for longer than the pipeline expects."""
         if not self._silence_reported:
             self._silence_reported = self._notices.of_silence(self._input.expect, self._latest_arrival or self._since)
