@@ -30,7 +30,8 @@ from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from sluice.sizes import format_count
 from spark_jobs.exact_text import contains_type
-from spark_jobs.load_files import load_plainly, path_of_address
+from spark_jobs.file_addresses import path_of_address
+from spark_jobs.load_files import load_plainly
 from spark_jobs.nested_values import any_value
 from spark_jobs.schemas import replace_types
 from spark_jobs.storable_values import BAD_YEAR

@@ -38,7 +38,7 @@ from sluice.input.plain_notation import (
     looks_numeric,
 )
 from spark_jobs.exact_text import is_exact, is_usual
-from spark_jobs.load_files import path_of_address
+from spark_jobs.file_addresses import path_of_address
 
 _AFTER_YEAR = 5
 _TEXT = StringType()

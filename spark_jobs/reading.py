@@ -24,7 +24,7 @@ from sluice.pipeline.encodings import ENCODING_OPTIONS, READ_AS_UTF_8, UTF_8, WI
 from sluice.pipeline.source import Format
 from spark_jobs import nanoseconds
 from spark_jobs.column_groups import GroupedFiles
-from spark_jobs.column_types import readable_as, type_problems
+from spark_jobs.column_types import type_problems
 from spark_jobs.csv_schema import csv_schema
 from spark_jobs.exact_text import contains_type
 from spark_jobs.file_columns import check_fields
@@ -33,6 +33,7 @@ from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_ty
 from spark_jobs.json_schema import json_schema
 from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
 from spark_jobs.stated_notation import StatedNotation
+from spark_jobs.type_rules import readable_as
 
 _MIN_TASK_BYTES = 8 * 2**20
 """Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""

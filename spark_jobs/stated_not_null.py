@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.load_files import path_of_address
+from spark_jobs.file_addresses import path_of_address
 from spark_jobs.many_columns import any_of
 
 BROKEN_NOT_NULL = "and source.schema states NOT NULL"
