@@ -21,9 +21,9 @@ from unittest import mock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs import many_columns
-from spark_jobs.guessed_types import guess_types
-from spark_jobs.load_files import Reading, load, load_plainly
+from spark_jobs.source_files.guessed_types import guess_types
+from spark_jobs.source_files.load_files import Reading, load, load_plainly
+from spark_jobs.values import many_columns
 
 _SCHEMA = "id INT, a DOUBLE, b DOUBLE, c DECIMAL(10,2), day DATE, at TIMESTAMP, name STRING, kind STRING"
 _OPTIONS = {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "escape": '"'}

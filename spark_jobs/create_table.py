@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sluice.identifiers import literal, quoted
 from sluice.pipeline.table import Table
 from sluice.pipeline.table_layout import order_parts, partition_parts
-from spark_jobs.untyped_columns import UNTYPED_PROPERTY
+from spark_jobs.source_files.untyped_columns import UNTYPED_PROPERTY
 
 _INCOMING = "incoming"
 

@@ -25,24 +25,24 @@ from sluice.pipeline.write import SOURCE_VIEW, Write
 from sluice.pipeline.write_modes import Mode
 from sluice.sizes import format_count
 from sluice.sql.schema_ddl import stored_type
-from spark_jobs.column_types import type_problems
 from spark_jobs.compact import compact
 from spark_jobs.create_table import create_table
-from spark_jobs.damaged_files import damaged_files
-from spark_jobs.exact_text import contains_type
-from spark_jobs.exact_values import LOSS, inexact_values, keep_values_exact
-from spark_jobs.file_columns import check_merged_files, check_names
-from spark_jobs.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, check_zone, negative_times
-from spark_jobs.guessed_texts import check_guessed_texts
 from spark_jobs.job import error_answer, log_error, naming, report_progress, run_job, run_statement
 from spark_jobs.merge_keys import check_keys, keys_as_in_table, merge
-from spark_jobs.nanoseconds import LOST_NANOSECONDS
-from spark_jobs.reading import check_rows_read, find_inexact_values, read_source
-from spark_jobs.schemas import ambiguous_name
-from spark_jobs.stated_not_null import BROKEN_NOT_NULL, keep_not_null, null_problems
-from spark_jobs.storable_values import NOT_STORABLE, keep_values_storable, unstorable_values
-from spark_jobs.unreadable_rows import find_unreadable_rows
-from spark_jobs.untyped_columns import add_typed_columns, drop_untyped
+from spark_jobs.source_files.column_types import type_problems
+from spark_jobs.source_files.damaged_files import damaged_files
+from spark_jobs.source_files.file_columns import check_merged_files, check_names
+from spark_jobs.source_files.foreign_times import NEGATIVE_NANOSECONDS, check_foreign_times, check_zone, negative_times
+from spark_jobs.source_files.guessed_texts import check_guessed_texts
+from spark_jobs.source_files.nanoseconds import LOST_NANOSECONDS
+from spark_jobs.source_files.reading import check_rows_read, find_inexact_values, read_source
+from spark_jobs.source_files.unreadable_rows import find_unreadable_rows
+from spark_jobs.source_files.untyped_columns import add_typed_columns, drop_untyped
+from spark_jobs.values.exact_text import contains_type
+from spark_jobs.values.exact_values import LOSS, inexact_values, keep_values_exact
+from spark_jobs.values.schemas import ambiguous_name
+from spark_jobs.values.stated_not_null import BROKEN_NOT_NULL, keep_not_null, null_problems
+from spark_jobs.values.storable_values import NOT_STORABLE, keep_values_storable, unstorable_values
 
 _RESERVED = ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
 """Names of Iceberg's metadata columns. Spark cannot merge into a table with such a column, or delete its rows."""

@@ -14,10 +14,10 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, suggestion
 from sluice.sizes import format_count
-from spark_jobs.exact_values import cannot_be_stored, is_stored_exactly
-from spark_jobs.file_addresses import address_of_file, path_of_address
-from spark_jobs.many_columns import with_columns
-from spark_jobs.type_rules import fits, is_assignable
+from spark_jobs.values.exact_values import cannot_be_stored, is_stored_exactly
+from spark_jobs.values.file_addresses import address_of_file, path_of_address
+from spark_jobs.values.many_columns import with_columns
+from spark_jobs.values.type_rules import fits, is_assignable
 
 _INCOMING = "incoming"
 _ROWS = "sluice_rows"

@@ -19,10 +19,10 @@ from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
 from sluice.publishing.quarantine_tables import AT, CHECKS, RUN
-from spark_jobs.exact_values import inexact_values, keep_values_exact
 from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
-from spark_jobs.schemas import promotions, sql_type
+from spark_jobs.values.exact_values import inexact_values, keep_values_exact
+from spark_jobs.values.schemas import promotions, sql_type
 
 _ADVICE = "requeue or delete the rows of the quarantine table, and drop it"
 _BAD, _KEY = "sluice_bad", "sluice_key_of_bad"

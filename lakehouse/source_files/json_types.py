@@ -1,7 +1,7 @@
 """Guess the types of JSON columns from the first records, as the built-in job guesses them from all records.
 
-Source of the rules: Spark's `JsonInferSchema` and `spark_jobs/json_shapes.py`. `tests/component/test_guessed_json.py`
-compares them for generated records.
+Source of the rules: Spark's `JsonInferSchema` and `spark_jobs/source_files/json_shapes.py`.
+`tests/component/test_guessed_json.py` compares them for generated records.
 """
 
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_jobs.exact_text import Rules, convert, is_exact
+from spark_jobs.values.exact_text import Rules, convert, is_exact
 from tests.harness.exact_texts import (
     NUMBER_OF_TEXTS,
     as_day,

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluice.presentation.guessed_types import describe_types
-from spark_jobs import json_shapes
+from spark_jobs.source_files import json_shapes
 from tests.harness.ingester import Ingester, file
 
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from spark_jobs.load_files import Reading
-from spark_jobs.reading import SourceRows
+from spark_jobs.source_files.load_files import Reading
+from spark_jobs.source_files.reading import SourceRows
 from tests.harness.ingester import Ingester, file
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, DateType, TimestampNTZType, TimestampTyp
 
 from sluice.errors import InvalidPipeline
 from sluice.pipeline.source_options import check_options
-from spark_jobs.stated_notation import StatedNotation
+from spark_jobs.values.stated_notation import StatedNotation
 from tests.harness.ingester import Ingester, file
 from tests.harness.seeds import new_seed
 

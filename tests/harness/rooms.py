@@ -24,6 +24,7 @@ SHELVES = {
 """Names of the folders in rooms with several subjects: `ls -d */arrivals` lists a whole feature."""
 ROOMS_WITH_SHELVES = {
     **dict.fromkeys(("activities", "cli", "runtime", "web", "workflows"), frozenset[str]()),
+    "spark_jobs": frozenset({"values", "source_files"}),
     "lakehouse": frozenset({"input", "iceberg", "iceberg_catalog", "nessie", "source_files", "targets"}),
     "tests/unit": frozenset(
         {"engine", "generation", "importing", "input", "presentation", "project", "source_files", "web"}
@@ -36,3 +37,5 @@ DOMAIN = (
     *("backfills", "presentation", "notifications", "registration", "input", "arrivals", "deployment"),
 )
 """The packages of the domain `sluice/`. Each imports only packages listed before it."""
+JOBS = ("spark_jobs.job", "spark_jobs.values", "spark_jobs.source_files", "spark_jobs")
+"""The parts of `spark_jobs/`: what all programs use, then the programs. Each imports only parts listed before it."""

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_jobs.type_rules import fits, is_readable
+from spark_jobs.values.type_rules import fits, is_readable
 
 
 def _struct(type: DataType) -> StructType:

@@ -20,7 +20,7 @@ from sluice.deployment.files import read_files
 from sluice.pipeline.write_modes import Mode
 from sluice.presentation.reference import DOCUMENTS
 from sluice.settings import GROUP_OF
-from tests.harness.rooms import ALLOWED, DOMAIN, ROOMS_WITH_SHELVES, SHELVES
+from tests.harness.rooms import ALLOWED, DOMAIN, JOBS, ROOMS_WITH_SHELVES, SHELVES
 
 ROOMS = {*ALLOWED, "tests"}
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -56,6 +56,16 @@ def test_imports_inside_the_domain_point_one_way() -> None:
         for file in (ROOT / "sluice" / package).rglob("*.py"):
             wrong = {each.split(".")[1] for each in imported_modules(file) if each.startswith("sluice.")}
             assert not wrong & {*DOMAIN[number + 1 :]}, f"{file.relative_to(ROOT)} imports {wrong}"
+
+
+def test_imports_inside_of_spark_jobs_point_one_way() -> None:
+    def part_of(module: str) -> int:
+        return next(number for number, part in enumerate(JOBS) if f"{module}.".startswith(f"{part}."))
+
+    for file in (ROOT / "spark_jobs").rglob("*.py"):
+        own = part_of(".".join(file.relative_to(ROOT).with_suffix("").parts))
+        modules = {each for each in imported_modules(file) if each.split(".")[0] == "spark_jobs"}
+        assert not [each for each in modules if part_of(each) > own], f"{file.relative_to(ROOT)} imports {modules}"
 
 
 def test_rooms_have_the_same_shelves() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from lakehouse.source_files.json_losses import EmptyObjects
-from spark_jobs.json_shapes import Shape, has_value, parse_shape
+from spark_jobs.source_files.json_shapes import Shape, has_value, parse_shape
 
 
 @pytest.mark.parametrize(

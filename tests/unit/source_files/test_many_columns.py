@@ -2,7 +2,7 @@
 
 from pyspark.sql.types import LongType, StructField, StructType
 
-from spark_jobs.many_columns import _groups
+from spark_jobs.values.many_columns import _groups
 
 
 def test_columns_have_one_expression_only_if_all_that_decides_it_is_the_same() -> None:

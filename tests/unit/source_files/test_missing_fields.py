@@ -14,7 +14,7 @@ from sluice.errors import InvalidInput
 from sluice.pipeline.source import Source
 from sluice.pipeline.table import Table
 from sluice.pipeline.write import Write
-from spark_jobs.file_columns import check_merged_files
+from spark_jobs.source_files.file_columns import check_merged_files
 
 
 def _missing(folder: Path, form: str, *rows: dict[str, Any]) -> list[tuple[str, list[str]]]:

@@ -38,11 +38,11 @@ from sluice.input.plain_notation import (
     is_exact_double,
     notation_of,
 )
-from spark_jobs.exact_text import Rules, convert, is_exact
-from spark_jobs.folder_columns import columns_of_folders, encoded_values
-from spark_jobs.guessed_types import type_of
-from spark_jobs.many_columns import with_columns
-from spark_jobs.stated_notation import StatedNotation
+from spark_jobs.source_files.folder_columns import columns_of_folders, encoded_values
+from spark_jobs.source_files.guessed_types import type_of
+from spark_jobs.values.exact_text import Rules, convert, is_exact
+from spark_jobs.values.many_columns import with_columns
+from spark_jobs.values.stated_notation import StatedNotation
 
 _GUESSES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

@@ -25,15 +25,15 @@ from pyspark.sql.types import (
 
 from sluice.contracts.spark_jobs import IngestSpec, UnreadableRows
 from sluice.identifiers import quoted
-from spark_jobs.exact_text import is_exact
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.folder_columns import columns_of_folders
 from spark_jobs.job import log_error
-from spark_jobs.load_files import Reading, are_utf_8_lines, literal_paths, load_plainly
-from spark_jobs.many_columns import any_of, with_each
-from spark_jobs.reading import plan_reading, plan_reading_as_text
-from spark_jobs.record_values import Digits, as_json, csv_values, is_json, values_of
-from spark_jobs.stated_not_null import breaks_not_null, describe_null, not_null_fields
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.source_files.load_files import Reading, are_utf_8_lines, literal_paths, load_plainly
+from spark_jobs.source_files.reading import plan_reading, plan_reading_as_text
+from spark_jobs.source_files.record_values import Digits, as_json, csv_values, is_json, values_of
+from spark_jobs.values.exact_text import is_exact
+from spark_jobs.values.file_addresses import path_of_address
+from spark_jobs.values.many_columns import any_of, with_each
+from spark_jobs.values.stated_not_null import breaks_not_null, describe_null, not_null_fields
 
 _RECORD, _FILE, _MISSING = "sluice_record", "sluice_file", "sluice_missing"
 _MAX_ROWS = 1000

@@ -29,13 +29,13 @@ from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
 from sluice.pipeline.source import Format
 from sluice.sizes import format_count
-from spark_jobs.exact_text import contains_type
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.load_files import load_plainly
-from spark_jobs.nested_values import any_value
-from spark_jobs.schemas import replace_types
-from spark_jobs.storable_values import BAD_YEAR
-from spark_jobs.times import FIRST_SECOND, LAST_SECOND, MOMENTS, TIMES
+from spark_jobs.source_files.load_files import load_plainly
+from spark_jobs.values.exact_text import contains_type
+from spark_jobs.values.file_addresses import path_of_address
+from spark_jobs.values.nested_values import any_value
+from spark_jobs.values.schemas import replace_types
+from spark_jobs.values.storable_values import BAD_YEAR
+from spark_jobs.values.times import FIRST_SECOND, LAST_SECOND, MOMENTS, TIMES
 
 NEGATIVE_NANOSECONDS = "nanos > 999999999 or < 0"
 """Text of Java's error when Spark reads a time of an ORC file with negative nanoseconds."""

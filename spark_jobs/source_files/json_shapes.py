@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, NullType, StringType, StructField, StructType
 
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.file_columns import LIST
-from spark_jobs.load_files import Group, load_plainly
+from spark_jobs.source_files.file_columns import LIST
+from spark_jobs.source_files.load_files import Group, load_plainly
+from spark_jobs.values.file_addresses import path_of_address
 
 RECORD, FILE = "sluice_record", "sluice_file"
 _FIRST_ROWS = 1_000

@@ -19,13 +19,13 @@ from pyspark.sql.types import (
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.exact_text import contains_type
-from spark_jobs.file_addresses import address_of_file, path_of_address
-from spark_jobs.many_columns import with_columns, with_each
-from spark_jobs.nested_values import any_value
-from spark_jobs.schemas import replace_types
-from spark_jobs.times import TIMES, is_known_year
-from spark_jobs.type_rules import value_types
+from spark_jobs.values.exact_text import contains_type
+from spark_jobs.values.file_addresses import address_of_file, path_of_address
+from spark_jobs.values.many_columns import with_columns, with_each
+from spark_jobs.values.nested_values import any_value
+from spark_jobs.values.schemas import replace_types
+from spark_jobs.values.times import TIMES, is_known_year
+from spark_jobs.values.type_rules import value_types
 
 NOT_STORABLE = "which most readers of Iceberg cannot read"
 BAD_YEAR = (

@@ -33,8 +33,8 @@ from pyspark.sql.types import (
 )
 
 from sluice.input.plain_notation import DAY, DOUBLE_DIGITS, MARKED, MOMENT, TIME
-from spark_jobs.stated_notation import AS_USUAL, StatedNotation, once
-from spark_jobs.times import FIRST_YEAR, TIMES, is_known_year
+from spark_jobs.values.stated_notation import AS_USUAL, StatedNotation, once
+from spark_jobs.values.times import FIRST_YEAR, TIMES, is_known_year
 
 # In Java, `$` matches before a line break at the end; `\z` does not.
 _MANTISSA = r"(\d+\.?\d*|\.\d+)"

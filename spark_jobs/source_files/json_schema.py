@@ -11,7 +11,7 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
-from spark_jobs.file_columns import (
+from spark_jobs.source_files.file_columns import (
     NamesDifferInCase,
     check_fields,
     check_merged_fields,
@@ -19,8 +19,8 @@ from spark_jobs.file_columns import (
     named_as_in_files,
     shown_path,
 )
-from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.json_shapes import (
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.source_files.json_shapes import (
     column_types,
     file_with_field,
     may_lack_values,
@@ -29,10 +29,10 @@ from spark_jobs.json_shapes import (
     with_empty_objects,
     without_guesses,
 )
-from spark_jobs.load_files import Group, load_plainly
-from spark_jobs.missing_fields import check_nested_fields
-from spark_jobs.schemas import merged_schema, sql_type
-from spark_jobs.untyped_columns import waiting_columns, with_fields
+from spark_jobs.source_files.load_files import Group, load_plainly
+from spark_jobs.source_files.missing_fields import check_nested_fields
+from spark_jobs.source_files.untyped_columns import waiting_columns, with_fields
+from spark_jobs.values.schemas import merged_schema, sql_type
 
 _LETTERS_COUNT = "spark.sql.caseSensitive"
 

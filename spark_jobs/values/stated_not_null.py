@@ -10,8 +10,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.many_columns import any_of
+from spark_jobs.values.file_addresses import path_of_address
+from spark_jobs.values.many_columns import any_of
 
 BROKEN_NOT_NULL = "and source.schema states NOT NULL"
 _ADVICE = "write a value into the file, or leave out NOT NULL"

@@ -3,7 +3,7 @@
 import re
 
 from sluice.contracts.spark_jobs import IngestSpec
-from spark_jobs.file_addresses import path_of_address
+from spark_jobs.values.file_addresses import path_of_address
 
 _READING = re.compile(r"FAILED_READ_FILE\.NO_HINT\S* Encountered error while reading file (\S+)\.\s")
 _CHECKSUM, _NO_MEMORY = "could not verify page integrity", "Cannot reserve additional contiguous bytes"

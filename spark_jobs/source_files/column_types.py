@@ -19,10 +19,10 @@ from pyspark.sql.types import (
 )
 
 from sluice.contracts.spark_jobs import IngestSpec
-from spark_jobs import nanoseconds
-from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.load_files import load_plainly, parse_schema
-from spark_jobs.type_rules import is_assignable, readable_as
+from spark_jobs.source_files import nanoseconds
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.source_files.load_files import load_plainly, parse_schema
+from spark_jobs.values.type_rules import is_assignable, readable_as
 
 _MAX_FILES = 1000
 """Maximum number of files whose types are compared."""

@@ -8,8 +8,8 @@ from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import suggestion
 from sluice.sizes import format_list
-from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.schemas import field_paths, lost_fields
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.values.schemas import field_paths, lost_fields
 
 _SHOWN = 5
 """Maximum number of names in a message about missing fields."""

@@ -22,18 +22,18 @@ from sluice.contracts.spark_jobs import ColumnGroup, IngestSpec
 from sluice.errors import InvalidInput
 from sluice.pipeline.encodings import ENCODING_OPTIONS, READ_AS_UTF_8, UTF_8, WIDE_ENCODINGS
 from sluice.pipeline.source import Format
-from spark_jobs import nanoseconds
-from spark_jobs.column_groups import GroupedFiles
-from spark_jobs.column_types import type_problems
-from spark_jobs.csv_schema import csv_schema
-from spark_jobs.exact_text import contains_type
-from spark_jobs.file_columns import check_fields
-from spark_jobs.folder_columns import check_places, check_twice, columns_of_folders
-from spark_jobs.folder_values import read_as_text, with_text_in_folders, with_typed_folders
-from spark_jobs.json_schema import json_schema
-from spark_jobs.load_files import Reading, load, load_plainly, parse_schema
-from spark_jobs.stated_notation import StatedNotation
-from spark_jobs.type_rules import readable_as
+from spark_jobs.source_files import nanoseconds
+from spark_jobs.source_files.column_groups import GroupedFiles
+from spark_jobs.source_files.column_types import type_problems
+from spark_jobs.source_files.csv_schema import csv_schema
+from spark_jobs.source_files.file_columns import check_fields
+from spark_jobs.source_files.folder_columns import check_places, check_twice, columns_of_folders
+from spark_jobs.source_files.folder_values import read_as_text, with_text_in_folders, with_typed_folders
+from spark_jobs.source_files.json_schema import json_schema
+from spark_jobs.source_files.load_files import Reading, load, load_plainly, parse_schema
+from spark_jobs.values.exact_text import contains_type
+from spark_jobs.values.stated_notation import StatedNotation
+from spark_jobs.values.type_rules import readable_as
 
 _MIN_TASK_BYTES = 8 * 2**20
 """Minimum size, in bytes, of a task's input. Each task writes a file of its own, and less input makes tiny files."""

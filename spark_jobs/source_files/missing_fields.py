@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from sluice.errors import InvalidInput
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.json_shapes import FILE, RECORD, address_of, json_records
+from spark_jobs.source_files.json_shapes import FILE, RECORD, address_of, json_records
+from spark_jobs.values.file_addresses import path_of_address
 
 _AT_ONCE = 100
 """Maximum number of fields in one query, which grows with them."""

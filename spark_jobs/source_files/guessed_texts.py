@@ -21,14 +21,14 @@ from pyspark.sql.types import (
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted
-from spark_jobs.exact_text import contains_type
-from spark_jobs.file_addresses import path_of_address
-from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.guessed_types import type_of
-from spark_jobs.load_files import Reading, load_plainly
-from spark_jobs.reading import SourceRows
-from spark_jobs.times import TIMES
-from spark_jobs.type_rules import value_types
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.source_files.guessed_types import type_of
+from spark_jobs.source_files.load_files import Reading, load_plainly
+from spark_jobs.source_files.reading import SourceRows
+from spark_jobs.values.exact_text import contains_type
+from spark_jobs.values.file_addresses import path_of_address
+from spark_jobs.values.times import TIMES
+from spark_jobs.values.type_rules import value_types
 
 _CHANGED = (BooleanType, DecimalType, DoubleType, *TIMES)
 """The guessed types that store another text than that of a file. A whole number keeps its text."""

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, NullType, StructField, StructType
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import literal, quoted, quoted_table
 from spark_jobs.job import report_progress
-from spark_jobs.schemas import sql_type
+from spark_jobs.values.schemas import sql_type
 
 UNTYPED_PROPERTY = "sluice.untyped-columns"
 """Name of the table property with the columns to which no file has given a type yet, as JSON."""

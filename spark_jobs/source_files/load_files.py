@@ -22,11 +22,11 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.identifiers import quoted
 from sluice.pipeline.encodings import ENCODING_OPTIONS
 from sluice.pipeline.source import Format
-from spark_jobs import nanoseconds
-from spark_jobs.exact_text import CONVERTED, Rules, convert, is_exact
-from spark_jobs.many_columns import with_each
-from spark_jobs.schemas import replace_types
-from spark_jobs.stated_notation import AS_USUAL, StatedNotation
+from spark_jobs.source_files import nanoseconds
+from spark_jobs.values.exact_text import CONVERTED, Rules, convert, is_exact
+from spark_jobs.values.many_columns import with_each
+from spark_jobs.values.schemas import replace_types
+from spark_jobs.values.stated_notation import AS_USUAL, StatedNotation
 
 _GLOB_PATHS = "__globPaths__"
 """Name of Spark's internal option that decides whether paths are patterns."""

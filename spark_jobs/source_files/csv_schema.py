@@ -17,12 +17,12 @@ from sluice.contracts.guessed_types import GuessedColumn
 from sluice.contracts.spark_jobs import IngestSpec
 from sluice.identifiers import quoted
 from sluice.pipeline.time_patterns import PATTERN_OPTIONS
-from spark_jobs.file_columns import in_order_of
-from spark_jobs.folder_columns import columns_of_folders
-from spark_jobs.guessed_types import guess_types, type_of
-from spark_jobs.load_files import Group, load_plainly
-from spark_jobs.times import TIMES
-from spark_jobs.untyped_columns import waiting_columns, with_fields
+from spark_jobs.source_files.file_columns import in_order_of
+from spark_jobs.source_files.folder_columns import columns_of_folders
+from spark_jobs.source_files.guessed_types import guess_types, type_of
+from spark_jobs.source_files.load_files import Group, load_plainly
+from spark_jobs.source_files.untyped_columns import waiting_columns, with_fields
+from spark_jobs.values.times import TIMES
 
 _PATTERN_OPTIONS = {name.lower() for name in PATTERN_OPTIONS}
 _DAYS = ("yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy")

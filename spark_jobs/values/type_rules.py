@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from sluice.pipeline.source import Format
-from spark_jobs.times import MOMENTS, TIMES
+from spark_jobs.values.times import MOMENTS, TIMES
 
 _DIGITS_NEEDED: Mapping[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 """Number of digits that a decimal needs so that Spark can read a type of whole numbers as one."""

@@ -24,10 +24,10 @@ from pyspark.sql.types import (
 
 from sluice.contracts.spark_jobs import ColumnGroup
 from sluice.identifiers import quoted
-from spark_jobs.exact_values import inexact_values, keep_values_exact
-from spark_jobs.many_columns import with_columns
-from spark_jobs.schemas import STATE_TYPE, merged
-from spark_jobs.type_rules import are_of_one_kind
+from spark_jobs.values.exact_values import inexact_values, keep_values_exact
+from spark_jobs.values.many_columns import with_columns
+from spark_jobs.values.schemas import STATE_TYPE, merged
+from spark_jobs.values.type_rules import are_of_one_kind
 
 Load = Callable[[list[str], StructType | None], DataFrame]
 """A function that loads some of the files, with a schema or with their own."""

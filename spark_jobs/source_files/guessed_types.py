@@ -37,8 +37,8 @@ from sluice.input.plain_notation import (
     guess_type,
     looks_numeric,
 )
-from spark_jobs.exact_text import is_exact, is_usual
-from spark_jobs.file_addresses import path_of_address
+from spark_jobs.values.exact_text import is_exact, is_usual
+from spark_jobs.values.file_addresses import path_of_address
 
 _AFTER_YEAR = 5
 _TEXT = StringType()

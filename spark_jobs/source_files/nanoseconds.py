@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZTyp
 from sluice.contracts.spark_jobs import NanosecondColumn
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.many_columns import with_columns
+from spark_jobs.values.many_columns import with_columns
 
 OPTION = "sluice.nanoseconds"
 """Name of an option that Spark's reader ignores. Its value is a JSON object of the columns of nanoseconds."""

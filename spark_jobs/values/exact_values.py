@@ -34,11 +34,11 @@ from pyspark.sql.types import (
 
 from sluice.identifiers import quoted
 from sluice.sizes import format_count
-from spark_jobs.exact_text import END_OF_BIGINT, FIRST_WHOLE
-from spark_jobs.file_addresses import address_of_file, path_of_address
 from spark_jobs.job import log_error
-from spark_jobs.many_columns import with_columns
-from spark_jobs.type_rules import are_of_one_kind, fits, value_types
+from spark_jobs.values.exact_text import END_OF_BIGINT, FIRST_WHOLE
+from spark_jobs.values.file_addresses import address_of_file, path_of_address
+from spark_jobs.values.many_columns import with_columns
+from spark_jobs.values.type_rules import are_of_one_kind, fits, value_types
 
 _BITS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _FLOATING = (FloatType, DoubleType)

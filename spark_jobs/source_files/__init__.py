@@ -1,0 +1,1 @@
+"""Readers of source files: their columns, types, rows and unreadable rows."""
