@@ -3,33 +3,37 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
-from engine.duckdb_session import DuckDBSession, ParquetView
-from engine.process.heartbeat import wait_despite_cancellation, wait_with_heartbeat
+from engine.duckdb_session import FILE, POSITION, DuckDBSession, ParquetView, local_path
+from engine.process.heartbeat import Heartbeat, wait_despite_cancellation, wait_with_heartbeat
 from engine.scan import ScanContext
 from sluice.audit.answers import check_key
 from sluice.audit.engine_choice import DUCKDB_KINDS, duckdb_refusals
 from sluice.audit.scan_groups import ScanGroup, TableView
 from sluice.audit.tables import AuditedTable
-from sluice.checks.base import Check
+from sluice.checks.base import ROWS, Check
 from sluice.checks.verdicts import AnsweredBy, sample_size
 from sluice.contracts.spark_jobs import ScanAnswer
 from sluice.errors import ServiceUnavailable
+from sluice.publishing.bad_rows import BadRow
 from sluice.setting_groups import ScanSettings
 from sluice.sql.dialect import DUCKDB, Dialect
 from sluice.sql.values import kind_of
 
 _LOCK_SECONDS = 0.5
 _SAMPLE_MEMORY = "256MB"
+_MOST_BAD_ROWS = 1_000_000
+"""Maximum number of bad rows that a worker moves itself: it holds their positions in memory."""
 _ONE_SCAN = threading.Lock()
 """A lock that allows one scan at a time: each scan uses all processors, and the memory that the settings allow."""
 log = logging.getLogger("sluice.scan")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -53,15 +57,45 @@ class DuckDBScan:
 
         A cancellation interrupts the running query and waits until it has ended.
         """
-        session = DuckDBSession(self.settings.sluice_scan_memory, context.folder / "scratch", io=self.io)
-        work = asyncio.create_task(asyncio.to_thread(_scan_one_at_a_time, session, groups))
+
+        def scan(session: DuckDBSession) -> dict[str, ScanAnswer]:
+            return scan_groups_by(session, groups)
+
+        return await self._in_session(scan, context.folder, context.heartbeat)
+
+    async def find_bad_rows(
+        self, group: ScanGroup, titles: Mapping[int, str], folder: Path, heartbeat: Heartbeat
+    ) -> list[BadRow] | None:
+        """Return the rows of a group's files that break its checks; None if DuckDB cannot find them, or not all.
+
+        Args:
+            titles: the title of each check.
+            folder: the folder of the job, for spilled rows.
+        """
+
+        def find(session: DuckDBSession) -> list[BadRow] | None:
+            try:
+                rows = find_bad_rows(session, group, titles)
+                return rows if len(rows) <= _MOST_BAD_ROWS else None
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error as error:
+                reason = str(error).split("\n", 1)[0]
+                log.warning("%s: DuckDB cannot find the bad rows, Spark will: %s", group.table.name, reason)
+                return None
+
+        return await self._in_session(find, folder, heartbeat)
+
+    async def _in_session(self, work: Callable[[DuckDBSession], _T], folder: Path, heartbeat: Heartbeat) -> _T:
+        session = DuckDBSession(self.settings.sluice_scan_memory, folder / "scratch", io=self.io)
+        task = asyncio.create_task(asyncio.to_thread(_one_at_a_time, session, work))
         try:
-            await wait_with_heartbeat(work, context.heartbeat, "scanning data files")
+            await wait_with_heartbeat(task, heartbeat, "scanning data files")
         except BaseException:
             session.interrupt()
-            await wait_despite_cancellation(work)
+            await wait_despite_cancellation(task)
             raise
-        return work.result()
+        return task.result()
 
     def sample(self, group: ScanGroup, scratch: Path) -> list[dict[str, Any]]:
         """Return a few bad rows for a group's only check, or an empty list if DuckDB cannot read them."""
@@ -74,14 +108,14 @@ class DuckDBScan:
         return answer.sample
 
 
-def _scan_one_at_a_time(session: DuckDBSession, groups: Sequence[ScanGroup]) -> dict[str, ScanAnswer]:
-    """Scan, then close the session in this thread: only this thread knows that no query is running."""
+def _one_at_a_time(session: DuckDBSession, work: Callable[[DuckDBSession], _T]) -> _T:
+    """Do the work, then close the session in this thread: only this thread knows that no query is running."""
     with session:
         while not _ONE_SCAN.acquire(timeout=_LOCK_SECONDS):
             if session.interrupted:
                 raise duckdb.InterruptException("interrupted before the scan began")
         try:
-            return scan_groups_by(session, groups)
+            return work(session)
         finally:
             _ONE_SCAN.release()
 
@@ -121,6 +155,27 @@ def scan_group(session: DuckDBSession, group: ScanGroup) -> dict[str, ScanAnswer
             for index, views in group.disjoint_views.items()
         },
     )
+
+
+def find_bad_rows(session: DuckDBSession, group: ScanGroup, titles: Mapping[int, str]) -> list[BadRow]:
+    """Return the rows of a group's files for which a condition of a check is true.
+
+    Raises:
+        duckdb.Error: DuckDB cannot run the query.
+    """
+    paths = {local_path(file.path): file.path for file in group.files}
+    columns = {name for query in group.queries.values() for name in query.columns}
+    (rows,) = [_parquet_view(view) for view in group.views if view.name == ROWS]
+    view = replace(rows, fields=[each for each in rows.fields if each.name in columns], with_position=True)
+    bad = [f"({group.queries[index].bad})" for index in titles]
+    listed = ", ".join(f"{condition} AS bad_{number}" for number, condition in enumerate(bad))
+    with session.tables([view], {}) as connection:
+        found = session.select(
+            connection,
+            f"SELECT {FILE}, {POSITION}, {listed} FROM {ROWS} WHERE {' OR '.join(bad)} LIMIT {_MOST_BAD_ROWS + 1}",
+        ).to_pylist()
+    names = [(f"bad_{number}", title) for number, title in enumerate(titles.values())]
+    return [BadRow(paths[row[FILE]], row[POSITION], [title for column, title in names if row[column]]) for row in found]
 
 
 def _parquet_view(view: TableView) -> ParquetView:

@@ -221,12 +221,20 @@ class DuckDBSession:
         if self.interrupted:
             raise duckdb.InterruptException("interrupted")
 
-    def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+    def select(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+        """Return the rows of one SELECT.
+
+        Raises:
+            duckdb.Error: DuckDB cannot run it, or it is another statement.
+        """
         self._raise_if_interrupted()
         statements = connection.extract_statements(sql)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
             raise duckdb.PermissionException("a check is one SELECT: DuckDB runs nothing else")
-        return python_rows(connection.sql(statements[0]).to_arrow_table())
+        return connection.sql(statements[0]).to_arrow_table()
+
+    def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
+        return python_rows(self.select(connection, sql))
 
 
 def _check_field_ids(connection: duckdb.DuckDBPyConnection, views: Sequence[ParquetView]) -> None:

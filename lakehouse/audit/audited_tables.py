@@ -30,7 +30,7 @@ class AuditedTables:
         changed = self._changed_tables(input) if any(each.check == "changed_tables" for each in checks) else []
         now = datetime.fromisoformat(input.now) if input.now else datetime.now(timezone.utc)
         for name, table in input.tables.items():
-            state = self._state(input, name)
+            state = self.state(input, name)
             if state is None:
                 yield name, None
                 continue
@@ -41,7 +41,8 @@ class AuditedTables:
             compares = input.keys and table.on_bad_rows == "quarantine"
             yield name, replace(audited, carried=_carried_rows(state, input.base)) if compares else audited
 
-    def _state(self, input: AuditInput, name: str) -> TableState | None:
+    def state(self, input: AuditInput, name: str) -> TableState | None:
+        """Load a table at the audited hash; None if it is not on the branch."""
         after = self.catalog.table_version(input.branch, name, input.head)
         before = self.catalog.table_version(self.catalog.main, name, input.base)
         return TableState.load(after, before, self.io) if after else None

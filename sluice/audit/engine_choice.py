@@ -21,7 +21,7 @@ DUCKDB_KINDS = (
 """Kinds of columns that DuckDB reads from a data file as Spark does."""
 
 
-_ADDED_COLUMNS = ("sluice_file", "file_row_number")
+ADDED_COLUMNS = ("sluice_file", "file_row_number")
 _SAME_VALUES = (("int", "long"), ("float", "double"))
 """Pairs of column kinds that DuckDB compares as Spark does. It compares columns of the same kind as Spark does, too."""
 _MAX_DELETED_ROWS = 10_000_000
@@ -99,7 +99,7 @@ def _refusal(files: Sequence[FileStatistics], columns: Mapping[str, str], max_by
 def _name_problem(group: ScanGroup) -> str | None:
     """Return a message if a column has the name of one that DuckDB adds for rows deleted in place, or None."""
     views = [view for view in group.views if any(file.delete_files for file in view.files)]
-    taken = [each.name for view in views for each in view.fields if each.name.lower() in _ADDED_COLUMNS]
+    taken = [each.name for view in views for each in view.fields if each.name.lower() in ADDED_COLUMNS]
     return f"rows are deleted in place, and a column is called {taken[0]}" if taken else None
 
 

@@ -1,10 +1,13 @@
 """Row quarantine: move bad rows to `<table>__quarantine`, within the limits of the pipeline."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sluice.audit.answers import check_key
-from sluice.audit.scan_groups import scan_groups
+from sluice.audit.engine_choice import ADDED_COLUMNS
+from sluice.audit.scan_groups import ScanGroup, scan_groups
 from sluice.audit.spark_target import spark_target
 from sluice.audit.tables import AuditedTable
 from sluice.checks.results import check_title
@@ -13,10 +16,22 @@ from sluice.contracts.spark_jobs import QuarantineRowsSpec
 from sluice.pipeline.table import Table
 from sluice.publishing.quarantine_tables import quarantine_table
 from sluice.sizes import format_count
-from sluice.sql.dialect import SPARK
+from sluice.sql.dialect import DUCKDB, SPARK
 
 _NAMED = 5
 """Maximum number of checks named in a sentence."""
+_READABLE_AT_ONCE = 64 * 2**20
+"""Maximum size of a data file that a worker rewrites itself, in bytes: it holds all rows of one file in memory."""
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that breaks checks, by its position in its data file."""
+
+    file: str
+    position: int
+    checks: list[str]
+    """Titles of the checks."""
 
 
 def with_quarantine_tables(tables: Mapping[str, Table]) -> list[str]:
@@ -73,18 +88,47 @@ def bad_rows_of_table(
         moved_before: the number of rows that earlier audits moved. They count towards the limit.
     """
     (group,) = scan_groups(table, {index: table.checks[index] for index in failed}, SPARK)[0]
-    added = table.statistics.added
-    added_rows = sum(file.rows for file in added)
     return QuarantineRowsSpec.BadRows(
         table=table.name,
         quarantine=quarantine_table(table.name),
-        target=spark_target(group.over(added)),
+        target=spark_target(group.over(table.statistics.added)),
         check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
-        limit=added_rows if requeued else bad_row_limit(settings, added_rows + moved_before) - moved_before,
+        limit=rows_to_move(table, settings, requeued=requeued, moved_before=moved_before),
         max_proportion=settings.max_bad_proportion if table.carried and not requeued else None,
         moved_before=0 if requeued else moved_before,
         keys=list(keys) if table.carried else [],
     )
+
+
+def rows_to_move(table: AuditedTable, settings: Table, *, requeued: bool, moved_before: int) -> int:
+    """Return the maximum number of rows of a table that may be moved, without those that were moved before."""
+    added_rows = sum(file.rows for file in table.statistics.added)
+    return added_rows if requeued else bad_row_limit(settings, added_rows + moved_before) - moved_before
+
+
+def group_without_spark(table: AuditedTable, failed: Sequence[int]) -> ScanGroup | None:
+    """Return the checks as one query of DuckDB over all added files; None if only Spark can find or move the rows.
+
+    DuckDB finds the rows if each check has a condition for one row. The worker rewrites small files in which no row is
+    deleted in place. A merge carries rows along, which only Spark can tell from those that it brought.
+    """
+    checks = {index: table.checks[index] for index in failed}
+    groups, _ = scan_groups(table, checks, DUCKDB)
+    added = [file for file in table.statistics.added if file.rows]
+    if table.carried or len(groups) != 1 or len(groups[0].queries) != len(checks):
+        return None
+    if not all(query.bad for query in groups[0].queries.values()):
+        return None
+    taken = {each.name.lower() for each in table.fields} & {*ADDED_COLUMNS}
+    if taken or any(file.deletes or file.bytes > _READABLE_AT_ONCE for file in added):
+        return None
+    return groups[0].over(added)
+
+
+def count_broken_checks(rows: Sequence[BadRow]) -> dict[str, int]:
+    """Return the number of rows that break each check, most first. A row may break several."""
+    counts = Counter(title for row in rows for title in row.checks)
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
 def describe_bad_rows(bad_rows: Mapping[str, int], broken_checks: Mapping[str, Mapping[str, int]]) -> str:

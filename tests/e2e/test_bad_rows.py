@@ -114,6 +114,31 @@ QUARANTINE = "on_bad_rows: quarantine\n    max_bad_rows: 3"
 
 
 @pytest.mark.slow
+def test_a_worker_moves_bad_rows_as_spark_does(system: SystemHarness, lake: LakeReader, tmp_path: Path) -> None:
+    """Spark creates the quarantine table. Later, the worker rewrites small files, if the checks look at single rows."""
+    text = written("alike", tmp_path / "in.csv").replace("      - unique: id\n", "")
+    runs = []
+    for first in (0, 10):
+        csv_file(tmp_path / "in.csv", [{**row, "id": row["id"] + first} for row in ROWS])
+        ended = system.run(text)
+        assert (ended.code, ended.json["bad_rows"]) == (0, {"t.alike": 2}), ended.err
+        assert ended.json["broken_checks"] == {"t.alike": {"accepted_range(amount)": 2, "not_null(label)": 1}}
+        runs.append(ended.json["run_id"])
+    both = [
+        [
+            (row["id"] - first, row["label"], row["amount"], sorted(row["quarantined_checks"]))
+            for row in sorted(lake.rows("t.alike__quarantine"), key=lambda row: int(row["id"]))
+            if row["quarantined_run"] == run
+        ]
+        for run, first in zip(runs, (0, 10), strict=True)
+    ]
+    assert both[0] == both[1] and len(both[0]) == 2
+    assert sorted(row["id"] for row in lake.rows("t.alike")) == [1, 3, 3, 5, 11, 13, 13, 15]
+    assert lake.is_by_spark("t.alike__quarantine") == [True, False]
+    assert lake.is_by_spark("t.alike") == [True, True, True, False]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["copy-on-write", "merge-on-read"])
 def test_a_merge_moves_what_it_brought_and_changed_and_nothing_else(
     system: SystemHarness, lake: LakeReader, tmp_path: Path, how: str

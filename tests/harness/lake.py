@@ -38,6 +38,12 @@ class LakeReader:
         rows: list[dict[str, Any]] = version.scan().to_arrow().to_pylist() if version else []
         return rows
 
+    def is_by_spark(self, table: str) -> list[bool]:
+        """Return for each snapshot of a table on main, oldest first, if Spark made it."""
+        version = self._table(table, "main")
+        made = sorted(version.snapshots(), key=lambda each: each.sequence_number or 0) if version else []
+        return [each.summary is not None and "engine-name" in each.summary.additional_properties for each in made]
+
     def _table(self, table: str, ref: str) -> StaticTable | None:
         response = self._http.get(f"{self._uri}/trees/{quote(ref, safe='')}/contents/{table}", timeout=30)
         if response.status_code == 404:

@@ -39,6 +39,7 @@ from activities.run.record_run import RecordRunActivity
 from activities.run.select_input import SelectInputActivity
 from activities.run.target_catalog import TargetCatalog
 from activities.run.verify_write import VerifyWriteActivity
+from engine.duckdb_scan import DuckDBScan
 from lakehouse.audit.audited_tables import AuditedTables
 from sluice.approval.required import ApprovalTerms
 from sluice.base_model import WireMessage
@@ -143,7 +144,9 @@ CASES: dict[str, Callable[[MemoryCatalog, BranchRef, Settings], tuple[Callable[.
         ScanInput(audit=_audit(branch), undecided={"t.x": [0]}),
     ),
     "quarantine_rows": lambda catalog, branch, settings: (
-        QuarantineRowsActivity(AuditedTables(catalog, {}), cast(Any, _Spark(settings))).quarantine_rows,
+        QuarantineRowsActivity(
+            AuditedTables(catalog, {}), cast(Any, _Spark(settings)), DuckDBScan(settings.scan)
+        ).quarantine_rows,
         QuarantineRowsInput(audit=_audit(branch), failing={"t.x": [0]}),
     ),
     "find_conflicts": lambda catalog, branch, _: (

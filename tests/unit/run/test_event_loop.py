@@ -20,6 +20,7 @@ from activities.audit.scan_files import ScanFilesActivity
 from activities.audit.scan_tables import TableScanner
 from activities.quarantine.quarantine_rows import QuarantineRowsActivity
 from activities.run.write_table import WriteTableActivity
+from engine.duckdb_scan import DuckDBScan
 from engine.job import JobResult, SparkJob
 from engine.process.heartbeat import no_heartbeat
 from engine.process.progress import OutputReader
@@ -183,7 +184,8 @@ def test_a_scan_by_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_quarantine_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     called = slowly(monkeypatch, activities.quarantine.quarantine_rows, "create_job_folder")
-    activity = QuarantineRowsActivity(cast(AuditedTables, NoTables()), cast(Spark, FakeSpark(tmp_path)))
+    spark, scan = cast(Spark, FakeSpark(tmp_path)), DuckDBScan(Settings.of(sluice_home=tmp_path).scan)
+    activity = QuarantineRowsActivity(cast(AuditedTables, NoTables()), spark, scan)
     on_a_watched_loop(activity.quarantine_rows, QuarantineRowsInput(audit=audit_input(), failing={}))
     assert called == ["create_job_folder"]
 
