@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from sluice.audit.bad_rows_query import bad_rows_query
 from sluice.audit.scan_groups import ScanGroup
 from sluice.checks.base import Evaluation
 from sluice.checks.results import AnswerSource, check_result, error_result
@@ -26,12 +27,13 @@ def verdicts(group: ScanGroup, answers: Mapping[str, ScanAnswer], engine: Answer
             results.append(error_result(group.table.name, index, check, answer.error))
             continue
         files = len(group.files) + len(group.files_beside(index))
-        source = AnswerSource(engine, answer.sample, files, group.bytes_of(index))
         try:
             evaluated = evaluation(group, index, answer)
         except ValueError as error:  # a date or a time outside the years 1 to 9999, which has no order in Python
             results.append(error_result(group.table.name, index, check, f"it has no answer: {error}"))
             continue
+        query = bad_rows_query(group.table.name, check, group.table.statistics.types, evaluated)
+        source = AnswerSource(engine, answer.sample, files, group.bytes_of(index), query)
         results.append(check_result(group.table.name, index, check, evaluated, source))
     return results
 

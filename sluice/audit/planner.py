@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sluice.audit.bad_rows_query import bad_rows_query
 from sluice.audit.engine_choice import RefusingEngine, accepted_checks
 from sluice.audit.scan_groups import ScanGroup
 from sluice.audit.tables import AuditedTable
@@ -69,7 +70,8 @@ def plan_table(table: AuditedTable, carried_over: Mapping[tuple[str, int], Check
             plan.undecided[index] = check  # metadata counts all rows of a file, the carried ones too
         elif (evaluation := check.prove(table.statistics)) is not None:
             has_bad_rows = isinstance(check, RowCheck) and not evaluation.passed
-            source = AnswerSource("metadata", sample(table, check) if has_bad_rows else [])
+            query = bad_rows_query(table.name, check, table.statistics.types, evaluation)
+            source = AnswerSource("metadata", sample(table, check) if has_bad_rows else [], query=query)
             plan.decided.append(check_result(table.name, index, check, evaluation, source))
         else:
             plan.undecided[index] = check

@@ -6,7 +6,7 @@ from typing import Any
 
 from sluice.checks.base import Check, Evaluation
 from sluice.checks.query import Sql
-from sluice.checks.verdicts import MAX_SAMPLE_ROWS, AnsweredBy, CheckResult, Verdict, short_row, title
+from sluice.checks.verdicts import MAX_SAMPLE_ROWS, AnsweredBy, BadRowsQuery, CheckResult, Verdict, short_row, title
 from sluice.redaction import redacted
 
 
@@ -21,12 +21,13 @@ def _name(check: Check) -> str:
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """The source of an answer, with the sample and the amount of data read."""
+    """The source of an answer, with the bad rows that it shows and the amount of data read."""
 
     by: AnsweredBy
     sample: Sequence[dict[str, Any]] = ()
     files: int = 0
     bytes: int = 0
+    query: BadRowsQuery | None = None
 
 
 def check_result(table: str, index: int, check: Check, evaluation: Evaluation, source: AnswerSource) -> CheckResult:
@@ -47,6 +48,7 @@ def check_result(table: str, index: int, check: Check, evaluation: Evaluation, s
         scope=check.scope,
         files=source.files,
         bytes=source.bytes,
+        bad_rows_query=source.query,
     )
 
 

@@ -28,6 +28,13 @@ _REPORT_BYTES = 40 * 1024
 """Size to which samples are trimmed for a history, in bytes. Temporal warns at 256 KiB for one message."""
 
 
+class BadRowsQuery(WireMessage):
+    """A query that finds the bad rows of a check on the branch of its run."""
+
+    sql: str
+    dialect: Literal["duckdb", "spark"]
+
+
 class CheckResult(WireMessage):
     """One check's verdict and its evidence."""
 
@@ -53,6 +60,8 @@ class CheckResult(WireMessage):
     """Size of its columns in the files of its scope, in bytes."""
     message: str = ""
     """The reason why the check could not be answered."""
+    bad_rows_query: BadRowsQuery | None = None
+    """The query that finds its bad rows; None if it has none, or if a run with this many checks has no room for it."""
 
     @property
     def blocks(self) -> bool:
@@ -95,9 +104,9 @@ class AuditReport(WireMessage):
 def verdicts_digest(checks: Sequence[CheckResult]) -> str:
     """Return the SHA-256 over verdicts in hexadecimal, independent of their order and without their samples.
 
-    The name of a check is left out too, because it is part of what the check expects.
+    The name and the query of a check are left out too: they follow from what the check expects.
     """
-    lines = sorted(check.model_dump_json(exclude={"sample", "name"}) for check in checks)
+    lines = sorted(check.model_dump_json(exclude={"sample", "name", "bad_rows_query"}) for check in checks)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -149,7 +158,10 @@ def _with_short_texts(result: CheckResult, limit: int) -> CheckResult:
     if _size(observed) > each:
         observed = _short_text(observed if isinstance(observed, str) else json.dumps(observed, default=str), each)
     texts = {"expected": _short_text(result.expected, each), "message": _short_text(result.message, each)}
-    return result.model_copy(update={**texts, "observed": observed})
+    query = result.bad_rows_query
+    if query and _size(query.sql) > limit // 2:  # a part of a query finds other rows
+        query = None
+    return result.model_copy(update={**texts, "observed": observed, "bad_rows_query": query})
 
 
 def _short_text(text: str, limit: int) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from sluice.audit.observed import describe_observed
 from sluice.checks.results import check_title
 from sluice.checks.verdicts import CheckResult
+from sluice.command_line import COMMAND
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunRequest
 from sluice.presentation.waivers import describe_waiver, waiver_of
@@ -41,6 +42,17 @@ class BadRows:
 
 
 @dataclass(frozen=True)
+class RowsQueryView:
+    """The query that finds the bad rows of a check, to copy."""
+
+    sql: str
+    command: str
+    """Command that runs it; empty if none does."""
+    notes: str
+    """Sentences about where it runs and what it returns."""
+
+
+@dataclass(frozen=True)
 class VerdictView:
     """One verdict."""
 
@@ -59,6 +71,7 @@ class VerdictView:
     bad_rows: BadRows | None = None
     rows_hidden: str = ""
     """Reason why there are bad rows and none is shown; empty otherwise."""
+    query: RowsQueryView | None = None
 
     @property
     def word(self) -> str:
@@ -130,6 +143,7 @@ def _view(check: CheckResult, result: RunResult, request: RunRequest | None, row
         answered_by=_answered_by(check),
         bad_rows=None if rows_hidden else _bad_rows(check),
         rows_hidden=rows_hidden if check.sample else "",
+        query=_query(check, result),
     )
 
 
@@ -180,6 +194,25 @@ def _bad_rows(check: CheckResult) -> BadRows | None:
     columns = sorted(names, key=lambda name: name not in marked)
     rows = [[cell(row.get(name)) for name in columns] for row in check.sample]
     return BadRows(columns, marked, rows, check.failed_rows, numeric_columns(check.sample))
+
+
+def _query(check: CheckResult, result: RunResult) -> RowsQueryView | None:
+    """Return the query that finds the bad rows; None if no branch has them any more."""
+    query = check.bad_rows_query
+    is_kept = result.outcome in (None, "published") or (result.outcome == "quarantined" and bool(result.branch))
+    if query is None or not is_kept:
+        return None
+    is_on_main = result.outcome == "published"
+    command, notes = "", []
+    if query.dialect == "duckdb":
+        command = f"{COMMAND} query SQL" + ("" if is_on_main else f" --ref {result.run_id}")
+    else:
+        branch = "main" if is_on_main else "the branch of this run"
+        notes = [f"This is Spark SQL: run it in a session on {branch}."]
+    change = result.tables.get(check.table)
+    if check.scope == "added" and not (change and change.created):
+        notes.append("It also returns bad rows that main had before this run.")
+    return RowsQueryView(query.sql, command, " ".join(notes))
 
 
 def _not_run(result: RunResult, request: RunRequest | None) -> list[VerdictView]:

@@ -18,7 +18,7 @@ from runtime.run.listed_run import ListedRun
 from runtime.schedules.list_schedules import ListedSchedule
 from sluice.approval.decisions import ApprovalRecord, Decision, RefusedDecision
 from sluice.approval.waivers import WaivableCheck, WaivedCheck, Waiver
-from sluice.checks.verdicts import CheckResult
+from sluice.checks.verdicts import BadRowsQuery, CheckResult
 from sluice.contracts.arrivals import ArrivalEntry, Batch, BatchRef, ZoneStatus
 from sluice.contracts.backfill import BackfillState, BackfillStatus, PartitionNote
 from sluice.contracts.existing_rows import Restore
@@ -79,7 +79,7 @@ FINGERPRINT = "ab" * 32
 def hostile_result(**fields: Any) -> RunResult:
     checks = [
         CheckResult(table=X, index=0, check="unique", columns=[X], verdict="fail", observed=X, expected=X,
-                    sample=[{X: X}], failed_rows=1),
+                    sample=[{X: X}], failed_rows=1, bad_rows_query=BadRowsQuery(sql=X, dialect="spark")),
         CheckResult(table=X, index=1, check=X, columns=[], name=X, verdict="error", message=X, expected=X),
         CheckResult(table=X, index=2, check="sql", columns=[], name=X, verdict="warn", observed=X),
         CheckResult(table=X, index=3, check="sql", columns=[], name=X, verdict="pass", observed=X, expected=X),
@@ -339,7 +339,7 @@ def test_hostile_values_are_text(template: str, values: dict[str, Any]) -> None:
     text, markup = page(template, values)
     assert not markup.errors
     scripts = [attributes for tag, attributes, _ in markup.elements if tag == "script"]
-    own = ["page", "signing"] if template == "run.html" else ["page"]
+    own = ["page", "copying", *(["signing"] if template == "run.html" else [])]
     assert scripts == [{"src": f"/static/{name}.js", "defer": ""} for name in own]
     assert "img" not in {tag for tag, _, _ in markup.elements}
     assert "{{ 7 * 7 }}" in text
@@ -372,7 +372,7 @@ def test_forms_have_the_token_and_tables_scroll_in_a_named_region(template: str,
 def test_templates_have_nothing_inline(template: Path) -> None:
     text = template.read_text()
     assert not re.findall(r"\|\s*safe|autoescape|\bstyle=|<style|\son\w+=|javascript:", text, re.I)
-    assert not re.findall(r'<script(?! src="/static/(?:page|signing)\.js" defer></script>)', text, re.I)
+    assert not re.findall(r'<script(?! src="/static/(?:page|copying|signing)\.js" defer></script>)', text, re.I)
     assert not re.findall(r"\s[\w-]+=\{[{%]", text), "an attribute without quotes"
     assert not re.findall(r"https?://", text), "the page loads nothing, and links nothing, from another site"
 

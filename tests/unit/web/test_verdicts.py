@@ -7,9 +7,10 @@ import pytest
 
 from sluice.approval.decisions import ApprovalRecord
 from sluice.approval.waivers import WaivableCheck, WaivedCheck
-from sluice.checks.verdicts import CheckResult, Verdict
+from sluice.checks.verdicts import BadRowsQuery, CheckResult, Verdict
 from sluice.contracts.run import RunResult
 from sluice.contracts.run_request import RunInput, RunRequest
+from sluice.contracts.table_changes import TableChange
 from sluice.pipeline.model import Pipeline
 from web.audit.verdicts import VerdictView, count_verdict_looks, view_verdicts
 
@@ -120,6 +121,45 @@ def test_the_columns_of_the_check_come_first_and_are_marked() -> None:
     assert view.bad_rows.rows == [["null", "1", "true"], ["x", "2", "false"]]
     assert (view.bad_rows.total, view.bad_rows.numeric) == (9, frozenset({"a"}))
     assert view_verdicts(result(verdict(0, "fail", observed=1)), REQUEST).notable[0].bad_rows is None
+
+
+QUERY = BadRowsQuery(sql="SELECT *\nFROM t.x\nWHERE id IS NULL", dialect="duckdb")
+NEW_TABLE = {"t.x": TableChange(operation="append", created=True)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "command"),
+    [
+        ({}, "python run_workflow.py query SQL --ref r"),
+        ({"outcome": "quarantined", "branch": "q"}, "python run_workflow.py query SQL --ref r"),
+        ({"outcome": "published"}, "python run_workflow.py query SQL"),
+        ({"outcome": "quarantined"}, None),
+        ({"outcome": "discarded", "branch": "b"}, None),
+    ],
+)
+def test_the_query_for_the_bad_rows_says_where_they_are(fields: dict[str, Any], command: str | None) -> None:
+    check = verdict(0, "fail", observed=1, failed_rows=1, bad_rows_query=QUERY)
+    (view,) = view_verdicts(result(check, tables=NEW_TABLE, **fields), REQUEST).notable
+    assert (view.query and view.query.command) == command
+    assert view.query is None or (view.query.sql, view.query.notes) == (QUERY.sql, "")
+
+
+def test_the_query_says_that_main_may_have_had_bad_rows_before() -> None:
+    spark = QUERY.model_copy(update={"dialect": "spark"})
+    check = verdict(0, "fail", observed=1, failed_rows=1, bad_rows_query=spark)
+    (view,) = view_verdicts(result(check), REQUEST).notable
+    assert (
+        view.query
+        and not view.query.command
+        and view.query.notes
+        == (
+            "This is Spark SQL: run it in a session on the branch of this run. "
+            "It also returns bad rows that main had before this run."
+        )
+    )
+    (whole,) = view_verdicts(result(check.model_copy(update={"scope": "table"})), REQUEST).notable
+    assert whole.query and "main had" not in whole.query.notes
+    assert view_verdicts(result(verdict(0, "fail", observed=1)), REQUEST).notable[0].query is None
 
 
 def test_hostile_values_are_cut_and_secrets_are_hidden() -> None:
