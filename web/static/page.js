@@ -3,6 +3,7 @@
 
 const connection = document.getElementById("connection");
 let isBehind = false; // true if a replacement waits until a person has left a form
+let shown = document.querySelector("[data-live]")?.innerHTML; // as it was served: other scripts change texts in it
 let readReport = reportOf(document); // the first report that this page showed, also while the run does not wait
 
 /** Return true while a person uses a form of the live part, which a replacement would lose. */
@@ -46,13 +47,15 @@ async function refresh() {
   if (!response.ok || response.redirected) return;
   const read = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = read.querySelector("[data-live]");
-  if (!fresh || fresh.innerHTML === part.innerHTML || !part.isConnected) return;
+  const served = fresh?.innerHTML;
+  if (!fresh || served === shown || !part.isConnected) return;
   document.title = read.title;
   const next = reportOf(fresh);
   const isOther = Boolean(readReport && next) && next !== readReport; // a click must not approve what nobody has read
   isBehind = isInUse(part) || isOther;
   if (isOther || (isBehind && reportOf(part) && !next)) warnIfStale(part);
   if (isBehind) return;
+  shown = served;
   replace(part, fresh);
   readReport ??= next;
 }
@@ -71,6 +74,7 @@ function warnIfStale(part) {
   notice.setAttribute("role", "alert");
   notice.textContent = "The data changed since you opened this page. Reload it before you decide.";
   part.prepend(notice);
+  shown = null; // the next answer of the server that decides on the same report replaces the notice
   part.querySelectorAll("form .button").forEach((button) => { button.disabled = true; });
 }
 

@@ -70,6 +70,7 @@ class Temporal:
         self.runs, self.token = list(runs), token
         self.error: RPCError | None = None
         self.stage: Stage = "waiting for approval"
+        self.deadline = ""
         self.events = 5
         """Number of events of each history."""
         self.queries = 0
@@ -95,7 +96,7 @@ class Temporal:
 
         async def query(*_: object, **__: object) -> RunStatus:
             self.queries += 1
-            return RunStatus(stage=self.stage, events=[], result=result)
+            return RunStatus(stage=self.stage, events=[], result=result, deadline=self.deadline)
 
         async def ended(**_: object) -> RunResult:
             if self.reason is None:
@@ -139,6 +140,16 @@ async def test_what_waits_comes_first_and_is_in_the_title() -> None:
     assert "<title>Needs you (1) · Sluice</title>" in answer.text
     assert f'href="/runs/p-000000000002/run-2#decide">Decide on <code class="hash" title="{AUDITED}">' in answer.text
     assert "by somebody" in answer.text, "its history is no longer in Temporal"
+
+
+async def test_the_deadline_of_a_waiting_run_is_a_time_that_a_script_counts_down() -> None:
+    temporal = Temporal(execution(2, is_running=True))
+    assert "data-deadline" not in (await _home(temporal)).text
+    temporal.deadline, temporal.events = "2026-12-01T14:00:00+00:00", 6
+    text = (await _home(temporal)).text
+    assert 'datetime="2026-12-01T14:00:00+00:00"' in text
+    assert "data-deadline>Until 2026-12-01 14:00 UTC</time>" in text, "people without JavaScript read it"
+    assert '<script src="/static/countdown.js" defer></script>' in text
 
 
 async def test_home_says_that_it_shows_the_latest_runs_of_a_busy_day() -> None:

@@ -175,13 +175,9 @@ HOME = {
     "shown_of_day": 1000,
 }  # fmt: skip
 EMPTY_HOME = {
-    **HOME,
-    "waiting": [],
-    "under_way": [],
-    "attention": Attention([], [], [], [], []),
-    "day": last_day([], NOW),
+    **HOME, "waiting": [], "under_way": [], "attention": Attention([], [], [], [], []), "day": last_day([], NOW),
     "shown_of_day": None,
-}
+}  # fmt: skip
 RUNS = {
     "stages": {"r": X},
     "wanted": {"pipeline": X, "table": X, "state": X},
@@ -339,7 +335,7 @@ def test_hostile_values_are_text(template: str, values: dict[str, Any]) -> None:
     text, markup = page(template, values)
     assert not markup.errors
     scripts = [attributes for tag, attributes, _ in markup.elements if tag == "script"]
-    own = ["page", "copying", *(["signing"] if template == "run.html" else [])]
+    own = ["page", "copying", "countdown", *(["signing"] if template == "run.html" else [])]
     assert scripts == [{"src": f"/static/{name}.js", "defer": ""} for name in own]
     assert "img" not in {tag for tag, _, _ in markup.elements}
     assert "{{ 7 * 7 }}" in text
@@ -372,7 +368,9 @@ def test_forms_have_the_token_and_tables_scroll_in_a_named_region(template: str,
 def test_templates_have_nothing_inline(template: Path) -> None:
     text = template.read_text()
     assert not re.findall(r"\|\s*safe|autoescape|\bstyle=|<style|\son\w+=|javascript:", text, re.I)
-    assert not re.findall(r'<script(?! src="/static/(?:page|copying|signing)\.js" defer></script>)', text, re.I)
+    assert not re.findall(
+        r'<script(?! src="/static/(?:page|copying|countdown|signing)\.js" defer></script>)', text, re.I
+    )
     assert not re.findall(r"\s[\w-]+=\{[{%]", text), "an attribute without quotes"
     assert not re.findall(r"https?://", text), "the page loads nothing, and links nothing, from another site"
 

@@ -1,0 +1,73 @@
+"""Deadlines, queries to copy, and decisions on the home page, in a real browser and on real runs."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from tests.harness.page_process import PageProcess
+from tests.harness.pipelines import csv_file, pipeline
+from tests.harness.system import SystemHarness
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def runs(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> SystemHarness:
+    return SystemHarness(tmp_path_factory.mktemp("runs"), {**os.environ, **warm_stack})
+
+
+@pytest.fixture(scope="module")
+def ana(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
+    page = PageProcess(warm_stack, tmp_path_factory.mktemp("page"), "ana")
+    yield page
+    page.kill()
+
+
+@pytest.fixture
+def window(browser: Browser, ana: PageProcess) -> Iterator[BrowserContext]:
+    with ana.signed_in(browser, permissions=["clipboard-read", "clipboard-write"]) as context:
+        yield context
+
+
+def waiting(runs: SystemHarness, name: str, checks: str = "[]") -> tuple[str, str]:
+    """Start a run that waits for approval; return its workflow id and its path on the page."""
+    source = csv_file(runs.folder / name / "in.csv", [{"id": 1, "label": "a"}, {"id": 2, "label": "a"}])
+    run = runs.start(pipeline(name, source, checks, more="approval: {timeout: 2h}"))
+    return run, f"/runs/{run}/{runs.wait_for_stage(run, 'waiting for approval')['run_id']}"
+
+
+def test_the_query_for_bad_rows_is_copied_and_finds_them(runs: SystemHarness, window: BrowserContext) -> None:
+    run, path = waiting(runs, "page-copied", "[unique: {column: label, severity: warn}]")
+    tab = window.new_page()
+    tab.goto(path)
+    tab.locator("summary", has_text="SQL that finds these rows").click()
+    tab.get_by_role("button", name="Copy").click()
+    expect(tab.get_by_role("button", name="Copied")).to_be_visible()
+    sql = tab.evaluate("navigator.clipboard.readText()")
+    assert sql == tab.locator(".copied code").text_content()
+    (note,) = tab.get_by_text("Run it by").all_text_contents()
+    command = re.search(r"query SQL (--ref [\w-]+)\.", note)
+    assert command, note
+    rows = runs.command("query", sql, *shlex.split(command[1]), "--json").json["rows"]
+    assert [row["id"] for row in rows] == [1, 2]
+    runs.cancel(run)
+    runs.wait_for_end(run)
+
+
+def test_a_deadline_is_counted_down(runs: SystemHarness, window: BrowserContext, ana: PageProcess) -> None:
+    run, path = waiting(runs, "page-deadline")
+    tab = window.new_page()
+    for shown in ("/", path):
+        tab.goto(shown)
+        deadline = tab.locator("[data-deadline]").first
+        expect(deadline).to_have_text(re.compile(r"^1 h 5\d min left$"))
+        assert re.match(r"Until 20\d\d-\d\d-\d\d \d\d:\d\d UTC$", deadline.get_attribute("title") or "")
+    tab.clock.install()
+    tab.clock.fast_forward("03:00:00")
+    expect(tab.locator("[data-deadline]")).to_have_text("The deadline has passed")
+    runs.cancel(run)
+    runs.wait_for_end(run)
