@@ -65,6 +65,8 @@ class RunFilter:
     ended_since: datetime | None = None
     """Runs that ended at this time or later."""
     workflow_ids: tuple[str, ...] = ()
+    before: datetime | None = None
+    """Runs that started before this time."""
 
     def __post_init__(self) -> None:
         """Check the state and the names.
@@ -90,6 +92,7 @@ class RunFilter:
             f'SluiceOutcome = "{self.state}"' if self.state in OUTCOMES else "",
             'ExecutionStatus = "Running"' if self.state == RUNNING else "",
             f'StartTime >= "{self.since.isoformat()}"' if self.since else "",
+            f'StartTime < "{self.before.isoformat()}"' if self.before else "",
             f'CloseTime >= "{self.ended_since.isoformat()}" AND ExecutionStatus != "Running"'
             if self.ended_since
             else "",

@@ -340,8 +340,8 @@ TO_REACH = """() => {
 REACHED = """() => {
     const focused = document.activeElement;
     focused.dataset.reached = "yes";
-    const hasOutline = focused.matches(":focus-visible") && getComputedStyle(focused).outlineStyle !== "none";
-    return hasOutline || focused === document.body;
+    const isShown = focused.matches(":focus-visible, [type=date]") && getComputedStyle(focused).outlineStyle !== "none";
+    return isShown || focused === document.body;
 }"""
 """Mark the element with the focus; return True if people see that it has the focus."""
 

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.run.find_run import OUTCOMES, RUNNING, RunFilter, RunLookup, describe_run, find_run
+from runtime.run.find_run import OUTCOMES, RUNNING, RunLookup, describe_run, find_run
 from runtime.run.listed_run import listed_run
 from sluice.errors import InvalidPipeline
 from web.approval.signing import view_signing
@@ -21,6 +21,7 @@ from web.run.again_view import view_again
 from web.run.board import MOST_ENDED, RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
+from web.run.shown_filter import TheShownFilter
 
 router = APIRouter(include_in_schema=False)
 _PER_PAGE = 50
@@ -60,14 +61,12 @@ async def _card(page: Page, each: RunningRun) -> dict[str, object]:
 @router.get("/runs")
 async def runs(
     page: ThePage,
-    pipeline: str = "",
-    table: str = "",
-    state: str = "",
+    wanted: TheShownFilter,
     after: Annotated[str, Query(max_length=_LONGEST_KEY)] = "",
 ) -> HTMLResponse:
     """List runs, newest first, filtered by the address."""
-    wanted = RunFilter(pipeline, table, state)
-    listed = page.client.list_workflows(wanted.query, page_size=_PER_PAGE, next_page_token=_token(after))
+    query = wanted.run_filter.query
+    listed = page.client.list_workflows(query, page_size=_PER_PAGE, next_page_token=_token(after))
     try:
         await listed.fetch_next_page()
     except RPCError as error:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
@@ -237,6 +238,26 @@ async def test_the_list_of_runs_leads_to_older_ones() -> None:
     second = await opened.get(older.replace("&amp;", "&"))
     assert temporal.lists[-1][1] == b"\x00key\xff" and temporal.lists[-1][0] == temporal.lists[0][0]
     assert "data-live" not in second.text, "its address stays, but its runs would change"
+
+
+async def test_the_list_of_runs_of_some_days() -> None:
+    """The last day counts, and the address of older runs keeps the days."""
+    temporal = Temporal(*(execution(number, "published") for number in range(1, 51)), token=b"key")
+    answer = await browser(temporal).get("/runs?since=2026-11-20&until=2026-11-21")
+    assert temporal.lists[0][0].endswith(
+        'AND StartTime >= "2026-11-20T00:00:00+00:00" AND StartTime < "2026-11-22T00:00:00+00:00"'
+    )
+    assert 'name="since" value="2026-11-20"' in answer.text and 'name="until" value="2026-11-21"' in answer.text
+    assert 'href="/runs?since=2026-11-20&amp;until=2026-11-21&amp;after=a2V5"' in answer.text
+    assert '<a href="/runs">Show all</a>' in answer.text
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "0001-01-01", "9999-12-31", '" OR 1=1', "9" * 200])
+@pytest.mark.parametrize("name", ["since", "until"])
+async def test_a_day_that_is_no_date_is_refused(name: str, day: str) -> None:
+    temporal = Temporal()
+    answer = await browser(temporal).get(f"/runs?{urlencode({name: day})}")
+    assert answer.status == 400 and name in answer.text and not temporal.lists
 
 
 async def test_the_list_of_runs_shows_what_failed() -> None:

@@ -61,6 +61,7 @@ from web.run.board import RunningRun
 from web.run.changes import table_numbers
 from web.run.last_day import last_day
 from web.run.run_view import RunView
+from web.run.shown_filter import ShownFilter
 from web.run.starting import LatestStart
 from web.run.timeline import timeline
 from web.templates import render
@@ -179,12 +180,8 @@ EMPTY_HOME = {
     "shown_of_day": None,
 }  # fmt: skip
 RUNS = {
-    "stages": {"r": X},
-    "wanted": {"pipeline": X, "table": X, "state": X},
-    "states": [X],
-    "following": X,
-    "is_first": False,
-}
+    "stages": {"r": X}, "wanted": ShownFilter(X, X, X, X, X), "states": [X], "following": X, "is_first": False,
+}  # fmt: skip
 CELLS = [*(HeatCell(look, X, "/runs/w/r") for look in LOOKS.values()), HeatCell("notrun", X, "/runs/w/r")]
 CHECKS = [(each.title, CELLS) for each in STATUS.result.checks]
 RUN = {
