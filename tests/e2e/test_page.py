@@ -138,7 +138,7 @@ def test_a_waiting_run_appears_and_is_approved(
     expect(card).to_be_visible()
     expect(tab).to_have_title(re.compile(r"^Needs you \(\d+\) · Sluice$"))
     expect(card).to_contain_text("+1")
-    card.get_by_role("link", name="Decide on").click()
+    card.get_by_role("link", name="Open the run").click()
 
     late = tab.context.new_page()
     late.goto(tab.url.partition("#")[0])
@@ -203,7 +203,7 @@ def test_two_people_approve_one_without_javascript(
     with ben.signed_in(browser, java_script_enabled=False) as context:
         other = context.new_page()
         other.goto("/")
-        card_of(other, "page-two").get_by_role("link", name="Decide on").click()
+        card_of(other, "page-two").get_by_role("link", name="Open the run").click()
         other.get_by_label("Note (optional)").fill("same here")
         other.get_by_role("button", name="Approve").click()
         expect(other.locator("#decisions")).to_contain_text("same here")

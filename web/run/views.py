@@ -15,6 +15,7 @@ from runtime.run.find_run import OUTCOMES, RUNNING, RunLookup, describe_run, fin
 from runtime.run.listed_run import listed_run
 from sluice.errors import InvalidPipeline
 from web.approval.signing import view_signing
+from web.approval.waiting import awaited_decision
 from web.audit.verdicts import count_verdict_looks
 from web.page import Page, ThePage
 from web.run.again_view import view_again
@@ -49,12 +50,15 @@ async def home(page: ThePage) -> HTMLResponse:
 
 async def _card(page: Page, each: RunningRun) -> dict[str, object]:
     assert each.status is not None
+    awaited = awaited_decision(each.status, page.visitor.name)
     return {
         "run": each.run,
         "status": each.status,
         "tables": table_numbers(each.status.result),
         "verdicts": count_verdict_looks(each.status.result.checks),
         "starter": await page.views.starter(each.run),
+        "awaited": awaited,
+        "signing": view_signing(page, each.status.result, awaited),
     }
 
 

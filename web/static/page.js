@@ -4,7 +4,7 @@
 const connection = document.getElementById("connection");
 let isBehind = false; // true if a replacement waits until a person has left a form
 let shown = document.querySelector("[data-live]")?.innerHTML; // as it was served: other scripts change texts in it
-let readReport = reportOf(document); // the first report that this page showed, also while the run does not wait
+let readReports = reportsIn(document); // by address of their forms, also while a run does not wait
 
 /** Return true while a person uses a form of the live part, which a replacement would lose. */
 function isInUse(part) {
@@ -16,9 +16,12 @@ function isInUse(part) {
   return hasInput || Boolean(hasFocus) || Boolean(String(document.getSelection()));
 }
 
-/** Return the states of the folds, so that they stay as they are. */
+/** Return the folds by their ids; those without an id by their numbers. */
 function folds(part) {
-  return [...part.querySelectorAll("details")];
+  const all = [...part.querySelectorAll("details")];
+  const numbered = all.filter((each) => !each.id).length;
+  let number = 0;
+  return new Map(all.map((each) => [each.id || `${number++} of ${numbered}`, each]));
 }
 
 /** Return the name of an element that has the focus: its id, or what it is, where it leads, and its text. */
@@ -29,11 +32,11 @@ function nameOf(element) {
 
 /** Replace the live part. Folds and the focus stay where they are. */
 function replace(part, fresh) {
-  const open = folds(part).map((fold) => fold.open);
+  const before = folds(part);
   const focused = part.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   part.replaceWith(fresh);
   document.dispatchEvent(new Event("replaced"));
-  if (open.length === folds(fresh).length) folds(fresh).forEach((fold, index) => { fold.open = open[index]; });
+  folds(fresh).forEach((fold, name) => { if (before.has(name)) fold.open = before.get(name).open; });
   if (focused === null) return;
   const same = [...fresh.querySelectorAll("a, summary, [tabindex]")].find((element) => nameOf(element) === focused);
   same?.focus({ preventScroll: true });
@@ -50,32 +53,47 @@ async function refresh() {
   const served = fresh?.innerHTML;
   if (!fresh || served === shown || !part.isConnected) return;
   document.title = read.title;
-  const next = reportOf(fresh);
-  const isOther = Boolean(readReport && next) && next !== readReport; // a click must not approve what nobody has read
-  isBehind = isInUse(part) || isOther;
-  if (isOther || (isBehind && reportOf(part) && !next)) warnIfStale(part);
+  const next = reportsIn(fresh);
+  const others = [...next.keys()].filter((address) => readReports.has(address)
+    && readReports.get(address) !== next.get(address) && willShow(fresh, address, part));
+  isBehind = isInUse(part) || others.length > 0; // a click must not approve what nobody has read
+  const ended = isBehind ? [...reportsIn(part).keys()].filter((address) => !next.has(address)) : [];
+  [...others, ...ended].forEach((address) => warnIfStale(part, address));
   if (isBehind) return;
   shown = served;
   replace(part, fresh);
-  readReport ??= next;
+  readReports = new Map([...readReports, ...next]);
 }
 
-/** Return the hash of the report that a form of this part decides on. */
-function reportOf(part) {
-  return part.querySelector("input[name=report]")?.value;
+/** Return the hashes of the reports that forms of this part decide on, by the address of the form. */
+function reportsIn(part) {
+  const fields = [...part.querySelectorAll("input[name=report]")];
+  return new Map(fields.map((field) => [field.form.getAttribute("action"), field.value]));
 }
 
-/** Tell a person that the report on this page is outdated. The server refuses it in any case. */
-function warnIfStale(part) {
-  if (document.getElementById("stale")) return;
+/** Return the forms of an address. */
+function formsOf(part, address) {
+  return [...part.querySelectorAll("form")].filter((form) => form.getAttribute("action") === address);
+}
+
+/** Return true if people will see a form of this address after the replacement: it is in no fold, or in an open one. */
+function willShow(fresh, address, part) {
+  const isOpen = (fold) => !fold || (fold.id !== "" && folds(part).get(fold.id)?.open);
+  return formsOf(fresh, address).some((form) => isOpen(form.closest("details")));
+}
+
+/** Tell a person that a report on this page is outdated. The server refuses it in any case. */
+function warnIfStale(part, address) {
+  const card = formsOf(part, address)[0]?.closest("article") ?? part;
+  if (card.querySelector(":scope > [data-stale]")) return;
   const notice = document.createElement("p");
-  notice.id = "stale";
+  notice.dataset.stale = "";
   notice.className = "notice";
   notice.setAttribute("role", "alert");
   notice.textContent = "The data changed since you opened this page. Reload it before you decide.";
-  part.prepend(notice);
+  card.prepend(notice);
   shown = null; // the next answer of the server that decides on the same report replaces the notice
-  part.querySelectorAll("form .button").forEach((button) => { button.disabled = true; });
+  card.querySelectorAll("form .button").forEach((button) => { button.disabled = true; });
 }
 
 /** Read the page again; say so if the server does not answer. */

@@ -17,7 +17,7 @@ from sluice.contracts.arrivals import ZoneStatus
 from sluice.contracts.run import RunResult, RunStatus, Stage
 from sluice.contracts.starting import PipelineText
 from tests.harness.asgi import Answer
-from tests.harness.page import browser
+from tests.harness.page import behind_proxy, browser
 from tests.harness.waiting import in_time
 from web.attention import Attention, AttentionReader
 from web.timing import PageTiming
@@ -139,8 +139,22 @@ async def _home(temporal: Temporal) -> Answer:
 async def test_what_waits_comes_first_and_is_in_the_title() -> None:
     answer = await _home(Temporal(execution(2, is_running=True), execution(3, "published")))
     assert "<title>Needs you (1) · Sluice</title>" in answer.text
-    assert f'href="/runs/p-000000000002/run-2#decide">Decide on <code class="hash" title="{AUDITED}">' in answer.text
+    assert 'href="/runs/p-000000000002/run-2#decide">Open the run</a>' in answer.text
     assert "by somebody" in answer.text, "its history is no longer in Temporal"
+
+
+async def test_a_card_has_the_dialog_that_decides_about_its_hash() -> None:
+    temporal = Temporal(execution(2, is_running=True))
+    text = (await _home(temporal)).text
+    (card,) = [part.split("</article>")[0] for part in text.split('<article class="panel waiting">')[1:]]
+    assert card.count('action="/runs/p-000000000002/run-2/decision"') == 2
+    assert card.count(f'name="report" value="{AUDITED[:12]}') == 2
+    for decision in ("Approve", "Reject"):
+        assert f'>{decision} <code class="hash" title="{AUDITED}">' in card
+    assert "Main does not change." in card and "If main changes first, the run is audited again." in card
+    assert "disabled" not in card
+    viewer = (await in_time(behind_proxy(temporal, "vera").get("/"))).text
+    assert viewer.count("disabled>") == 2 and "To decide about a run, you need the role approver" in viewer
 
 
 async def test_the_deadline_of_a_waiting_run_is_a_time_that_a_script_counts_down() -> None:

@@ -67,6 +67,7 @@ from web.run.timeline import timeline
 from web.templates import render
 
 WEB = ROOT / "web"
+PARTS = {"base.html", "macros.html", "decision.html"}
 TEMPLATES = sorted((WEB / "templates").glob("*.html"))
 STYLE = (WEB / "static" / "page.css").read_text()
 X = """<script>alert(1)</script>"><img src=x onerror='alert(2)'>{{ 7 * 7 }}"""
@@ -168,11 +169,12 @@ PUBLISHED = [replace(listed("published"), pipeline=X)]
 ATTENTION = Attention([QUARANTINE], [ZONE, ZONE.model_copy(update={"problem": ""})], [SCHEDULE], [X], PUBLISHED)
 CARD = {
     "run": listed(is_running=True), "status": STATUS, "tables": table_numbers(STATUS.result), "starter": X,
-    "verdicts": count_verdict_looks(STATUS.result.checks),
+    "verdicts": count_verdict_looks(STATUS.result.checks), "awaited": awaited_decision(STATUS, "ana"), "signing": None,
 }  # fmt: skip
+SIGNED_CARD = {**CARD, "run": replace(listed(is_running=True), run_id="s"), "signing": SigningView(False, (X, X))}
 HOME = {
-    "waiting": [CARD], "under_way": [RunningRun(listed(is_running=True), None, X)], "attention": ATTENTION, "now": NOW,
-    "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
+    "waiting": [CARD, SIGNED_CARD], "under_way": [RunningRun(listed(is_running=True), None, X)], "now": NOW,
+    "attention": ATTENTION, "day": last_day([listed(), *[listed("published")] * 20], NOW), "outcomes": ("published",),
     "shown_of_day": 1000,
 }  # fmt: skip
 EMPTY_HOME = {
@@ -324,7 +326,7 @@ CASES = pytest.mark.parametrize(("template", "values"), PAGES, ids=[f"{n}-{name}
 
 
 def test_every_template_is_rendered() -> None:
-    assert {name for name, _ in PAGES} == {path.name for path in TEMPLATES} - {"base.html", "macros.html"}
+    assert {name for name, _ in PAGES} | PARTS == {path.name for path in TEMPLATES}
 
 
 @CASES
