@@ -34,6 +34,9 @@ ACTIONS: Mapping[str, Action] = {
     "/quarantine/repair": Action(Role.OPERATOR, "repair a quarantine"),
     "/quarantine/keep": Action(Role.OPERATOR, "change the end of a quarantine"),
     "/quarantine/discard": Action(Role.OPERATOR, "discard a quarantine"),
+    "/arrivals/{name}/retry": Action(Role.OPERATOR, "retry a batch"),
+    "/arrivals/{name}/split": Action(Role.OPERATOR, "split a batch"),
+    "/arrivals/{name}/set-aside": Action(Role.OPERATOR, "set a batch aside"),
 }
 """Actions by the path of their route."""
 WITHOUT_ROLE = frozenset({SIGN_IN})

@@ -20,6 +20,7 @@ from web.actions import check_role
 from web.api_router import describe_api
 from web.approval import views as approval
 from web.approval.slack import SlackActions, accepts_slack
+from web.arrivals import actions as arrival_actions
 from web.arrivals import views as arrivals
 from web.attention import AttentionReader
 from web.audit.history import VerdictHistory
@@ -54,6 +55,7 @@ _ROUTERS = (
         approval.router,
         lake.router,
         arrivals.router,
+        arrival_actions.router,
         backfills.router,
     ),
     *(quarantine.router, quarantine_actions.router, publishing.router, publishing.forms),

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -21,7 +20,6 @@ from sluice.contracts.starting import PipelineText
 from sluice.contracts.zone_requests import SplitBatchInput
 from sluice.errors import InvalidPipeline
 from sluice.settings import Settings
-from web.arrivals import views
 
 BATCH = Batch(ref=BatchRef(id="b1", location="", files=2, bytes=1), state="kept out", reason="a check failed")
 
@@ -94,20 +92,3 @@ def test_the_command_refuses_before_it_asks_or_changes_anything(
     capsys.readouterr()
     _print_zone(context, zone(write))
     assert ("--split BATCH" in capsys.readouterr().out) != refused
-
-
-@pytest.mark.parametrize(("write", "refused"), MODES)
-def test_the_page_shows_the_command_only_where_it_is_not_refused(
-    monkeypatch: pytest.MonkeyPatch, write: str, refused: bool
-) -> None:
-    async def read(*_: Any) -> ZoneStatus:
-        return zone(write)
-
-    async def list_files(*_: Any) -> SimpleNamespace:
-        return SimpleNamespace(files=[], counts={}, in_batches={}, runs={})
-
-    monkeypatch.setattr(views, "read_zone", read)
-    monkeypatch.setattr(views, "list_zone_files", list_files)
-    page = SimpleNamespace(client=None, installation=None, render=lambda *_, **shown: shown)
-    shown = cast(dict[str, Any], asyncio.run(views.zone(cast(Any, page), "p")))
-    assert (shown["may_split"], [each for each, _ in shown["kept_out"]]) == (not refused, [BATCH])

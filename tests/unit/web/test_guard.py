@@ -16,6 +16,7 @@ RUN = "/runs/p-0123456789ab/r"
 FORMS = [
     *(f"{RUN}/{action}" for action in ("decision", "cancel", "rollback", "again")),
     *(f"/quarantine/{action}" for action in ("release", "repair", "keep", "discard")),
+    *(f"/arrivals/z/{action}" for action in ("retry", "split", "set-aside")),
 ]
 """Addresses of forms that change something."""
 
@@ -145,6 +146,7 @@ async def test_a_form_needs_the_token_of_this_page(path: str, token: str | None)
         "head": "x",
         "how_long": "1d",
         "sql": "x",
+        "batch": "x",
     }
     fields = {**shown, **({} if token is None else {"form_token": token})}
     answer = await browser(NOBODY).post_form(path, {**fields})

@@ -46,6 +46,7 @@ from web.access import Visitor
 from web.actions import action_refusal
 from web.approval.signing import SigningView
 from web.approval.waiting import awaited_decision
+from web.arrivals.zone_view import BatchView
 from web.attention import Attention
 from web.audit.history import CheckLines, HeatCell, HeatMap
 from web.audit.verdicts import LOOKS, WORDS, count_verdict_looks, view_verdicts
@@ -150,7 +151,8 @@ ROLLBACK = RollbackView(
 )  # fmt: skip
 ROLLBACK_PAGE = {"workflow_id": "w", "run_id": "r", "options": RollbackOptions(with_later=True), "notice": X}
 TEXT = PipelineText(name=X, text=X, folder=X)
-BATCH = Batch(ref=BatchRef(id=X, location=X, files=1, bytes=1), made_at=1.0, state="kept out", reason=X)
+BATCH = Batch(ref=BatchRef(id=X, location=X, files=1, bytes=1), state="kept out", reason=f"{X} --over-younger")
+BATCH_VIEW = BatchView(BATCH, X, X)
 ZONE = ZoneStatus(
     name=X, pipeline=TEXT, batches=[BATCH], paused=X, problem=X, counts={X: 1}, latest_arrival=1.0, next_look=X
 )
@@ -194,7 +196,8 @@ RUN = {
     "signing": None,
 }
 AGAIN = AgainView(X, LatestStart("w", "r", is_running=True))
-ZONE_PAGE = dict.fromkeys(("counts", "no_match", "file", "wanted"), X) | {"zone": ZONE, "kept_out": [(BATCH, X)]}
+ZONE_PAGE: dict[str, Any] = dict.fromkeys(("counts", "no_match", "file", "wanted", "notice"), X)
+ZONE_PAGE |= {"zone": ZONE, "kept_out": [BATCH_VIEW]}
 DIFF_ROWS = RowDifferences(
     added=2, removed=1, changed=1, columns=[ColumnChanges(column=X, cells=1)],
     partitions=[PartitionChanges(partition=X, added=1)], added_rows=[{X: X}], removed_rows=[{X: None}],
@@ -247,7 +250,7 @@ PAGES: list[tuple[str, dict[str, Any]]] = [
     ("rollback.html", {**ROLLBACK_PAGE, "view": None, "refused": X}),
     ("arrivals.html", {"zones": [(ZONE, X, X, X)], "silent": {X: X}}),
     ("arrivals.html", {"zones": [], "silent": {}}),
-    ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)], "may_split": True}),
+    ("zone.html", {**ZONE_PAGE, "files": [(FILE, X, X, X)]}),
     ("zone.html", {**ZONE_PAGE, "files": [], "kept_out": [], "counts": X}),
     ("backfills.html", {"backfills": [BACKFILL, STUCK_BACKFILL]}),
     ("backfills.html", {"backfills": []}),
