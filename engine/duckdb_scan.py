@@ -170,12 +170,14 @@ def find_bad_rows(session: DuckDBSession, group: ScanGroup, titles: Mapping[int,
     bad = [f"({group.queries[index].bad})" for index in titles]
     listed = ", ".join(f"{condition} AS bad_{number}" for number, condition in enumerate(bad))
     with session.tables([view], {}) as connection:
-        found = session.select(
+        located = session.select(
             connection,
             f"SELECT {FILE}, {POSITION}, {listed} FROM {ROWS} WHERE {' OR '.join(bad)} LIMIT {_MOST_BAD_ROWS + 1}",
         ).to_pylist()
     names = [(f"bad_{number}", title) for number, title in enumerate(titles.values())]
-    return [BadRow(paths[row[FILE]], row[POSITION], [title for column, title in names if row[column]]) for row in found]
+    return [
+        BadRow(paths[row[FILE]], row[POSITION], [title for column, title in names if row[column]]) for row in located
+    ]
 
 
 def _parquet_view(view: TableView) -> ParquetView:

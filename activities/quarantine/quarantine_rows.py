@@ -81,20 +81,20 @@ class QuarantineRowsActivity:
         moves = await run_in_thread(read, activity.heartbeat, "reading table metadata")
         if not moves:
             return None
-        found: list[tuple[_Move, list[BadRow]]] = []
+        with_rows: list[tuple[_Move, list[BadRow]]] = []
         for move in moves:
             rows = await self.files.find_bad_rows(move.group, move.titles, folder, activity.heartbeat)
             if not rows:
                 return None
-            found.append((move, rows))
+            with_rows.append((move, rows))
         result = QuarantineRowsResult(
-            bad_rows={move.tables.name: len(rows) for move, rows in found},
-            broken_checks={move.tables.name: count_broken_checks(rows) for move, rows in found},
-            above_cap={move.tables.name: move.limit for move, rows in found if len(rows) > move.limit},
+            bad_rows={move.tables.name: len(rows) for move, rows in with_rows},
+            broken_checks={move.tables.name: count_broken_checks(rows) for move, rows in with_rows},
+            above_cap={move.tables.name: move.limit for move, rows in with_rows if len(rows) > move.limit},
         )
         if result.above_cap:
             return result
-        is_done = await run_in_thread(partial(self._commit, input, found), activity.heartbeat, "moving bad rows")
+        is_done = await run_in_thread(partial(self._commit, input, with_rows), activity.heartbeat, "moving bad rows")
         return result if is_done else None
 
     def _moves(self, input: QuarantineRowsInput, files: DuckDBScan) -> list[_Move] | None:
@@ -116,18 +116,18 @@ class QuarantineRowsActivity:
             moves.append(_Move(move, group, {index: check_title(each) for index, each in failing.items()}, limit))
         return moves
 
-    def _commit(self, input: QuarantineRowsInput, found: Sequence[tuple[_Move, list[BadRow]]]) -> bool:
+    def _commit(self, input: QuarantineRowsInput, with_rows: Sequence[tuple[_Move, list[BadRow]]]) -> bool:
         """Commit the changes of all tables; return False if Spark must do it.
 
         The rows of a data file may need too much memory, and PyIceberg does not write by every property of a table.
         """
         run_ref, at = input.audit.run_ref, datetime.fromisoformat(input.audit.now)
         try:
-            commits = [move.tables.commits(rows, run_ref.run_id, at, marks(run_ref)) for move, rows in found]
+            commits = [move.tables.commits(rows, run_ref.run_id, at, marks(run_ref)) for move, rows in with_rows]
         except (TooManyRows, NotImplementedError, ValueError) as error:
             log.warning("the worker cannot move bad rows, Spark will: %s", str(error) or "they need too much memory")
             return False
-        message = f"Quarantine bad rows of {', '.join(move.tables.name for move, _ in found)}"
+        message = f"Quarantine bad rows of {', '.join(move.tables.name for move, _ in with_rows)}"
         self.catalog.commit_tables(input.audit.branch, input.audit.head, message, [*chain.from_iterable(commits)])
         return True
 
