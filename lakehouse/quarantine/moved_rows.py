@@ -25,7 +25,7 @@ from sluice.sql.values import kind_of
 
 _ADDED_TYPES = {CHECKS: "list<string>", RUN: "string", AT: "timestamptz"}
 _FORMAT = 2
-_MOST_MEMORY = 2**30
+_MOST_MEMORY = 2**29
 """Maximum memory for the rows of one data file, in bytes."""
 
 
