@@ -18,7 +18,7 @@ from sluice.checks.base import BAD_ROWS, ROWS
 from sluice.contracts.spark_jobs import JobAnswer, QuarantineRowsSpec
 from sluice.errors import InvalidInput
 from sluice.identifiers import quoted, quoted_table
-from sluice.publishing.quarantine_tables import AT, CHECKS, RUN
+from sluice.publishing.quarantine_tables import AT, CHECKS, COMMENT, RUN
 from spark_jobs.job import report_progress, run_job
 from spark_jobs.scan import FILE, POSITION, rows_of, rows_on_main
 from spark_jobs.values.exact_values import inexact_values, keep_values_exact
@@ -162,7 +162,7 @@ def _create_or_extend(spark: SparkSession, quarantine: str, rows: DataFrame) -> 
     """Create the quarantine table, or add the columns that it lacks, and widen its types as those of the table were."""
     if not spark.catalog.tableExists(quarantine):
         nullable = ", ".join(f"{quoted(each.name)} {sql_type(each.dataType)}" for each in rows.schema)
-        spark.sql(f"CREATE TABLE {quarantine} ({nullable}) USING iceberg COMMENT 'Rows that broke a check'")
+        spark.sql(f"CREATE TABLE {quarantine} ({nullable}) USING iceberg COMMENT '{COMMENT}'")
         return
     present = {each.name.lower(): each.dataType for each in spark.table(quarantine).schema}
     missing = [each for each in rows.schema if each.name.lower() not in present]

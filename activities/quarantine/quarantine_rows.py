@@ -106,7 +106,7 @@ class QuarantineRowsActivity:
             failing = {index: table.checks[index] for index in input.failing[name]}
             group = group_without_spark(table, input.failing[name])
             state, quarantine = (self.tables.state(input.audit, each) for each in (name, quarantine_table(name)))
-            if group is None or files.refusals(table, failing) or state is None or quarantine is None:
+            if group is None or files.refusals(table, failing) or state is None:
                 return None
             move = RowMove(name, state, quarantine_table(name), quarantine)
             if not move.is_possible:

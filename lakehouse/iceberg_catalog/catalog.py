@@ -160,10 +160,8 @@ class IcebergCatalog:
         needed = [*create_namespaces_for, *(table.name for table in tables if table.version)]
 
         def commit(log: CommitLog) -> LogChange | None:
-            if committed and log.contains(
-                log.head(branch), committed[0]
-            ):  # committed, although the catalog's answer was an error
-                return None
+            if committed and log.contains(log.head(branch), committed[0]):
+                return None  # it was committed, although the catalog's answer was an error
             begun = commit_on(log, branch, head, message, properties or {})
             held, expected = log.tables(begun.parent), log.tables(head)
             if any(versions_differ(held.get(table.name), expected.get(table.name)) for table in tables):

@@ -1,29 +1,40 @@
 """Move rows from a table into its quarantine table without Spark: rewrite the data files that contain them.
 
-Source of the rules: the Iceberg table specification, sections "Snapshots" and "Manifests". The quarantine table must
-exist with the same types: Spark creates it, and changes its columns.
+Source of the rules: the Iceberg table specification, sections "Snapshots" and "Manifests". If the quarantine table
+exists with other columns, Spark changes them.
 """
 
+import re
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
+from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.io.pyarrow import _dataframe_to_data_files, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import FileScanTask, StaticTable, Table
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.metadata import TableMetadata, new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.types import ListType, NestedField, StringType, TimestamptzType
 
 from lakehouse.catalog import TableCommit
-from lakehouse.iceberg.commit import BranchCommitCatalog, table_commit
+from lakehouse.iceberg.commit import BranchCommitCatalog, next_metadata_location, table_commit
 from lakehouse.iceberg.file_rows import read_batches
 from lakehouse.iceberg.table_state import TableState
 from sluice.audit.engine_choice import DUCKDB_KINDS
+from sluice.identifiers import name_elements
+from sluice.pipeline.table_properties import DELETING_PROPERTIES
 from sluice.publishing.bad_rows import BadRow
-from sluice.publishing.quarantine_tables import AT, CHECKS, RUN
+from sluice.publishing.quarantine_tables import AT, CHECKS, COMMENT, RUN
 from sluice.sql.values import kind_of
 
 _ADDED_TYPES = {CHECKS: "list<string>", RUN: "string", AT: "timestamptz"}
+_TIME = TimestamptzType()
 _FORMAT = 2
 _MOST_MEMORY = 2**29
 """Maximum memory for the rows of one data file, in bytes."""
@@ -37,21 +48,28 @@ class RowMove:
     table: TableState
     """The table, with its state before the run."""
     quarantine_name: str
-    quarantine: TableState
+    quarantine: TableState | None
+    """The quarantine table; None if it does not exist yet."""
 
     @property
     def is_possible(self) -> bool:
         """True if the quarantine table can store the rows as they are, and all files of the run can be rewritten."""
-        table, quarantine = self.table.table.metadata, self.quarantine.table.metadata
+        types, metadata = self.table.plain_types, self.table.table.metadata
         return (
-            {**self.table.plain_types, **_ADDED_TYPES} == self.quarantine.plain_types
-            and not {*self.table.plain_types} & {*_ADDED_TYPES}
-            and {kind_of(type) for type in self.table.plain_types.values()} <= {*DUCKDB_KINDS}
-            and table.format_version == quarantine.format_version == _FORMAT
-            and quarantine.spec().is_unpartitioned()
+            not {*types} & {*_ADDED_TYPES}
+            and {kind_of(type) for type in types.values()} <= {*DUCKDB_KINDS}
+            and metadata.format_version == _FORMAT
             and not self.table.row_deletes
-            and {file.spec_id for file in self._files.values()} <= {table.default_spec_id}
+            and {file.spec_id for file in self._files.values()} <= {metadata.default_spec_id}
+            and self._can_store(self.quarantine)
         )
+
+    def _can_store(self, quarantine: TableState | None) -> bool:
+        if quarantine is None:  # Spark reads a fixed number of bytes as any number, and would create such a column
+            return "fixed" not in {kind_of(type) for type in self.table.plain_types.values()}
+        metadata = quarantine.table.metadata
+        is_same = {**self.table.plain_types, **_ADDED_TYPES} == quarantine.plain_types
+        return is_same and metadata.format_version == _FORMAT and metadata.spec().is_unpartitioned()
 
     @property
     def _files(self) -> dict[str, DataFile]:
@@ -90,15 +108,35 @@ class RowMove:
                 # PyIceberg writes data files only as a part of an append, which would be a snapshot of its own.
                 for file in _dataframe_to_data_files(source.metadata, staying, source.io):
                     overwrite.append_data_file(file)
-        target, kept = _writable(self.quarantine_name, self.quarantine.table)
+        target, kept = _writable(self.quarantine_name, self.quarantine.table if self.quarantine else self._created())
         with target.transaction() as transaction:
-            transaction.append(self._stored(pa.concat_tables(moved)), snapshot_properties=dict(marks))
+            rows = _with_columns(pa.concat_tables(moved), target.schema())
+            transaction.append(rows, snapshot_properties=dict(marks))
         return [table_commit(self.name, *written[-1]), table_commit(self.quarantine_name, *kept[-1])]
 
-    def _stored(self, rows: pa.Table) -> pa.Table:
-        """Return rows with the columns of the quarantine table, in its order."""
-        schema = schema_to_pyarrow(self.quarantine.table.schema(), include_field_ids=False)
-        return rows.select(schema.names).cast(schema)
+    def _created(self) -> StaticTable:
+        """Write the metadata of an empty quarantine table. The commit points the branch to it."""
+        columns = {field.name: field.field_type for field in self.table.table.schema().fields}
+        types = {**columns, CHECKS: ListType(0, StringType(), element_required=False), RUN: StringType(), AT: _TIME}
+        fields = [NestedField(0, name, type) for name, type in types.items()]
+        parent = self.table.table.metadata.location.rsplit("/", 1)[0]
+        name = re.sub(r"[^A-Za-z0-9_]", "_", name_elements(self.quarantine_name)[-1])
+        metadata = new_table_metadata(
+            assign_fresh_schema_ids(Schema(*fields)),
+            UNPARTITIONED_PARTITION_SPEC,
+            UNSORTED_SORT_ORDER,
+            f"{parent}/{name}_{uuid.uuid4()}",  # a table of this name may have existed before
+            {**dict.fromkeys(DELETING_PROPERTIES, "false"), "comment": COMMENT},
+        )
+        io, location = self.table.table.io, next_metadata_location(metadata, "")
+        ToOutputFile.table_metadata(metadata, io.new_output(location))
+        return StaticTable(("quarantine",), metadata, location, io, NoopCatalog("quarantine"))
+
+
+def _with_columns(rows: pa.Table, schema: Schema) -> pa.Table:
+    """Return rows with the columns of a quarantine table, in its order."""
+    stored = schema_to_pyarrow(schema, include_field_ids=False)
+    return rows.select(stored.names).cast(stored)
 
 
 def _writable(name: str, table: StaticTable) -> tuple[Table, list[tuple[str, TableMetadata]]]:

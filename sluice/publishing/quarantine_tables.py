@@ -2,6 +2,8 @@
 
 SUFFIX = "__quarantine"
 CHECKS, RUN, AT = "quarantined_checks", "quarantined_run", "quarantined_at"
+COMMENT = "Rows that broke a check"
+"""Comment of each quarantine table."""
 ADDED_COLUMNS = (CHECKS, RUN, AT)
 """Columns of a quarantine table in addition to those of its table."""
 

@@ -2,6 +2,7 @@
 
 import datetime
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from pyiceberg.types import (
 from lakehouse.catalog import TableCommit
 from lakehouse.iceberg.table_state import TableState
 from lakehouse.quarantine.moved_rows import RowMove
+from sluice.pipeline.table_properties import deletes_files
 from sluice.publishing.bad_rows import BadRow, count_broken_checks
 from sluice.publishing.commit_properties import RUN_ID
 
@@ -172,6 +174,29 @@ def test_a_file_with_many_row_groups(tables: Tables) -> None:
     kept, moved = move.commits([BadRow(file, id - 1, ["a"]) for id in sorted(bad, key=str)], "r", AT, MARKS)
     assert [row["id"] for row in read(moved)] == sorted(bad)
     assert [row["id"] for row in read(kept)] == [id for id in range(1, 2_001) if id not in bad]
+
+
+def test_the_first_rows_create_the_quarantine_table(tables: Tables) -> None:
+    kept = [name for name in KINDS if name != "four"]
+    move = tables.move(rows_of(1, 2, 3).select(kept), types={name: KINDS[name][0] for name in kept})
+    move = replace(move, quarantine=None)
+    assert move.is_possible
+    (file,) = files(move)
+    good, moved = move.commits([BadRow(file, 1, ["a"])], "r", AT, MARKS)
+    assert [row["id"] for row in read(good)] == [1, 3]
+    (row,) = read(moved)
+    assert {name: row[name] for name in kept} == rows_of(2).select(kept).to_pylist()[0]
+    table = made(moved)
+    assert [field.name for field in table.schema().fields] == [*kept, *ADDED]
+    assert not any(field.required for field in table.schema().fields)
+    assert table.properties["comment"] == "Rows that broke a check" and not deletes_files(table.properties)
+    other = made(move.commits([BadRow(file, 1, ["a"])], "r", AT, MARKS)[1])
+    assert other.metadata.location != table.metadata.location, "a dropped table may have been there"
+
+
+def test_spark_creates_a_quarantine_table_with_bytes_of_a_fixed_number(tables: Tables) -> None:
+    move = tables.move(rows_of(1))
+    assert move.is_possible and not replace(move, quarantine=None).is_possible
 
 
 NESTED = {"id": LongType(), "list": ListType(9, LongType(), element_required=False)}
