@@ -96,6 +96,17 @@ def expect_no_renewal_during_a_dialog_for_files(tab: Page) -> None:
     expect(tab.locator("#live[data-is-old]")).to_have_count(1)
 
 
+def expect_the_key_after_renewals(tab: Page) -> None:
+    """Search for a kept key while the page renews itself; then let the report of the page be outdated."""
+    for action in ("reading = null; ownKey = null; isKept = false", "await Promise.all([prepare(), prepare()])"):
+        tab.evaluate(f"async () => {{ {action} }}")
+    expect(tab.get_by_text("This browser keeps the key of ana.")).to_be_visible()
+    expect(tab.get_by_role("button", name=APPROVE)).to_be_enabled()
+    address = tab.evaluate("document.querySelector('form[data-decision]').getAttribute('action')")
+    tab.evaluate(f"async () => {{ warnIfStale(document.querySelector('#live'), '{address}'); await prepare(); }}")
+    expect(tab.get_by_role("button", name=APPROVE)).to_be_disabled()
+
+
 @pytest.mark.slow
 def test_a_key_that_the_browser_keeps_signs_and_is_never_sent(
     browser: Browser, ana: PageProcess, runs: SystemHarness, keys: dict[str, str], folder: Path
@@ -137,6 +148,7 @@ def test_a_key_that_the_browser_keeps_signs_and_is_never_sent(
         other = context.new_page()
         other.goto(path)
         expect(other.get_by_text("This browser keeps the key of ana.")).to_be_visible()
+        expect_the_key_after_renewals(other)
         exported = other.evaluate("""async () => {
             const request = indexedDB.open("sluice");
             await new Promise((resolve) => { request.onsuccess = resolve; });

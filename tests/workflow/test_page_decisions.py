@@ -46,7 +46,7 @@ async def test_approve(run: WaitingRun) -> None:
     page = run.page()
     shown = await page.get(run.path)
     assert shown.status == 200 and f'Approve <code class="hash" title="{HEAD}">{HEAD[:7]}</code>' in shown.text
-    assert re.search(r"<strong>2 d 23 h</strong> left, until \d{4}-.* UTC\. 1 approval is missing\.", shown.text)
+    assert re.search(r"data-deadline>Until \d{4}-.* UTC</time></strong>\. 1 approval is missing\.", shown.text)
     answer = await run.submit(page, form_of(shown), reason="looks right <script>")
     assert (answer.status, answer.headers["location"]) == (303, f"{run.path}#decisions")
     result = await run.end()

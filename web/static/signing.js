@@ -5,6 +5,7 @@ const STORE = "keys";
 let ownKey = null; // the person's key, as long as this page is open
 let isKept = false; // true if the browser keeps the key for other pages
 let isAble = null; // true if this browser has Ed25519
+let reading = null; // the search for a kept key, which happens once for each page
 
 /** Return the part of the page that signs, which may have been replaced meanwhile; null if the run waits no more. */
 function partThatSigns() {
@@ -65,7 +66,7 @@ function show() {
   part("state").textContent = !ownKey
     ? "A decision needs your signature. Choose your key: it does not leave this browser."
     : isKept ? `This browser keeps the key of ${person}.` : `The key of ${person} is ready until you leave this page.`;
-  const isStale = Boolean(document.getElementById("stale"));
+  const isStale = Boolean(document.querySelector("[data-stale]"));
   for (const form of document.querySelectorAll("form[data-decision]")) {
     form.querySelector(".button").disabled = !(isAble && ownKey) || isStale || Boolean(form.querySelector("[data-in-use]"));
   }
@@ -198,18 +199,21 @@ async function onClick(event) {
   show();
 }
 
+/** Find out whether this browser can sign, and read the key that it keeps for a person. */
+async function readKey(person) {
+  const canBeUsed = await canSign();
+  const kept = canBeUsed && await inStore("readonly", (keys) => keys.get(person)).catch(() => null);
+  if (kept && !ownKey) [ownKey, isKept] = [kept, true]; // the person may have chosen a key meanwhile
+  isAble = canBeUsed;
+  partThatSigns()?.querySelector("[data-commands]").toggleAttribute("open", !isAble);
+}
+
 /** Prepare the part of the page that signs, also after the page has replaced it. */
 async function prepare() {
   const section = partThatSigns();
   if (!section) return;
-  if (isAble === null) {
-    const isFound = await canSign();
-    const kept = isFound && await inStore("readonly", (keys) => keys.get(section.dataset.person)).catch(() => null);
-    isKept = Boolean(kept) && !ownKey; // the person may have chosen a key meanwhile
-    ownKey ??= kept || null;
-    isAble = isFound;
-    partThatSigns()?.querySelector("[data-commands]").toggleAttribute("open", !isAble);
-  }
+  reading ??= readKey(section.dataset.person);
+  await reading;
   show();
 }
 
