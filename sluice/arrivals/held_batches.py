@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from sluice.arrivals.batch_order import BatchOrder, describe_overtaken_batch, describe_overtaken_files
-from sluice.arrivals.limits import room_for_batches
+from sluice.arrivals.limits import LEAST_TO_SPLIT, room_for_batches
 from sluice.contracts.arrivals import Age, Batch, BatchRef, BatchState
 from sluice.contracts.starting import EndedRun
 from sluice.contracts.zone_loads import LoadBatch
@@ -17,7 +17,6 @@ _LONGEST_REASON_SET_ASIDE = 160
 
 Thousands of batches may be set aside, and one message contains all of them when the zone continues as new.
 """
-_LEAST_TO_SPLIT = 2
 _ANY = "any"
 _MOST_CHANGES = 3
 """Number of successive changes of the same files during their runs after which a person decides.
@@ -315,7 +314,7 @@ class HeldBatches:
     def problem_of_split(self, id: str) -> str:
         """Return the reason why a batch cannot be split; empty if it can."""
         batch = self._batches.get(id)
-        is_single = batch is not None and batch.ref.files < _LEAST_TO_SPLIT
+        is_single = batch is not None and batch.ref.files < LEAST_TO_SPLIT
         return self.problem_of_decision(id) or (f"batch {id} has one file and cannot be split" if is_single else "")
 
     def problem_of_decision(self, id: str) -> str:

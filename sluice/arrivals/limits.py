@@ -1,9 +1,11 @@
-"""Limits on the number of batches in a landing zone."""
+"""Limits of the batches of a landing zone."""
 
 from collections.abc import Collection
 
 from sluice.contracts.arrivals import Batch
 
+LEAST_TO_SPLIT = 2
+"""Minimum number of files of a batch that can be split."""
 _MAX_HELD = 500
 """Maximum number of batches that wait, run or are kept out. A zone that reaches it makes no more."""
 _MAX_WITH_SET_ASIDE = 2000

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from runtime.arrivals.landing_zones import read_zone
 from runtime.arrivals.zone_files import list_zone_files
+from sluice.arrivals.limits import LEAST_TO_SPLIT
 from sluice.arrivals.splitting import split_refusal
 from sluice.command_line import OVER_YOUNGER
 from sluice.contracts.arrivals import Batch, FileStatus, ZoneStatus
@@ -21,7 +22,6 @@ from web.page import Page
 
 _MOST = 200
 """Maximum number of files on the page."""
-_LEAST_TO_SPLIT = 2
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def view_batches(zone: ZoneStatus) -> list[BatchView]:
 
 
 def _one_file(batch: Batch) -> str:
-    return "" if batch.ref.files >= _LEAST_TO_SPLIT else "It has one file."
+    return "" if batch.ref.files >= LEAST_TO_SPLIT else "It has one file."
 
 
 async def show_zone(
