@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.harness.page_process import PageProcess
 from tests.harness.processes import WorkerProcess
+from tests.harness.system import SystemHarness
 from tests.harness.waiting import LIMIT
 
 
@@ -44,3 +46,17 @@ def backfill_queue(
     spark = WorkerProcess({**queue, "SLUICE_WORKER_ROLE": "spark"}, tmp_path_factory.mktemp("spark"))
     yield {**queue, "SLUICE_WORKER_ROLE": "control"}
     spark.stop()
+
+
+@pytest.fixture(scope="module")
+def runs(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> SystemHarness:
+    """The commands by which a test starts and awaits the runs that the page shows."""
+    return SystemHarness(tmp_path_factory.mktemp("runs"), {**os.environ, **warm_stack})
+
+
+@pytest.fixture(scope="module")
+def ana(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
+    """The page that Ana started."""
+    page = PageProcess(warm_stack, tmp_path_factory.mktemp("page"), "ana")
+    yield page
+    page.kill()

@@ -1,6 +1,5 @@
 """The page in a real browser, on real runs: what people see, and what their clicks and keys do."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,18 +16,6 @@ from tests.harness.system import SystemHarness
 OLDER = "abcabcabcabc:abcabcabcabc"  # names a report that is not the present one
 SCRIPT = "<script>document.title='hacked'</script>"
 Start = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def runs(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> SystemHarness:
-    return SystemHarness(tmp_path_factory.mktemp("runs"), {**os.environ, **warm_stack})
-
-
-@pytest.fixture(scope="module")
-def ana(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
-    page = PageProcess(warm_stack, tmp_path_factory.mktemp("page"), "ana")
-    yield page
-    page.kill()
 
 
 @pytest.fixture

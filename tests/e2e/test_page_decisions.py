@@ -1,6 +1,5 @@
 """Deadlines, queries to copy, and decisions on the home page, in a real browser and on real runs."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -14,18 +13,6 @@ from tests.harness.system import SystemHarness
 
 OLDER = "abcabcabcabc:abcabcabcabc"  # names a report that is not the present one
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def runs(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> SystemHarness:
-    return SystemHarness(tmp_path_factory.mktemp("runs"), {**os.environ, **warm_stack})
-
-
-@pytest.fixture(scope="module")
-def ana(warm_stack: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageProcess]:
-    page = PageProcess(warm_stack, tmp_path_factory.mktemp("page"), "ana")
-    yield page
-    page.kill()
 
 
 @pytest.fixture
