@@ -13,6 +13,10 @@ def in_process_engines(settings: ScanSettings, io: Mapping[str, str] | None = No
     Args:
         io: Iceberg's properties for reading the lake.
     """
-    if settings.sluice_scan_engine == "spark":
-        return []
-    return [DuckDBScan(settings, io or {})]
+    duckdb = duckdb_scan(settings, io)
+    return [duckdb] if duckdb else []
+
+
+def duckdb_scan(settings: ScanSettings, io: Mapping[str, str] | None = None) -> DuckDBScan | None:
+    """Return DuckDB's engine, or None if Spark alone may read rows."""
+    return None if settings.sluice_scan_engine == "spark" else DuckDBScan(settings, io or {})

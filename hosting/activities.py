@@ -8,8 +8,8 @@ from activities.installation.examine_spark import ExamineSparkActivity
 from activities.notifications.notifier import RoutedNotifier
 from activities.quarantine.quarantine_rows import QuarantineRowsActivity
 from activities.run.write_table import WriteTableActivity
-from engine.duckdb_scan import DuckDBScan
 from engine.runner import Spark
+from engine.scan_engines import duckdb_scan
 from engine.spark.engine import Engine
 from engine.spark_scan import SparkScan
 from hosting.questions import question_activities
@@ -52,10 +52,9 @@ def spark_activities(
     """Return the activities that run Spark."""
     spark, tables = Spark(settings.spark_jobs, engine), AuditedTables(catalog, io)
     scanner = TableScanner(tables, reports, settings.storage)
-    files = DuckDBScan(settings.scan, io) if settings.scan.sluice_scan_engine == "auto" else None
     return [
         WriteTableActivity(catalog, spark, InputManifests(settings.storage.lake, io)).write_table,
         ScanBranchActivity(scanner, SparkScan(spark, catalog)).scan_branch,
-        QuarantineRowsActivity(tables, spark, files).quarantine_rows,
+        QuarantineRowsActivity(tables, spark, duckdb_scan(settings.scan, io)).quarantine_rows,
         ExamineSparkActivity(settings.spark_jobs).examine_spark,
     ]

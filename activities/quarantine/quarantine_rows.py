@@ -31,7 +31,7 @@ from sluice.publishing.bad_rows import (
     bad_rows_of_table,
     count_broken_checks,
     group_without_spark,
-    rows_to_move,
+    most_rows_to_move,
 )
 from sluice.publishing.branch_properties import marks
 from sluice.publishing.quarantine_tables import quarantine_table
@@ -48,6 +48,7 @@ class _Move:
     tables: RowMove
     group: ScanGroup
     titles: Mapping[int, str]
+    """Titles of the checks, by their index in the pipeline file."""
     limit: int
     """Maximum number of rows to move."""
 
@@ -58,7 +59,7 @@ class QuarantineRowsActivity:
 
     tables: AuditedTables
     spark: Spark
-    files: DuckDBScan | None = None
+    files: DuckDBScan | None
     """Finder of bad rows in data files; None if only Spark may read rows."""
 
     @property
@@ -112,7 +113,7 @@ class QuarantineRowsActivity:
             if not move.is_possible:
                 return None
             requeued, before = input.audit.requeued, input.moved_before.get(name, 0)
-            limit = rows_to_move(table, input.audit.tables[name], requeued=requeued, moved_before=before)
+            limit = most_rows_to_move(table, input.audit.tables[name], requeued=requeued, moved_before=before)
             moves.append(_Move(move, group, {index: check_title(each) for index, each in failing.items()}, limit))
         return moves
 
@@ -125,7 +126,7 @@ class QuarantineRowsActivity:
         try:
             commits = [move.tables.commits(rows, run_ref.run_id, at, marks(run_ref)) for move, rows in with_rows]
         except (TooManyRows, NotImplementedError, ValueError) as error:
-            log.warning("the worker cannot move bad rows, Spark will: %s", str(error) or "they need too much memory")
+            log.warning("the worker cannot move bad rows, Spark will: %s", type(error).__name__)  # a text has values
             return False
         message = f"Quarantine bad rows of {', '.join(move.tables.name for move, _ in with_rows)}"
         self.catalog.commit_tables(input.audit.branch, input.audit.head, message, [*chain.from_iterable(commits)])

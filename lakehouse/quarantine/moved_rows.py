@@ -34,7 +34,6 @@ from sluice.publishing.quarantine_tables import AT, CHECKS, COMMENT, RUN
 from sluice.sql.values import kind_of
 
 _ADDED_TYPES = {CHECKS: "list<string>", RUN: "string", AT: "timestamptz"}
-_TIME = TimestamptzType()
 _FORMAT = 2
 _MOST_MEMORY = 2**29
 """Maximum memory for the rows of one data file, in bytes."""
@@ -117,7 +116,8 @@ class RowMove:
     def _created(self) -> StaticTable:
         """Write the metadata of an empty quarantine table. The commit points the branch to it."""
         columns = {field.name: field.field_type for field in self.table.table.schema().fields}
-        types = {**columns, CHECKS: ListType(0, StringType(), element_required=False), RUN: StringType(), AT: _TIME}
+        checks = ListType(0, StringType(), element_required=False)
+        types = {**columns, CHECKS: checks, RUN: StringType(), AT: TimestamptzType()}
         fields = [NestedField(0, name, type) for name, type in types.items()]
         parent = self.table.table.metadata.location.rsplit("/", 1)[0]
         name = re.sub(r"[^A-Za-z0-9_]", "_", name_elements(self.quarantine_name)[-1])

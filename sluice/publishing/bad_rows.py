@@ -20,7 +20,7 @@ from sluice.sql.dialect import DUCKDB, SPARK
 
 _NAMED = 5
 """Maximum number of checks named in a sentence."""
-_READABLE_AT_ONCE = 64 * 2**20
+_MOST_BYTES = 64 * 2**20
 """Maximum size of a data file that a worker rewrites itself, in bytes: it holds all rows of one file in memory."""
 
 
@@ -93,14 +93,14 @@ def bad_rows_of_table(
         quarantine=quarantine_table(table.name),
         target=spark_target(group.over(table.statistics.added)),
         check_titles={check_key(table.name, index): check_title(table.checks[index]) for index in failed},
-        limit=rows_to_move(table, settings, requeued=requeued, moved_before=moved_before),
+        limit=most_rows_to_move(table, settings, requeued=requeued, moved_before=moved_before),
         max_proportion=settings.max_bad_proportion if table.carried and not requeued else None,
         moved_before=0 if requeued else moved_before,
         keys=list(keys) if table.carried else [],
     )
 
 
-def rows_to_move(table: AuditedTable, settings: Table, *, requeued: bool, moved_before: int) -> int:
+def most_rows_to_move(table: AuditedTable, settings: Table, *, requeued: bool, moved_before: int) -> int:
     """Return the maximum number of rows of a table that may be moved, without those that were moved before."""
     added_rows = sum(file.rows for file in table.statistics.added)
     return added_rows if requeued else bad_row_limit(settings, added_rows + moved_before) - moved_before
@@ -120,7 +120,7 @@ def group_without_spark(table: AuditedTable, failed: Sequence[int]) -> ScanGroup
     if not all(query.bad for query in groups[0].queries.values()):
         return None
     taken = {each.name.lower() for each in table.fields} & {*ADDED_COLUMNS}
-    if taken or any(file.deletes or file.bytes > _READABLE_AT_ONCE for file in added):
+    if taken or any(file.deletes or file.bytes > _MOST_BYTES for file in added):
         return None
     return groups[0].over(added)
 
