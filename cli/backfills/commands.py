@@ -21,7 +21,7 @@ from cli.backfills.grid import (
     read_stages,
     totals,
 )
-from cli.backfills.start import StartBackfill, ask_main, asked_main
+from cli.backfills.start import StartBackfill, compare, connect_and_compare
 from cli.confirming import Yes
 from cli.context import CommandContext, no_preparation, run_command
 from cli.exit_codes import DETACHED
@@ -115,7 +115,7 @@ def start(
     """Start a backfill and follow it, or add partitions to the one under way. Ctrl-C detaches; it goes on."""
     asked = StartBackfill(file, partitions, only, concurrency, stop_after, publish, again, over_younger)
     if dry_run and only != "failed":  # this needs no server
-        check_locally(lambda: asked.print_plan(given := asked.prepare(), as_json, ask_main(given)), as_json)
+        check_locally(lambda: asked.print_plan(given := asked.prepare(), as_json, connect_and_compare(given)), as_json)
         return
 
     async def command(context: CommandContext, given: BackfillInput) -> int:
@@ -124,9 +124,8 @@ def start(
             context.print_result({"pipeline": given.name, "partitions": {}}, f"No partition of {given.name} failed.")
             return 0
         if dry_run:
-            settings = context.settings
-            main = await asked_main(context.client, settings.installation, settings.catalog, selected)
-            return asked.print_plan(selected, as_json, main)
+            compared = await compare(context.client, context.settings.installation, selected)
+            return asked.print_plan(selected, as_json, compared)
         return await _start(context, selected, over_younger=over_younger, detach=detach)
 
     run_command(command, as_json, asked.prepare, read_only=dry_run)

@@ -36,7 +36,7 @@ from sluice.pipeline.loading_order import out_of_order, partition_after_later, w
 from sluice.pipeline.loading_rules import Way, require_allowed
 from sluice.pipeline.model import Pipeline
 from sluice.presentation.type_preview import describe_preview
-from sluice.setting_groups import CatalogSettings, InstallationSettings
+from sluice.setting_groups import InstallationSettings
 from sluice.settings import read_settings
 from sluice.sizes import format_count, format_size
 
@@ -49,7 +49,7 @@ _ONE_BRANCH = (
 
 
 @dataclass(frozen=True)
-class MainAnswer:
+class Comparison:
     """The result of the comparison of a backfill with main and the landing zones."""
 
     problem: str = ""
@@ -152,14 +152,14 @@ class StartBackfill:
         progress = given.progress.model_copy(update={"partitions": partitions})
         return given.model_copy(update={"progress": progress})
 
-    def print_plan(self, given: BackfillInput, as_json: bool, main: MainAnswer) -> int:
+    def print_plan(self, given: BackfillInput, as_json: bool, compared: Comparison) -> int:
         """Print what each partition would load now. Return the exit code of wrong use if the start would fail."""
         partitions, at_once = given.progress.partitions, given.progress.window
         planned = [plan_partition(self._stated, partition) for partition in partitions]
         if as_json:
-            fields = {"partitions": [asdict(each) for each in planned], "concurrency": at_once, **asdict(main)}
+            fields = {"partitions": [asdict(each) for each in planned], "concurrency": at_once, **asdict(compared)}
             print(json.dumps(fields))
-            return _code(planned, main)
+            return _code(planned, compared)
         console = make_console()
         print_rows(console, ("partition", "files", "bytes", "problem"), [_row(each) for each in planned])
         order = ", in this order" if given.progress.in_order else ""
@@ -169,44 +169,42 @@ class StartBackfill:
         console.print(f"{_total(planned)}, {at_once} at a time{order}. Nothing was started.", highlight=False)
         if wrong := sum(bool(each.problem) for each in planned):
             print_line(console, Text(), f"{format_count(wrong, 'partition')} of {len(planned):,} would fail.")
-        if main.problem:
-            print_line(console, Text(), f"The start would be refused: {main.problem}")
-        if main.not_compared:
-            print_line(console, Text(), f"Not compared with main and landing zones: {main.not_compared}")
-        return _code(planned, main)
+        if compared.problem:
+            print_line(console, Text(), f"The start would be refused: {compared.problem}")
+        if compared.not_compared:
+            print_line(console, Text(), f"Not compared with main and landing zones: {compared.not_compared}")
+        return _code(planned, compared)
 
 
-def ask_main(given: BackfillInput) -> MainAnswer:
+def connect_and_compare(given: BackfillInput) -> Comparison:
     """Connect to Temporal, and compare a backfill with main and the landing zones."""
 
-    async def ask() -> MainAnswer:
+    async def connected() -> Comparison:
         environment = read_environment()
         reached = await connect_command(environment, read_only=True)
         settings = read_settings(environment).with_values(sluice_installation=reached.installation)
-        return await asked_main(reached.client, settings.installation, settings.catalog, given)
+        if given.together and settings.catalog.is_iceberg:
+            return Comparison(problem=_ONE_BRANCH)
+        return await compare(reached.client, settings.installation, given)
 
     try:
-        return asyncio.run(ask())
+        return asyncio.run(connected())
     except (ServiceUnavailable, BadEnvironment) as error:
-        return MainAnswer(not_compared=str(error))
+        return Comparison(not_compared=str(error))
 
 
-async def asked_main(
-    client: Client, settings: InstallationSettings, catalog: CatalogSettings, given: BackfillInput
-) -> MainAnswer:
+async def compare(client: Client, settings: InstallationSettings, given: BackfillInput) -> Comparison:
     """Compare a backfill with main and the landing zones."""
-    if given.together and catalog.is_iceberg:
-        return MainAnswer(problem=_ONE_BRANCH)
     try:
-        return MainAnswer(problem=await find_backfill_problem(client, settings, given))
+        return Comparison(problem=await find_backfill_problem(client, settings, given))
     except ServiceUnavailable as error:
-        return MainAnswer(not_compared=str(error))
+        return Comparison(not_compared=str(error))
     except RPCError as error:
-        return MainAnswer(not_compared=f"Temporal answered: {error}")
+        return Comparison(not_compared=f"Temporal answered: {error}")
 
 
-def _code(planned: Sequence[PlannedPartition], main: MainAnswer) -> int:
-    return WRONG_USE if main.problem or any(each.problem for each in planned) else 0
+def _code(planned: Sequence[PlannedPartition], compared: Comparison) -> int:
+    return WRONG_USE if compared.problem or any(each.problem for each in planned) else 0
 
 
 def _total(planned: Sequence[PlannedPartition]) -> str:

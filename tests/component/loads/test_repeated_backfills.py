@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.backfills.start import StartBackfill, asked_main
+from cli.backfills.start import StartBackfill, compare
 from lakehouse.quarantine.quarantined_branches import list_quarantined_branches
 from runtime.backfills.backfill_order import refuse_unloadable_partitions
 from runtime.backfills.backfills import backfill_handle, start_backfill
@@ -133,8 +133,7 @@ def test_months_of_a_year_without_files_are_refused(memory: MemorySystem, tmp_pa
     memory.run(driver.cancel_backfill())
     for months, is_refused in (("2019-03..2020-01", True), ("2020-01..2020-02", False)):
         given = StartBackfill(driver.file, months, None, 1, 1, "each", again=False).prepare()
-        settings = driver.settings
-        answer = memory.run(asked_main(driver.client, settings.installation, settings.catalog, given))
+        answer = memory.run(compare(driver.client, driver.settings.installation, given))
         assert ("--again" in answer.problem, bool(answer.problem)) == (is_refused, is_refused), "--dry-run shows it"
         with pytest.raises(InvalidInput, match="--again") if is_refused else nullcontext():
             memory.run(refuse_unloadable_partitions(driver.client, driver.settings.installation, given))
