@@ -23,7 +23,6 @@ from sluice.presentation.type_preview import describe_preview
 from sluice.settings import read_settings
 from sluice.sizes import format_count, format_list, format_size
 
-HINT = "hint: "
 _SHOWN = 20
 """Maximum number of columns that are named."""
 
@@ -43,9 +42,9 @@ def check_pipeline(
         if as_json:
             print(json.dumps(result_fields(loaded, inspected)))
             return
-        from cli.pipeline.sentences import print_sentences  # noqa: PLC0415  # --json does not need rich
+        from cli.pipeline.sentences import print_check  # noqa: PLC0415  # --json does not need rich
 
-        print_sentences(describe_result(loaded, inspected))
+        print_check(loaded, inspected)
 
     check_locally(check, as_json)
 
@@ -89,7 +88,7 @@ def result_fields(pipeline: Pipeline, inspected: InspectedInput) -> dict[str, ob
 
 
 def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> list[str]:
-    """Return the result of the check in sentences."""
+    """Return the result of the check in sentences, without its hints."""
     checks = sum(len(table.checks) for table in pipeline.tables.values())
     lines = [f"{pipeline.name} is valid: {format_count(checks, 'check')} of {', '.join(pipeline.tables)}."]
     loaded = inspected.run_input
@@ -106,4 +105,4 @@ def describe_result(pipeline: Pipeline, inspected: InspectedInput) -> list[str]:
         )
     if pipeline.schedule:
         lines.append(f"Its schedule, which `deploy` applies: {describe_schedule(pipeline.schedule)}.")
-    return [*lines, *(f"{HINT}{hint}" for hint in inspected.hints)]
+    return lines

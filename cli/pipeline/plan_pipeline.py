@@ -1,9 +1,12 @@
 """The command `plan`: check a pipeline file, and show what its publish guarantees."""
 
+from rich.text import Text
+
 from cli.context import CommandContext, run_command
+from cli.layout import print_line
 from cli.options import AsJson
-from cli.pipeline.check_pipeline import PipelineFile, describe_result, inspect_file, result_fields
-from cli.pipeline.sentences import print_sentences
+from cli.pipeline.check_pipeline import PipelineFile, inspect_file, result_fields
+from cli.pipeline.sentences import print_check
 from cli.pipeline.values import Partition, ScheduledFor
 from runtime.pipeline.pipeline_input import InspectedInput
 from runtime.pipeline.placeholder_values import order_of
@@ -22,8 +25,8 @@ def plan_pipeline(
         plan = await plan_publish(context.client, context.settings.installation, prepared[0], order=order)
         context.print_result({**result_fields(*prepared), "guarantee": plan.guarantee}, "")
         if not context.as_json:
-            sentences = [*describe_result(*prepared), f"Guarantee: {describe_guarantee(plan.guarantee)}."]
-            print_sentences(sentences, context.console)
+            print_check(*prepared, context.console)
+            print_line(context.console, Text(), f"Guarantee: {describe_guarantee(plan.guarantee)}.")
         return 0
 
     run_command(command, as_json, lambda: inspect_file(pipeline, scheduled_for, partition), read_only=True)
