@@ -86,12 +86,20 @@ def list_command(
             _print(context, shown, await find_earlier(context.client, alone))
         else:
             context.console.print("There are no runs yet." if wanted == ALL_RUNS else "There is no such run.")
-        silent = [each.id for each, status in zip(alone, statuses, strict=True) if _is_running(each) and not status]
-        if silent:
-            await context.hint_at_missing_worker(silent[0])
+        await _hint_at_silence(context, alone, statuses)
         return 0
 
     run_command(command, as_json, check_options, read_only=True)
+
+
+async def _hint_at_silence(
+    context: CommandContext, runs: Sequence[WorkflowExecution], statuses: Sequence[RunStatus | None]
+) -> None:
+    """Print a hint if no worker is there to answer for a run that is under way."""
+    for run, status in zip(runs, statuses, strict=True):
+        if run.status == WorkflowExecutionStatus.RUNNING and status is None:
+            await context.hint_at_missing_worker(run.id)
+            return
 
 
 async def _add_quarantines(
@@ -150,10 +158,6 @@ def _backfill_fields(line: ListedRuns) -> dict[str, Any]:
         + ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
         "tables": [],
     }
-
-
-def _is_running(execution: WorkflowExecution) -> bool:
-    return execution.status == WorkflowExecutionStatus.RUNNING
 
 
 def _outcome(execution: WorkflowExecution) -> str:
