@@ -68,7 +68,7 @@ def _merged(one: Type, other: Type) -> Type:
             return {**one, **{name: _merged(one.get(name), each) for name, each in other.items()}}
         case [element], [other_element]:
             return [_merged(element, other_element)]
-        case str(), str() if _digits(one) and _digits(other):
+        case str(), str() if _is_number(one) and _is_number(other):
             return "double" if "double" in (one, other) else _decimal(max(_digits(one), _digits(other)))
     return "string"
 
@@ -77,11 +77,13 @@ def _decimal(digits: int) -> str:
     return f"decimal({digits},0)" if digits <= MAX_DIGITS else "double"
 
 
-def _digits(number: str) -> int:
-    """Return the digits of a type of numbers; 0 for other types."""
-    if number.startswith("decimal"):
-        return int(number.removeprefix("decimal(").removesuffix(",0)"))
-    return {"bigint": _DIGITS_OF_BIGINT, "double": 1}.get(number, 0)
+def _is_number(type: str) -> bool:
+    return type in ("bigint", "double") or type.startswith("decimal")
+
+
+def _digits(whole: str) -> int:
+    """Return the digits of a type of whole numbers."""
+    return _DIGITS_OF_BIGINT if whole == "bigint" else int(whole.removeprefix("decimal(").removesuffix(",0)"))
 
 
 def _column(name: str, type: Type) -> GuessedColumn:

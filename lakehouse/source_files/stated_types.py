@@ -22,9 +22,9 @@ _OTHER_NOTATION = (
     *BEYOND_HEADERS,
 )  # fmt: skip
 """Options, in small letters, with which a type may accept other texts."""
-_EXPONENT = r"(?:[eE][+-]?\d+)?"
+_DIGITS, _EXPONENT = r"(?:\d+\.?\d*|\.\d+)", r"[eE][+-]?\d+"
 _WHOLE, _DAY = re.compile(r"[+-]?\d+"), re.compile(r"[+-]?\d.*", re.DOTALL)
-_FRACTION = re.compile(rf"[+-]?(?:(?:\d+\.?\d*|\.\d+){_EXPONENT}|Inf|Infinity)|NaN")
+_FRACTION = re.compile(rf"[+-]?(?:{_DIGITS}(?:{_EXPONENT})?|Inf|Infinity)|NaN")
 _BOOLEAN = re.compile("true|t|yes|y|1|false|f|no|n|0", re.IGNORECASE)
 _ACCEPTED = {
     **dict.fromkeys(("TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER", "BIGINT", "LONG"), _WHOLE),
@@ -42,7 +42,7 @@ def _accepted(type: str) -> re.Pattern[str] | None:
     if decimal := _DECIMAL.fullmatch(name):
         scale = int(decimal[2] or 0)
         whole = int(decimal[1] or 10) - scale
-        return re.compile(rf"[+-]?(?:0*\d{{0,{whole}}}(?:\.\d{{0,{scale}}}0*)?|(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+)")
+        return re.compile(rf"[+-]?(?:0*\d{{0,{whole}}}(?:\.\d{{0,{scale}}}0*)?|{_DIGITS}{_EXPONENT})")
     return _ACCEPTED.get(name)
 
 
