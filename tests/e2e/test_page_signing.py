@@ -107,6 +107,19 @@ def expect_the_key_after_renewals(tab: Page) -> None:
     expect(tab.get_by_role("button", name=APPROVE)).to_be_disabled()
 
 
+def export_kept_key(tab: Page) -> list[str]:
+    """Try to read the key of Ana in each format; return the outcomes."""
+    outcomes: list[str] = tab.evaluate("""async () => {
+        const request = indexedDB.open("sluice");
+        await new Promise((resolve) => { request.onsuccess = resolve; });
+        const get = request.result.transaction("keys").objectStore("keys").get("ana");
+        await new Promise((resolve) => { get.onsuccess = resolve; });
+        const formats = ["pkcs8", "jwk", "raw"].map((each) => crypto.subtle.exportKey(each, get.result));
+        return (await Promise.allSettled(formats)).map((each) => each.status);
+    }""")
+    return outcomes
+
+
 @pytest.mark.slow
 def test_a_key_that_the_browser_keeps_signs_and_is_never_sent(
     browser: Browser, ana: PageProcess, runs: SystemHarness, keys: dict[str, str], folder: Path
@@ -149,15 +162,7 @@ def test_a_key_that_the_browser_keeps_signs_and_is_never_sent(
         other.goto(path)
         expect(other.get_by_text("This browser keeps the key of ana.")).to_be_visible()
         expect_the_key_after_renewals(other)
-        exported = other.evaluate("""async () => {
-            const request = indexedDB.open("sluice");
-            await new Promise((resolve) => { request.onsuccess = resolve; });
-            const get = request.result.transaction("keys").objectStore("keys").get("ana");
-            await new Promise((resolve) => { get.onsuccess = resolve; });
-            const formats = ["pkcs8", "jwk", "raw"].map((each) => crypto.subtle.exportKey(each, get.result));
-            return (await Promise.allSettled(formats)).map((each) => each.status);
-        }""")
-        assert exported == ["rejected"] * 3, "no script can read the key"
+        assert export_kept_key(other) == ["rejected"] * 3, "no script can read the key"
         approve.click()
         sign.click()
         expect(tab.locator("#decisions")).to_contain_text("signed")
