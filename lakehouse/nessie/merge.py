@@ -27,7 +27,7 @@ def dry_run(rest: NessieRest, main: tuple[str, str], branch: str, head: str) -> 
 def merge(
     rest: NessieRest, main: tuple[str, str], branch: BranchRef, head: str, meta: dict[str, Any]
 ) -> Publication | None:
-    """Merge exactly the hash `head`, if nobody changed its tables on main since the base of the branch.
+    """Merge exactly the hash `head`, if main still has its tables as at the base of the branch.
 
     Returns:
         None if there was nothing to merge: the hash is merged already.

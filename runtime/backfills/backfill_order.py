@@ -1,4 +1,4 @@
-"""Find a landing zone, or younger or overlapping rows on main, that a backfill must not start beside."""
+"""Refuse a backfill if main or a landing zone conflicts with its partitions."""
 
 from temporalio.client import Client
 

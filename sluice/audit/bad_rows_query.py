@@ -1,4 +1,4 @@
-"""Write the query by which a person finds the bad rows of a check on the branch of a run."""
+"""The SQL query that finds the bad rows of a check on the branch of a run."""
 
 from collections.abc import Mapping
 

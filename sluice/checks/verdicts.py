@@ -61,7 +61,7 @@ class CheckResult(WireMessage):
     message: str = ""
     """The reason why the check could not be answered."""
     bad_rows_query: BadRowsQuery | None = None
-    """The query that finds its bad rows; None if it has none, or if a run with this many checks has no room for it."""
+    """The query that finds its bad rows; None if there is none. It is left out if the verdicts become too large."""
 
     @property
     def blocks(self) -> bool:
